@@ -14,16 +14,17 @@ from ...hlo.element_type import ElementType
 from ...hlo.ir import HloInstruction
 from ...hlo.support.memory_pressure import on_pressure
 from ..dot import Strides, strides_of
-from ..loops.expressions import Expr, Name, call, sum_of
+from ..loops.expressions import Expr, Name, Number, call, sum_of, times
 from ..loops.expressions import product_of as times_of
 from ..loops.statements import KernelParameter, LoopProgram, PointerParameter, SizeParameter
 from ..loops.typing import is_float, pointer_to
 from ..loops.writer import Writer, cast
 from ..runtime.blas import Gemm
-from ..schedule.algorithm import TOTAL, Access, Algorithm, Dimension
+from ..schedule.algorithm import TOTAL, Access, Algorithm, Dimension, Word
 from ..schedule.apply import write
 from ..schedule.steps import Schedule
 from .kernel import EmittedKernel, memory_type, program_of
+from .words import Words
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,16 +40,25 @@ class Product:
     """The operands, "a" or "b", that are conjugated."""
     adds: bool = False
     """The product is added to the stored values."""
+    words: Words | None = None
+    """The operands are packed into words."""
 
     @property
     def indices(self) -> tuple[str, ...]:
         """The dimensions of the batch."""
         return tuple(f"index{d}" for d in range(len(self.strides.batch)))
 
+    @property
+    def depth(self) -> int:
+        """The number of terms, or of words of them, in a sum."""
+        return -(-self.strides.k // self.words.per_word) if self.words else self.strides.k
+
     def sizes(self, bands: Mapping[str, int], parts: Mapping[str, int]) -> dict[str, int]:
         """The sizes and strides by name, and the parameters that a schedule adds."""
         (a0, a1), (b0, b1), strides = self.strides.a, self.strides.b, self.strides
-        found = {"m": strides.m, "n": strides.n, "k": strides.k, **bands}
+        found = {"m": strides.m, "n": strides.n, "k": self.depth, **bands}
+        if self.depth < strides.k:
+            found["terms"] = strides.k
         found |= {"a0": a0, "a1": a1, "b0": b0, "b1": b1, "c0": self.c_row, "c1": 1, **parts}
         for d, dimension in reversed(list(enumerate(strides.batch))):
             of_array = zip("abc", (dimension.a_stride, dimension.b_stride, dimension.c_stride), strict=True)
@@ -56,11 +66,11 @@ class Product:
         return found
 
 
-def product_of(dot: HloInstruction) -> Product:
+def product_of(dot: HloInstruction, words: Words | None = None) -> Product:
     """The product that a `dot` is. Operands and result are dense, and BLAS could take them."""
     lhs, rhs = dot.operands
     strides = strides_of(dot)
-    return Product((lhs.shape.element, rhs.shape.element, dot.shape.element), strides, strides.n)
+    return Product((lhs.shape.element, rhs.shape.element, dot.shape.element), strides, strides.n, words=words)
 
 
 def product_of_gemm(gemm: Gemm) -> Product:
@@ -92,6 +102,8 @@ class Form:
     """The operands, "a" or "b", that are conjugated."""
     adds: bool = False
     """The product is added to the stored values."""
+    words: Words | None = None
+    """The operands are packed into words."""
 
 
 def type_of_sums(result: ElementType) -> str:
@@ -104,7 +116,8 @@ def type_of_sums(result: ElementType) -> str:
 
 def algorithm_of(form: Form) -> Algorithm:
     """The algorithm. Its dimensions are the batch dimensions (`index0`, ...), i, j and p."""
-    total = type_of_sums(form.types[2])
+    words, result = form.words, form.types[2]
+    total = words.total if words else type_of_sums(result)
     pointers = [Name(name, pointer_to(memory_type(t))) for name, t in zip(("x0", "x1", "out"), form.types, strict=True)]
 
     given = dict(form.given)
@@ -112,12 +125,23 @@ def algorithm_of(form: Form) -> Algorithm:
     def value(name: str) -> Expr:
         return given.get(name, Name(name))
 
-    def access(name: str, pointer: Name, *strides: tuple[str, Expr]) -> Access:
+    def access(name: str, pointer: Name, *strides: tuple[str, Expr], word: Word | None = None) -> Access:
         outer = [(f"index{d}", value(f"step{d}_{name}")) for d in range(form.batch)]
-        return Access(name, pointer, (*outer, *strides))
+        return Access(name, pointer, (*outer, *strides), word=word)
 
     def factor(name: str) -> Expr:
-        return call("conj", Name(name, total)) if name in form.conjugates else Name(name, total)
+        operand = Name(name, words.word if words else total)
+        return call("conj", operand) if name in form.conjugates else operand
+
+    def word(number: int, step: Expr) -> Word | None:
+        if words is None:
+            return None
+        function = "" if words.function else f"{form.types[number].value}_to_f32"
+        return Word(words.word, "p", words.per_word, step, Name("terms"), function, words.flips and number == 0)
+
+    per_word = Number(words.per_word if words else 1)
+    a1, b0 = value("a1"), value("b0")
+    updates = words.updates(factor("a"), factor("b")) if words else None
 
     return Algorithm(
         form.name,
@@ -126,14 +150,16 @@ def algorithm_of(form: Form) -> Algorithm:
             Dimension("i", value("m")), Dimension("j", value("n")), Dimension("p", value("k"), is_reduced=True),
         ),
         (
-            access("a", pointers[0], ("i", value("a0")), ("p", value("a1"))),
-            access("b", pointers[1], ("p", value("b0")), ("j", value("b1"))),
+            access("a", pointers[0], ("i", value("a0")), ("p", times(per_word, a1)), word=word(0, a1)),
+            access("b", pointers[1], ("p", times(per_word, b0)), ("j", value("b1")), word=word(1, b0)),
         ),
         access("c", pointers[2], ("i", value("c0")), ("j", value("c1"))),
-        sum_of(Name(TOTAL, total), times_of(factor("a"), factor("b"))),
+        updates[0] if updates else sum_of(Name(TOTAL, total), times_of(factor("a"), factor("b"))),
         total,
-        zero_of(form.types[2]) if form.types[2].is_complex else cast(total, 0),
+        zero_of(result) if result.is_complex else cast(total, 0),
         form.adds,
+        stored=words.finished(result) if words else None,
+        with_subnormals=updates[1] if updates else None,
     )  # fmt: skip
 
 
@@ -155,7 +181,9 @@ def emit_product(
     known = given or {}
     sizes = {name: value for name, value in product.sizes(bands or {}, parts or {}).items() if name not in known}
     batch = len(product.strides.batch)
-    form = Form(name, product.types, batch, tuple(sizes), tuple(known.items()), product.conjugates, product.adds)
+    form = Form(
+        name, product.types, batch, tuple(sizes), tuple(known.items()), product.conjugates, product.adds, product.words
+    )  # fmt: skip
     named = [SizeParameter(name, sizes[name]) for name in form.sizes]
     parameters: tuple[KernelParameter, ...] = (*_pointers(form), *named)
     return EmittedKernel(_program(form, schedule), parameters, extent, cost, least=least)

@@ -45,6 +45,7 @@ NARROW = 2
 """Bytes of the widest elements that LLVM does not make vectors of in straight code (runtime/llvm_backend.py)."""
 
 FLOATS = frozenset(("float32", "float64"))
+INTEGERS = frozenset(("int32", "uint32"))
 ARITHMETIC = {"+": "fadd", "-": "fsub", "*": "fmul", "/": "fdiv"}
 COMPARISONS = frozenset(("<", "<=", ">", ">=", "==", "!="))
 DECISIONS = {"and": "and_", "or": "or_"}
@@ -52,7 +53,7 @@ INTRINSICS = {"abs": "fabs", "sqrt": "sqrt"}
 """How LLVM calls the operations."""
 LANES = 16
 """The words of a vector. An instruction multiplies the pairs or fours of numbers in each word."""
-WORDS = frozenset(("dot_bytes", "dot_shorts", "dot_f32", "dot_bf16", "dot_bf16_normal"))
+WORDS = frozenset(("dot_bytes", "dot_shorts", "dot_bf16", "dot_bf16_normal"))
 OF_WORDS = {"add": ("add", "fadd"), "subtract": ("sub", "fsub")}
 """Operations of uint32 and of float32."""
 
@@ -207,7 +208,7 @@ class _Body:
         if isinstance(store.value, Load) or not self._varies(store.value):
             if element not in WIDTHS or (element in _COMPLEX and not isinstance(store.value, Load)):
                 raise NotLanes(f"elements that have a form in vectors: {element}")
-        elif element not in FLOATS | {"uint32"}:
+        elif element not in FLOATS | INTEGERS:
             raise NotLanes(f"arithmetic of floating point and words: {store.value.text} is {element}")
         self.check(store.value, element)
 
@@ -266,8 +267,10 @@ class _Body:
                 parts = [(condition, "bool"), *((choice, type_) for choice in choices)]
             case Call(function=function, arguments=arguments) if function in INTRINSICS and type_ in FLOATS:
                 parts = [(argument, type_) for argument in arguments]
+            case Call(function=function, arguments=(word,)) if function in INTEGERS and word.type in INTEGERS:
+                parts = [(word, word.type)]
             case Call(function=function, arguments=arguments) if (
-                function in OF_WORDS or (function in WORDS and self._count == LANES)
+                function in OF_WORDS or (function in WORDS and self._count % LANES == 0)
             ):
                 parts = [(argument, argument.type) for argument in arguments]
             case _:

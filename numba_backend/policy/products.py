@@ -5,7 +5,7 @@
     2000 x 2000 by a few vectors                      `_few_vectors` below
     1000 x 64 by 64 x 1000                            `tiles` below
     int32 or other integers                           the same
-    int8, int16, bfloat16, float16                    `emit/packed.py`
+    int8, int16, bfloat16, float16                    the same, with words of several numbers (`emit/words.py`)
 
 A call of BLAS takes 25 ns and more, copies its operands into blocks, and writes a result more than once. Products of
 large matrices with more than a few hundred terms in a sum are left to it.
@@ -21,12 +21,12 @@ from typing import NamedTuple
 from ...hlo.analyses.bands import EVERYTHING, Band
 from ...hlo.element_type import ElementType
 from ...hlo.ir import HloInstruction
-from ..dot import gemm_of, is_gemm, strides_of
+from ..dot import Strides, gemm_of, is_gemm, strides_of
 from ..emit.kernel import EmittedKernel, memory_type
-from ..emit.packed import emit_packed, format_of
 from ..emit.product import Product, emit_product, product_of, product_of_gemm, type_of_sums
+from ..emit.words import words_of
 from ..loops.expressions import ONE, Expr, Name, Number
-from ..machine import Machine
+from ..machine import Machine, target_machine
 from ..runtime.blas import Gemm
 from ..schedule import steps
 from ..schedule.steps import Accumulate, AnyOrder, Lanes, Order, Pack, Parallel, Part, Slice, Split, Unroll
@@ -69,8 +69,13 @@ PANEL_BYTES = 64
 """Bytes of a row of a panel: a register of AVX-512, or two of AVX2."""
 PANEL_ELEMENTS, DEPTH = 4096, 256
 """Elements of a panel, and its most rows: it takes half of a first-level cache. Deeper sums are made in parts."""
+EIGHT = 8
+"""Rows of a tile of words where they are neighbours in memory, so that a vector has them."""
+LEAST_WORDS = 16
+"""The least columns of a panel of words, which has up to 64: it stays in a second-level cache."""
 BLOCK = 516
-"""Rows of a block: fewer take longer to copy a panel than is saved, more do not stay in a second-level cache."""
+"""Rows of a block: fewer take longer to copy a panel than is saved, more do not stay in a second-level cache. A panel
+of words is wider, and the results that parts of a sum begin with need that cache, too: half as many."""
 ITEMS = 32
 """Pieces to share between threads: blocks of rows, and strips of panels if these are too few."""
 
@@ -93,9 +98,10 @@ def is_kernel(dot: HloInstruction, machine: Machine) -> bool:
 def _emitter_of(dot: HloInstruction, machine: Machine) -> Emit | None:
     if not dot.shape.num_elements:
         return None
-    form = format_of(dot, machine.multiplies_bf16)
-    if form is not None:
-        return partial(emit_packed, dot, form, machine)
+    words = words_of(dot, machine.multiplies_bf16)
+    if words is not None:
+        product = product_of(dot, words)
+        return partial(_tiles, product, tile=_tile_of_words(product.strides, machine))
     if dot.shape.element not in SUPPORTED:
         return partial(tiles, dot)
     gemm = gemm_of(dot)
@@ -117,6 +123,12 @@ def is_tiled(dot: HloInstruction) -> bool:
     return min(sides) >= LEAST_SIDE and depth > 1 and dot.shape.num_elements * depth >= LEAST_WORK
 
 
+def is_deep(dot: HloInstruction) -> bool:
+    """True for a product of small numbers whose sums are made in parts, each of which begins with the last one's."""
+    words = words_of(dot, target_machine().multiplies_bf16)
+    return words is not None and product_of(dot, words).depth > DEPTH
+
+
 def _is_integer(element: ElementType) -> bool:
     return element.is_integral and not element.is_small and element is not ElementType.PRED
 
@@ -136,6 +148,19 @@ class GivenBand(NamedTuple):
     """Or in each column: it is given transposed."""
 
 
+def _tile_of_words(strides: Strides, machine: Machine) -> tuple[int, int, int]:
+    """The rows of a tile of products of words, the columns of a panel, and how many tiles are side by side in it. With
+    32 registers, the sums of a tile of six rows take 24. Each row of the left-hand side is packed for each panel, so a
+    wide one pays. Rows that are neighbours in memory are packed eight at a time: 1.2 times as fast."""
+    if machine.registers < 32 or machine.register_bytes < 32:
+        return ROWS, LEAST_WORDS, 1
+    columns = machine.register_bytes
+    while columns > max(strides.n, LEAST_WORDS):
+        columns //= 2
+    has_eight = strides.a[0] == 1 and strides.m >= EIGHT and columns > LEAST_WORDS
+    return (EIGHT, columns, 2) if has_eight else (ROWS, columns, 1)
+
+
 def tile_of(byte_width: int) -> tuple[int, int]:
     """The rows and columns of a tile of results with this many bytes each."""
     return ROWS, PANEL_BYTES // byte_width
@@ -151,7 +176,8 @@ def tiles(
 
 
 def _tiles(
-    product: Product, rows: int = 0, wanted: Band = EVERYTHING, given: GivenBand | None = None, *, adds: bool = False
+    product: Product, rows: int = 0, wanted: Band = EVERYTHING, given: GivenBand | None = None, *, adds: bool = False,
+    tile: tuple[int, int, int] | None = None,
 ) -> EmittedKernel:
     """After Goto and van de Geijn, Anatomy of high-performance matrix multiplication, TOMS 34 (2008). `adds`: parts of
     a deep sum are added.
@@ -159,10 +185,11 @@ def _tiles(
     A result is written once, where BLAS clears it first and then adds to it: with 64 products in a sum that is a sixth
     of the time."""
     strides, result = product.strides, product.types[2]
-    m, n, k = strides.m, strides.n, strides.k
-    columns = PANEL_BYTES // max(result.byte_width, 2)
-    depth = min(PANEL_ELEMENTS // columns, DEPTH)
-    fits, is_deep = m >= ROWS and n >= columns, k > depth
+    m, n, k = strides.m, strides.n, product.depth
+    tile = tile or (*tile_of(max(result.byte_width, 2)), 1)
+    height, columns, _ = tile
+    depth, most = (DEPTH, BLOCK // 2) if product.words else (min(PANEL_ELEMENTS // columns, DEPTH), BLOCK)
+    fits, is_deep = m >= height and n >= columns, k > depth
     shifts = fits and not product.adds
     bands: list[steps.Band] = []
     limits: dict[str, int] = {}
@@ -178,7 +205,7 @@ def _tiles(
         band("dense", "a", given.band, k, given.by_columns)
 
     batch = math.prod(d.count for d in strides.batch)
-    block = rows or max(1, -(-m // (-(-m // BLOCK) * ROWS))) * ROWS
+    block = rows or max(1, -(-m // (-(-m // most) * height))) * height
     blocks = max(1, m // block)  # the last one has the rest too, so that each has a whole tile
     panels = max(1, n // columns)
     pieces = 1 if rows else min(panels, -(-ITEMS // (blocks * batch)))
@@ -186,13 +213,18 @@ def _tiles(
     strips = max(1, n // strip)
 
     # Elements of another type are converted in whole vectors, not factor by factor; then a stride of 1 helps LLVM.
-    converts = memory_type(product.types[0]) != type_of_sums(result)
+    converts = product.words is not None or memory_type(product.types[0]) != type_of_sums(result)
     known = {name: step for name, step in product.sizes({}, {}).items() if name in ("a0", "a1", "b0", "b1", "c0", "c1")}
     ones = {name: ONE for name, step in known.items() if step == 1 and (converts or name == "c1")}
     row = {"c0": Name("n")} if product.c_row == n else {}
-    schedule = _tile_schedule(product.indices, columns, depth, shifts, is_deep, converts, adds, tuple(bands))
+    layout = (("i", height), ("p", depth)) if converts else ()
+    if product.words and strides.a[0] == 1:
+        layout = layout[::-1]
+    schedule = _tile_schedule(product.indices, tile, depth, shifts, is_deep, layout, adds, tuple(bands))
     name = ("deep_product" if is_deep else "shallow_product") if fits else "blocked_product"
-    cost = 0.02 * min(m, block) * strip * k * result.byte_width / 4
+    if product.words:
+        name = "packed_product"
+    cost = 0.02 * min(m, block) * strip * k * (1 if product.words else result.byte_width / 4)
     return emit_product(
         name, product, schedule, blocks * strips * batch, cost, given={**row, **ones}, bands=limits,
         parts={"block": block, "blocks": blocks, "strip": strip, "strips": strips},
@@ -201,22 +233,26 @@ def _tiles(
 
 @lru_cache(maxsize=64)
 def _tile_schedule(
-    indices: tuple[str, ...], columns: int, depth: int, shifts: bool, is_deep: bool, converts: bool, adds: bool,
-    bands: tuple[steps.Band, ...],
+    indices: tuple[str, ...], tile: tuple[int, int, int], depth: int, shifts: bool, is_deep: bool,
+    rows: tuple[tuple[str, int], ...], adds: bool, bands: tuple[steps.Band, ...],
 ) -> steps.Schedule:  # fmt: skip
-    """Panels of `columns` columns and `depth` rows, which tiles of results go along."""
+    """Panels of `depth` rows, which tiles of results go along, one or more of them side by side."""
+    height, columns, count = tile
+    side = ("side",) if count > 1 else ()
+    panel = (*[(name, count) for name in side], ("p", depth), ("j", columns // count))
     return (
         Part("j", "strip", ("number", "left", "right")),
         Part("i", "block", ("part", "top", "below")),
         Split("j", "column", columns, *(("shift", "first") if shifts else ("short", "column", "wide"))),
+        *[Split("j", name, columns // count, "rest") for name in side],
         *([Split("p", "k0", depth, "short", "k0", "deep")] if is_deep else []),
-        Split("i", "row", ROWS, "shift" if shifts and not is_deep else "rest", "i"),
-        Order(*indices, "block", "strip", "column", *(["k0"] if is_deep else []), "row", "p", "i", "j"),
+        Split("i", "row", height, "shift" if shifts and not is_deep else "rest", "i"),
+        Order(*indices, "block", "strip", "column", *(["k0"] if is_deep else []), "row", *side, "p", "i", "j"),
         Unroll("i"),
         Lanes("j"),
-        Pack("b", "panel", "k0" if is_deep else "column", (("p", depth), ("j", columns))),
-        *([Pack("a", "rows", "row", (("i", ROWS), ("p", depth)))] if converts else []),
-        Accumulate("row", adds),
+        Pack("b", "panel", "k0" if is_deep else "column", panel),
+        *([Pack("a", "rows", "row", rows)] if rows else []),
+        Accumulate((*side, "row")[0], adds),
         *bands,
         Parallel(
             (*indices, "block", "strip"), (*[f"further{d}" for d in range(len(indices))], "rest", "above")

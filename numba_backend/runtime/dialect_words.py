@@ -2,15 +2,14 @@
 
     dot_bytes(total, a, b)         four products of an unsigned byte of `a` and a signed byte of `b`
     dot_shorts(total, a, b)        two products of signed numbers of 16 bits
-    dot_f32(total, a, b)           one product
     dot_bf16(total, a, b)          two products of bf16, in f32
     dot_bf16_normal(total, a, b)   as dot_bf16; it may take subnormal numbers for zeros, and so is only for where none
                                    can occur, neither in `a` and `b` nor in products and sums
 
-Words are uint32, except for the floats of dot_f32. So are totals of integers; these sums wrap around. As functions of
-numbers they are plain arithmetic. `in_vectors` is the same for vectors of words: `lane_loops.py` uses it for loops
-over lanes. It has the instructions that there are for this (AVX-512 VNNI and BF16); what it writes for
-others LLVM makes into multiplications of pairs (vpmaddwd, vpdpwssd, smlal).
+Words are uint32. So are totals of integers; these sums wrap around. As functions of numbers they are plain arithmetic.
+`in_vectors` is the same for vectors of words: `lane_loops.py` uses it for loops over lanes. It has the instructions
+that there are for this (AVX-512 VNNI and BF16); what it writes for others LLVM makes into multiplications of pairs
+(vpmaddwd, vpdpwssd, smlal).
 
 Source: the Intel 64 and IA-32 architectures' instruction set reference, VPDPBUSD, VPDPWSSD and VDPBF16PS.
 """
@@ -61,19 +60,12 @@ def _bf16(total: Float, a: Integer, b: Integer) -> Float:
     return Float(builder, raw)
 
 
-def _f32(total: Float, a: Float, b: Float) -> Float:
-    builder: Any = a.builder
-    product = builder.fmul(a.raw, b.raw, flags=("contract",))
-    return Float(builder, builder.fadd(total.raw, product, flags=("contract",)))
-
-
 def word_functions() -> dict[str, DialectFunction]:
-    """``dot_bytes``, ``dot_shorts``, ``dot_f32``, ``dot_bf16``, ``dot_bf16_normal``"""
+    """``dot_bytes``, ``dot_shorts``, ``dot_bf16``, ``dot_bf16_normal``"""
     word = "uint32"
     return {
         "dot_bytes": define_exact("dot_bytes", word, (word,) * 3, _bytes),
         "dot_shorts": define_exact("dot_shorts", word, (word,) * 3, _shorts),
-        "dot_f32": define_exact("dot_f32", "float32", ("float32",) * 3, _f32),
         "dot_bf16": define_exact("dot_bf16", "float32", ("float32", word, word), _bf16),
         "dot_bf16_normal": define_exact("dot_bf16_normal", "float32", ("float32", word, word), _bf16),
     }
@@ -124,10 +116,6 @@ def _vector_of_shorts(builder: Any, total: Any, a: Any, b: Any, features: frozen
     return builder.add(total, _pairs(builder, builder.bitcast(a, kind), builder.bitcast(b, kind)))
 
 
-def _vector_of_f32(builder: Any, total: Any, a: Any, b: Any, features: frozenset[str]) -> Any:
-    return builder.fadd(total, builder.fmul(a, b, flags=("contract",)), flags=("contract",))
-
-
 def _vector_of_bf16(builder: Any, total: Any, a: Any, b: Any, features: frozenset[str]) -> Any:
     floats = vector_of(_F32)
     lower = [builder.bitcast(builder.shl(x, _all(x.type, 16)), floats) for x in (a, b)]
@@ -153,7 +141,6 @@ def _intrinsic(builder: Any, name: str, total: Any, a: Any, b: Any) -> Any:
 in_vectors: dict[str, Callable[..., Any]] = {
     "dot_bytes": _vector_of_bytes,
     "dot_shorts": _vector_of_shorts,
-    "dot_f32": _vector_of_f32,
     "dot_bf16": _vector_of_bf16,
     "dot_bf16_normal": _vector_of_normal_bf16,
 }

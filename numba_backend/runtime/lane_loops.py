@@ -156,6 +156,8 @@ class LaneWriter:
                 return builder.not_(parts[0])
             case Unary():
                 return builder.fsub(_repeated(builder, constant(value.type, -0.0), lanes), parts[0])
+            case Call(function="int32" | "uint32"):
+                return parts[0]
             case Call(function="select"):
                 return builder.select(*parts)
             case Call(function=function) if function in in_vectors:

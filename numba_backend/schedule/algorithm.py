@@ -14,13 +14,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from ..loops.expressions import ONE, ZERO, Binary, Call, Expr, Name, call
+from ..loops.expressions import ONE, ZERO, Binary, Call, Expr, Name, Number, call, minimum, times
 from ..loops.rewrite import rewritten
 from ..loops.typing import pointee
 from ..loops.writer import cast
 
 TOTAL = "total"
 """The name of a sum in the expressions of an algorithm."""
+FLIPPED = cast("uint32", 0x80808080)
+"""The upper bits of four bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +36,26 @@ class Dimension:
 
 
 @dataclass(frozen=True, slots=True)
+class Word:
+    """How small elements are packed: several of one sum are a word of 32 bits, or each one is converted."""
+
+    type: str
+    """The type of a packed word."""
+    dimension: str
+    """The dimension of the sum, which counts words."""
+    count: int = 1
+    """How many elements a word has."""
+    step: Expr = ONE
+    """The distance of neighbours along the sum."""
+    extent: Expr = ZERO
+    """How many elements there are along the sum. Elements that the last word lacks are 0."""
+    function: str = ""
+    """It converts an element, if a word has one."""
+    flips: bool = False
+    """The upper bit of each byte is flipped."""
+
+
+@dataclass(frozen=True, slots=True)
 class Access:
     """The element of an array at the sum of stride times counter."""
 
@@ -43,6 +65,7 @@ class Access:
     """The strides by dimension, major to minor. A pointer is a table of the distances from the first element."""
     start: Expr = ZERO
     """The offset of the element at zeros."""
+    word: Word | None = None
 
     def stride(self, dimension: str) -> Expr:
         """The distance between neighbours along a dimension; 0 where the array has no such dimension."""
@@ -92,6 +115,10 @@ class Algorithm:
     adds: bool | Name = False
     """The sum is added to the stored result; a parameter: if that is not 0."""
     lines: Lines | None = None
+    stored: Expr | None = None
+    """A sum, `TOTAL`, as an element of the result. None: it is cast."""
+    with_subnormals: Expr | None = None
+    """The next sum, if `update` takes subnormal numbers of bf16 for zeros."""
 
     def __str__(self) -> str:
         """``c[i, j] = sum over p: total + a[i, p] * b[p, j]``"""
@@ -123,8 +150,27 @@ class Algorithm:
         """An operand's element in the type of sums."""
         return value if value.type == self.total_type else cast(self.total_type, value)
 
+    def packed(self, operand: Access, at: Expr, some: Expr | None = None) -> Expr:
+        """The element of an operand at an offset, as it is packed, or the word that begins there. `some`: how many
+        elements the word has; others are 0."""
+        word, pointer = operand.word, operand.pointer
+        if word is None:
+            return self.held(pointer[at])
+        if word.count == 1:
+            return call(word.function, pointer[at])
+        bits, found = 32 // word.count, self.zero
+        for number in range(word.count):
+            place = Number(number) if some is None else minimum(number, some - 1)
+            value: Expr = cast("uint32", cast(f"uint{bits}", pointer[at + times(place, word.step)]))
+            if some is not None:
+                value = call("select", Number(number) < some, value, cast("uint32", 0))
+            found = call("bit_or", found, call("shl", value, cast("uint32", number * bits))) if number else value
+        return call("bit_xor", found, FLIPPED) if word.flips else found
+
     def finished(self, total: Expr) -> Expr:
         """A sum as an element of the result."""
+        if self.stored is not None:
+            return put(self.stored, {TOTAL: total})
         kind = pointee(self.result.pointer.type)
         return total if total.type == kind else cast(kind, total)
 

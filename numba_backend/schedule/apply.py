@@ -25,6 +25,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from ..emit.kernel import HI, LO
 from ..loops.expressions import ZERO, Expr, Name, Number, maximum, minimum, times
@@ -69,9 +70,11 @@ class Walk:
         if nest.slice:
             self.here.limits[nest.slice] = LO, HI
         if not nest.parallel.loops:
+            self.copies.begin()
             self._inside(nest.loops, "")
             return
         with writer.loop("item", LO, HI) as item:
+            self.copies.begin()
             self._take_apart(item)
             for band in self.operand_bands:
                 start, _ = self.here.known_of(band.access)
@@ -148,7 +151,15 @@ class Walk:
         if not self.is_collecting:
             self._name_starts()
         self._narrow_sums(loops)
-        self._loops(loops)
+        if self.algorithm.with_subnormals is None:
+            self._loops(loops)
+        else:
+            with self.writer.if_(self.copies.are_normal):
+                self._loops(loops)
+            with self.writer.else_():
+                self.sums.algorithm = replace(self.algorithm, update=self.algorithm.with_subnormals)
+                self._loops(loops)
+                self.sums.algorithm = self.algorithm
         self.sums.end()
         here.known = outer
 

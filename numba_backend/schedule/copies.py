@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from ..loops.expressions import ZERO, Expr, Name, Number, times
-from .algorithm import Access
+from ..loops.expressions import ONE, ZERO, Expr, Name, Number, call, minimum, times
+from ..loops.writer import cast
+from .algorithm import FLIPPED, Access, Word
 from .nest import Loop
 from .offsets import OpenLoops, scaled
 from .steps import Pack
+
+SMALLEST = (127 - 56) << 7
+"""2**-56 as bf16."""
 
 
 class Copies:
@@ -18,32 +23,60 @@ class Copies:
     def __init__(self, here: OpenLoops) -> None:
         self.here, self.nest, self.algorithm = here, here.nest, here.algorithm
         self.writer = here.writer
-        kind = self.algorithm.total_type
-        self.arrays = {
-            pack.into: self.writer.local_array(pack.into, math.prod(most for _, most in pack.layout), kind)
-            for pack in self.nest.packs
-        }
+        self.arrays: dict[str, Name] = {}
+        for pack in self.nest.packs:
+            count = math.prod(most for _, most in pack.layout)
+            word = self.algorithm.operand(pack.operand).word
+            kind = word.type if word else self.algorithm.total_type
+            self.arrays[pack.into] = self.writer.local_array(pack.into, count, kind)
         self.packed: dict[str, tuple[Name, Pack]] = {}
         """The packed elements, by operand."""
+        self.corrections = {
+            pack.into: self.writer.local_array(
+                f"{pack.into}_flipped", math.prod(most for _, most in self._free(pack)), self.algorithm.total_type
+            )
+            for pack in self.nest.packs
+            if any(a.word and a.word.flips for a in self.algorithm.operands if a.name != pack.operand)
+        }
+        """The sums of the other operand's flipped bits times packed elements."""
+
+    def begin(self) -> None:
+        """Begin the work of a thread: nothing is packed yet."""
+        if self.algorithm.with_subnormals is not None:
+            self.least = self.writer.assign("least", cast("uint32", 0xFFFFFFFF))
+
+    @property
+    def are_normal(self) -> Expr:
+        """Tests whether no product of what has been packed is subnormal."""
+        return call("ge", self.least, cast("uint32", SMALLEST - 1)).ne(0)
+
+    def correction(self) -> Expr:
+        """The term that is to be taken from a sum."""
+        pack = next(pack for _, pack in self.packed.values() if pack.into in self.corrections)
+        return self.corrections[pack.into][self._place(self._free(pack))]
+
+    def _free(self, pack: Pack) -> tuple[tuple[str, int], ...]:
+        """The loops of a copy that are none of a sum."""
+        return tuple((name, most) for name, most in pack.layout if not self.nest.is_reduced(self.nest[name]))
 
     def element(self, access: Access) -> Expr:
         """An operand's element, in the type of sums."""
         copy = self.packed.get(access.name)
         if copy is None:
-            return self.algorithm.held(access.pointer[self.here.offset(access)])
+            return self.algorithm.packed(access, self.here.offset(access))
         array, pack = copy
-        return array[self._place(pack)]
+        return array[self._place(pack.layout)]
 
-    def _place(self, pack: Pack) -> Expr:
+    def _place(self, layout: Sequence[tuple[str, int]]) -> Expr:
         """The offset of an element in a copy."""
         steps: dict[str, int] = {}
         step = 1
-        for name, most in reversed(pack.layout):
+        for name, most in reversed(layout):
             steps[name], step = step, step * most
         total: Expr = ZERO
         for loop in self.nest.loops:
             if loop.name in steps:
-                total = total + scaled(self.here.starts[loop.name], Number(steps[loop.name]))
+                total = total + scaled(self.here.starts[loop.name], Number(steps[loop.name] // loop.step))
         return total
 
     def pack(self, pack: Pack) -> tuple[Name, Expr]:
@@ -55,43 +88,69 @@ class Copies:
                     for j in range(16):                                  for p in range(k):
                         panel[p * 16 + j] = x1[from_b + p * b0 + j]          panel[...] = x1[from_b + ... + j * b1]
         """
-        writer = self.writer
         access = self.algorithm.operand(pack.operand)
         outer = dict(self.here.known)
         self.packed.pop(access.name, None)
         self.here.name_start(access, f"from_{access.name}")
         array = self.arrays[pack.into]
         loops = [self.nest[name] for name, _ in pack.layout]
-        stride = access.stride(loops[-1].dimension)
-
-        def copy(access: Access, order: Sequence[Loop], counts: Sequence[Expr]) -> None:
-            self.here.each(order, counts, lambda: writer.store(
-                array, self._place(pack), self.algorithm.held(access.pointer[self.here.offset(access)])
-            ))  # fmt: skip
-
         counts = [self.here.turns(loop) for loop in loops]
-        turned = (*loops[-1:], *loops[:-1]), (*counts[-1:], *counts[:-1])
-        if isinstance(stride, Number) or access.table(loops[-1].dimension):
-            copy(access, *((loops, counts) if stride == Number(1) else turned))
+        if access.word and access.word.count > 1:
+            self._copy_words(pack, access, access.word, loops, counts)
         else:
-            with writer.if_(stride.eq(1)):
-                copy(access.with_neighbours(loops[-1].dimension), loops, counts)
-            with writer.else_():
-                copy(access, *turned)
+            self._copy(pack, access, loops, counts)
         if self.nest.lanes in loops:
             self._fill(pack, array, loops, counts)
         self.here.known = outer
         self.packed[access.name] = array, pack
-        count = counts[0]
-        for other in counts[1:]:
-            count = times(count, other)
-        return array, count
+        filled = [Number(x.extent) if x is self.nest.lanes else n for x, n in zip(loops, counts, strict=True)]
+        if self.algorithm.with_subnormals is not None:
+            self._find_least(pack, array, loops, filled)
+        if pack.into in self.corrections:
+            self._correct(pack, loops, filled)
+        return array, functools.reduce(times, counts)
+
+    def _copy(self, pack: Pack, access: Access, loops: Sequence[Loop], counts: Sequence[Expr]) -> None:
+        last, word = loops[-1].dimension, access.word
+        stride = word.step if word and word.dimension == last else access.stride(last)
+        turned = (*loops[-1:], *loops[:-1]), (*counts[-1:], *counts[:-1])
+        if isinstance(stride, Number) or word or access.table(last):
+            self._each(pack, access, *((loops, counts) if stride == ONE else turned))
+        else:
+            with self.writer.if_(stride.eq(1)):
+                self._each(pack, access.with_neighbours(last), loops, counts)
+            with self.writer.else_():
+                self._each(pack, access, *turned)
+
+    def _each(
+        self, pack: Pack, access: Access, order: Sequence[Loop], counts: Sequence[Expr], some: Expr | None = None
+    ) -> None:
+        """Copy all elements. `some`: words have so many elements each."""
+        self.here.each(order, counts, lambda: self.writer.store(
+            self.arrays[pack.into], self._place(pack.layout),
+            self.algorithm.packed(access, self.here.offset(access), some),
+        ))  # fmt: skip
+
+    def _copy_words(
+        self, pack: Pack, access: Access, word: Word, loops: Sequence[Loop], counts: Sequence[Expr]
+    ) -> None:
+        """Copy whole words, and the last one with the elements that it has."""
+        writer, loop = self.writer, next(x for x in loops if x.dimension == word.dimension)
+        at, first = loops.index(loop), self.here.counter(word.dimension)
+        words = writer.assign("words", minimum(counts[at], word.extent // word.count - first))
+        self._copy(pack, access, loops, [*counts[:at], words, *counts[at + 1 :]])
+        with writer.if_(words < counts[at]):
+            self.here.starts[loop.name] = words
+            some = writer.assign("some", word.extent - times(first + words, Number(word.count)))
+            self._each(pack, access, [*loops[:at], *loops[at + 1 :]], [*counts[:at], *counts[at + 1 :]], some)
+        del self.here.starts[loop.name]
 
     def _fill(self, pack: Pack, array: Name, loops: Sequence[Loop], counts: Sequence[Expr]) -> None:
         """Write zeros into lanes that a short iteration does not have."""
         writer, lanes = self.writer, self.nest.lanes
         assert lanes is not None
         count, all_lanes = self.here.turns(lanes), Number(lanes.extent)
+        zero = cast(array.type[:-1], 0) if self.algorithm.operand(pack.operand).word else self.algorithm.zero
         if count == all_lanes:
             return
         others = [(loop, turns) for loop, turns in zip(loops, counts, strict=True) if loop is not lanes]
@@ -99,8 +158,54 @@ class Copies:
         def fill() -> None:
             with writer.loop(lanes.name, count, all_lanes) as lane:
                 self.here.starts[lanes.name] = lane
-                writer.store(array, self._place(pack), self.algorithm.zero)
+                writer.store(array, self._place(pack.layout), zero)
             del self.here.starts[lanes.name]
 
         with writer.if_(count < all_lanes):
             self.here.each([loop for loop, _ in others], [turns for _, turns in others], fill)
+
+    def _find_least(self, pack: Pack, array: Name, loops: Sequence[Loop], counts: Sequence[Expr]) -> None:
+        """Keep the least of all numbers: without sign, as bits, and less 1, so that 0 is the greatest. ::
+
+            for w in range(k * 32):
+                word = panel[w]
+                least = minimum(least, subtract(bit_and(word, uint32(32767)), uint32(1)))
+                ...
+        """
+        writer, one, mask = self.writer, cast("uint32", 1), cast("uint32", 0x7FFF)
+
+        def look(at: Expr) -> None:
+            word = writer.assign("word", array[at])
+            for half in (word, call("shr_logical", word, cast("uint32", 16))):
+                size = call("subtract", call("bit_and", half, mask), one)
+                writer.assign(self.least, call("minimum", self.least, size))
+
+        if all(count == Number(most) for count, (_, most) in zip(counts[1:], pack.layout[1:], strict=True)):
+            with writer.loop("w", functools.reduce(times, counts)) as w:
+                look(w)
+        else:
+            self.here.each(loops, counts, lambda: look(self._place(pack.layout)))
+
+    def _correct(self, pack: Pack, loops: Sequence[Loop], counts: Sequence[Expr]) -> None:
+        """Add up the products of flipped bits. ::
+
+            for p in range(k):
+                for j in lanes(32):
+                    panel_flipped[j] = dot_bytes(panel_flipped[j], uint32(2155905152), panel[p * 32 + j])
+        """
+        sums, algorithm = self.corrections[pack.into], self.algorithm
+        both = list(zip(loops, counts, strict=True))
+        free = [(loop, count) for loop, count in both if not self.nest.is_reduced(loop)]
+        terms = [x for x in both if x not in free]
+        flipped = {a.name: FLIPPED for a in algorithm.operands if a.name != pack.operand}
+
+        def put(value: Callable[[Expr], Expr]) -> Callable[[], None]:
+            at = functools.partial(self._place, self._free(pack))
+            return lambda: self.writer.store(sums, at(), value(sums[at()]))
+
+        def with_term(total: Expr) -> Expr:
+            element = self.arrays[pack.into][self._place(pack.layout)]
+            return algorithm.updated(total, {**flipped, pack.operand: element})
+
+        for order, value in ((free, lambda _: algorithm.zero), ([*terms, *free], with_term)):
+            self.here.each([loop for loop, _ in order], [count for _, count in order], put(value))

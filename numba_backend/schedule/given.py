@@ -18,6 +18,7 @@ from typing import Any
 from ...hlo.errors import ScheduleError
 from ..emit.kernel import EmittedKernel, program_of
 from ..loops.expressions import Expr, Name, Number
+from ..loops.lanes import WIDTHS
 from ..loops.statements import SizeParameter
 from ..loops.writer import Writer
 from ..runtime.dialect import SCOPE
@@ -89,7 +90,7 @@ def _part_names(schedule: Schedule) -> set[str]:
 
 _OWN_WORDS = re.compile(
     r"((sums|element|factor|base|from|start|whole|to|item|part|lane|place|source|index|step|count|lo|hi)(_.*|\d.*)?)"
-    r"|.*_(number|first|end|count|above)?"
+    r"|.*_(number|first|end|count|above|turn|flipped)?"
 )
 """Names that kernels have, whatever the schedule."""
 
@@ -244,21 +245,17 @@ def _check_sizes(nest: Nest, sizes: Mapping[str, int]) -> None:
     for pack in nest.packs:
         for name, room in pack.layout:
             _, most = _range(nest, nest[name], sizes)
-            if most > room:
+            if most > room * nest[name].step:
                 raise ScheduleError(f"{name} has {most} turns, and {pack.into} room for {room}")
     width = nest.lanes.extent if nest.lanes is not None else 1
     inside = [x for x in nest.inside(nest.accumulate.at) if x.kind == "unroll"]
     sums = math.prod(x.extent for x in inside if not nest.is_reduced(x)) * width
     arrays = sum(math.prod(room for _, room in pack.layout) for pack in nest.packs)
-    element = _ELEMENT.search(nest.algorithm.total_type)
-    nbytes = (sums * (2 if nest.collect.at else 1) + arrays) * (int(element[0]) // 8 if element else 16)
+    nbytes = (sums * (2 if nest.collect.at else 1) + arrays) * WIDTHS[nest.algorithm.total_type]
     if nbytes > LOCAL_BYTES:
         raise ScheduleError(f"local arrays of {nbytes} bytes, {LOCAL_BYTES} at most")
     if math.prod(x.extent for x in inside) > WRITTEN_OUT:
         raise ScheduleError(f"more than {WRITTEN_OUT} terms are written out")
-
-
-_ELEMENT = re.compile(r"\d+$")
 
 
 def _extent(nest: Nest, sizes: Mapping[str, int]) -> int:

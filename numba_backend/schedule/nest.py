@@ -51,6 +51,11 @@ class Loop:
     """For a sum: unrolled iterations have sums of their own."""
 
     @property
+    def step(self) -> int:
+        """How many elements an iteration has, if that is a literal; otherwise 1."""
+        return self.split.size if self.split is not None and isinstance(self.split.size, int) else 1
+
+    @property
     def is_short(self) -> bool:
         """The last iteration may have fewer elements."""
         return self.split is not None and self.split.tail == "short"
@@ -229,6 +234,10 @@ def _check(nest: Nest) -> None:
             raise ScheduleError(f"{loop.name} may have no turn, since terms of padding are left out")
     for pack in nest.packs:
         _check_pack(nest, pack)
+    packed = [pack.operand for pack in nest.packs]
+    for access in nest.algorithm.operands:
+        if access.word and access.name not in packed:
+            raise ScheduleError(f"{access.name} has small numbers: it is packed into words")
 
 
 def _check_sums(nest: Nest) -> None:
@@ -246,6 +255,8 @@ def _check_sums(nest: Nest) -> None:
     is_part = nest.algorithm.adds or any(map(nest.is_reduced, outside))
     across = [loop.name for loop in nest.loops if loop.kind == "lanes" and nest.is_reduced(loop)]
     partial = [*across, *[loop.name for loop in nest.loops if loop.is_partial]]
+    if words := [a.name for a in nest.algorithm.operands if a.word and (partial or nest.any_order)]:
+        raise ScheduleError(f"words of {words[0]} are added one after the other")
     if partial and is_part and not nest.accumulate.adds:
         raise ScheduleError(f"turns of {partial[0]} have sums of their own, which cannot begin with what is written")
     if any(nest[name].extent & (nest[name].extent - 1) for name in across):
@@ -292,10 +303,12 @@ def _check_pack(nest: Nest, pack: Pack) -> None:
     here = [loop for loop in nest.inside(pack.at) if access.has(loop.dimension)]
     if sorted(x.name for x in here) != sorted(x.name for x in copied):
         raise ScheduleError(f"{pack.into} has what {_names(here)} read of {pack.operand}, not {_names(copied)}")
+    if access.word and any(nest.is_reduced(loop) and loop not in nest.inside(nest.accumulate.at) for loop in copied):
+        raise ScheduleError(f"{pack.into} has words of a whole sum, which is made in parts")
     if pack.at and nest.position(pack.at) > nest.position(nest.accumulate.at):
         raise ScheduleError(f"{pack.into} is copied while sums are made")
     for loop, (_, most) in zip(copied, pack.layout, strict=True):
-        if loop.split is not None:
+        if loop.split is not None and not loop.extent:
             raise ScheduleError(f"{pack.into} has whole loops, and {loop.name} goes in turns")
         if loop.kind == "unroll" and any(x.inner == loop.name and x.is_short for x in nest.loops):
             raise ScheduleError(f"the last turn of {loop.name} is short: it is not written out for {pack.into}")

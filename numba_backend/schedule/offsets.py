@@ -50,12 +50,19 @@ class OpenLoops:
     def limits_of(self, loop: Loop) -> Limits:
         """The range of a loop: one iteration of another loop, or its dimension."""
         count = self.counts.get(loop.name)
+        if count is None and any(x.inner == loop.name and x.split is not None and x.extent for x in self.nest.loops):
+            count = Number(loop.extent)
         return self.limits[loop.dimension] if count is None else (ZERO, count)
 
     def turns(self, loop: Loop) -> Expr:
         """How many elements a loop goes through."""
         low, high = self.limits_of(loop)
         return high - low
+
+    def turns_of(self, loops: Iterable[Loop]) -> Place:
+        """The iterations of unrolled loops that are being written."""
+        turns = [self.starts[loop.name] for loop in loops]
+        return tuple([int(turn.value) for turn in turns if isinstance(turn, Number)])
 
     def counter(self, dimension: str) -> Expr:
         """A dimension's counter, computed from the open loops."""
@@ -95,8 +102,7 @@ class OpenLoops:
         """The offset of the element at the open loops' counters."""
         start, known = self.known_of(access)
         if access.name in self.based:
-            loops = self.based[access.name]
-            start = self.bases[access.name, tuple(int(str(self.starts[x.name])) for x in loops)]
+            start = self.bases[access.name, self.turns_of(self.based[access.name])]
             rest, known = self.rests.get(access.name) or (ZERO, known | self._of_bases(access))
             start = start + rest
         return self.offset_from(start, access, (x for x in self.nest.loops if x.name not in known))
@@ -152,19 +158,16 @@ class OpenLoops:
         self.based[access.name] = mine
 
     def each(self, loops: Sequence[Loop], counts: Sequence[Expr], act: Callable[[], None]) -> None:
-        """``for p in range(k): for j in range(16): ...``; unrolled loops are written out."""
+        """``for p in range(k): for j in range(16): ...``; an unrolled loop `i` is one over `i_turn` here."""
         if not loops:
             act()
             return
         (loop, *others), (count, *more) = loops, counts
-        if loop.kind == "unroll":
-            for turn in range(literal(count, loop)):
-                self.starts[loop.name] = Number(turn)
-                self.each(others, more, act)
-        else:
-            with self.writer.neighbours(loop.name, count) as variable:
-                self.starts[loop.name] = variable
-                self.each(others, more, act)
+        name = f"{loop.name}_turn" if loop.kind == "unroll" else loop.name
+        writer, step = self.writer, loop.step
+        with writer.loop(name, 0, count, step=step) if step > 1 else writer.neighbours(name, count) as variable:
+            self.starts[loop.name] = variable
+            self.each(others, more, act)
         del self.starts[loop.name]
 
     def written_turns(self, loop: Loop) -> int:
@@ -191,8 +194,3 @@ def scaled(turn: Expr, stride: Expr) -> Expr:
     if isinstance(turn, Number) and isinstance(stride, Number):
         return Number(int(turn.value) * int(stride.value))
     return times(turn, stride)
-
-
-def literal(count: Expr, loop: Loop) -> int:
-    assert isinstance(count, Number), f"{loop.name} is written out"
-    return int(count.value)

@@ -97,8 +97,8 @@ class Lanes:
 @dataclass(frozen=True, slots=True)
 class Pack:
     """Copy the elements of an operand that are read inside the loop `at` into the local array `into`, in the type of
-    sums. The copy is made at the beginning of each iteration, or once for all loops (""). `layout`: its loops, major to
-    minor, and the most iterations of each."""
+    sums or as words of several elements. The copy is made at the beginning of each iteration, or once for all loops
+    (""). `layout`: its loops, major to minor, and the most iterations of each."""
 
     operand: str
     into: str

@@ -7,7 +7,7 @@ import itertools
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 
-from ..loops.expressions import ONE, ZERO, Expr, Name, Number, all_of, minimum, sum_of, times, unary
+from ..loops.expressions import ONE, ZERO, Expr, Name, Number, all_of, call, minimum, sum_of, times, unary
 from ..loops.overlapping import each_of
 from .algorithm import Access, Lines
 from .copies import Copies
@@ -67,12 +67,16 @@ class Sums:
         if self.nest.accumulate.adds or not (reduced or algorithm.adds):
             clear()
         elif algorithm.adds:
-            self._for_each(load)
+            self._for_each(load, whole=False)
         else:
             with writer.if_(self.parts.eq(0)):
                 clear()
             with writer.else_():
-                self._for_each(load)
+                self._for_each(load, whole=False)
+        if self.copies.corrections:
+            self._for_each(lambda place, lane: self._set(
+                place, lane, call("subtract", self._get(place, lane), self.copies.correction())
+            ))  # fmt: skip
 
     def end(self) -> None:
         """Write the sums, or add them to the written values."""
@@ -261,13 +265,23 @@ class Sums:
         wide = {*self.copies.packed, *(pad.operand for pad in self.nest.padded)}
         return all(a.name in wide for a in self.algorithm.operands if a.has(lanes.dimension))
 
-    def _lane(self, whole: bool | None = None) -> _Lane:
-        return _Lane(self.here, self.has_zeros if whole is None else whole)
+    @contextmanager
+    def _lane(self, whole: bool | None = None) -> Iterator[Expr]:
+        """The loop over lanes; 0 without lanes. `whole`: over all of them, also in a short iteration."""
+        here, lanes = self.here, self.lanes
+        if lanes is None:
+            yield ZERO
+            return
+        count = Number(lanes.extent) if (self.has_zeros if whole is None else whole) else here.turns(lanes)
+        with here.writer.neighbours(lanes.name, count) as lane:
+            here.starts[lanes.name] = lane
+            yield lane
+        here.starts.pop(lanes.name, None)
 
-    def _for_each(self, act: Callable[[Place, Expr], None]) -> None:
+    def _for_each(self, act: Callable[[Place, Expr], None], whole: bool | None = None) -> None:
         for place in self._places():
             self._put(place)
-            with self._lane() as lane:
+            with self._lane(whole) as lane:
                 act(place, lane)
         self._put(None)
 
@@ -305,7 +319,7 @@ class Sums:
 
         def add() -> None:
             """One sum: all terms that are written out."""
-            place = tuple(int(str(self.here.starts[x.name])) for x in self.unrolled)
+            place = self.here.turns_of(self.unrolled)
             lane = ZERO if lanes is None else self.here.starts[lanes.name]
             value = self._get(place, lane)
             for _ in self.here.written_out([x for x in inner if x in terms]):
@@ -330,27 +344,4 @@ class Sums:
 
     def _key(self, access: Access, loops: Sequence[Loop]) -> tuple[str, Place]:
         """Which of an operand's elements the counters of written out loops mean."""
-        mine = [x for x in loops if x.kind == "unroll" and access.has(x.dimension)]
-        return access.name, tuple(int(str(self.here.starts[x.name])) for x in mine)
-
-
-class _Lane:
-    """The loop over lanes; 0 without lanes."""
-
-    def __init__(self, here: OpenLoops, whole: bool) -> None:
-        self._here, self._whole = here, whole
-        self._stack = ExitStack()
-
-    def __enter__(self) -> Expr:
-        here, lanes = self._here, self._here.nest.lanes
-        if lanes is None:
-            return ZERO
-        count = Number(lanes.extent) if self._whole else here.turns(lanes)
-        lane = self._stack.enter_context(here.writer.neighbours(lanes.name, count))
-        here.starts[lanes.name] = lane
-        return lane
-
-    def __exit__(self, *_: object) -> None:
-        self._stack.close()
-        if self._here.nest.lanes is not None:
-            self._here.starts.pop(self._here.nest.lanes.name, None)
+        return access.name, self.here.turns_of(x for x in loops if x.kind == "unroll" and access.has(x.dimension))

@@ -167,7 +167,6 @@ TEXTS = {
 """Numbers that belong to the text of a kernel, and to the schedule that will be chosen for it."""
 
 ESTIMATES = {
-    "emit/packed.py": "products of bytes: instructions that no other kernel has",
     "lowering_rules/fourier.py": "the texts of passes end where the table of factors says",
     "lowering_rules/lapack.py": "around calls of LAPACK",
 }  # fmt: skip

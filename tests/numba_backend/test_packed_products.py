@@ -57,7 +57,7 @@ def names_of(text: str) -> list[str]:
 
 def check(types: tuple[str, str, str], m: int, k: int, n: int, batch: tuple[int, ...] = (), **form: bool) -> None:
     text = program(types, m, k, n, batch=batch, **form)
-    assert names_of(text) == ["packed_product"], text
+    assert "packed_product" in names_of(text), text
     x = numbers(types[0], *batch, *((k, m) if form.get("ta") else (m, k)))
     y = numbers(types[1], *batch, *((n, k) if form.get("tb") else (k, n)))
     actual = np.asarray(hloom.run_hlo(text, x, y)[0])
@@ -105,6 +105,13 @@ def test_sizes(sizes: tuple[int, int, int]) -> None:
 def test_batches() -> None:
     for types in (("s8", "s8", "s32"), ("bf16", "bf16", "bf16"), ("f16", "f16", "f32")):
         check(types, 20, 70, 31, batch=(2, 5), tb=True)
+
+
+def test_long_sums_of_unsigned_bytes() -> None:
+    """They have all 32 bits: the largest is no negative number."""
+    x, y = np.full((64, 50_000), 255, np.uint8), np.full((50_000, 9), 255, np.uint8)
+    (actual,) = hloom.run_hlo(program(("u8", "u8", "u64"), 64, 50_000, 9), x, y)
+    np.testing.assert_array_equal(np.asarray(actual), 50_000 * 255**2)
 
 
 def test_small_products_are_sums() -> None:
@@ -195,13 +202,10 @@ def words(function: str) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray
     a, b = (x.view(np.uint32) for x in few)
     sums = (a.view(ml_dtypes.bfloat16).astype(np.float32) * b.view(ml_dtypes.bfloat16).astype(np.float32))
     wide = rng.integers(-9, 10, 480).astype(np.float32)
-    if function == "dot_f32":
-        a, b = a.astype(np.uint16).astype(np.float32), b.astype(np.uint16).astype(np.float32) % 8
-        return wide, a, b, wide + a * b
     return wide, a, b, wide + sums.reshape(-1, 2).sum(1)
 
 
-@pytest.mark.parametrize("function", ["dot_bytes", "dot_shorts", "dot_bf16", "dot_bf16_normal", "dot_f32"])
+@pytest.mark.parametrize("function", ["dot_bytes", "dot_shorts", "dot_bf16", "dot_bf16_normal"])
 def test_words_with_and_without_instructions(function: str) -> None:
     """As vectors with this processor's instructions, as vectors of plain arithmetic, and one by one; by Numba too."""
     total, a, b, expected = words(function)
