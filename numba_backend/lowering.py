@@ -455,11 +455,11 @@ class _Lowering(LoweringContext):
         assert self.has_pieces or not in_parts, "the pipeline was told that the program runs kernels piece by piece"
 
         def at(leaf: Leaf) -> Argument:
-            home = memory.homes[leaf]
-            if home.output is not None:
-                return results[home.output]
+            there = memory.placements[leaf]
+            if there.output is not None:
+                return results[there.output]
             own = results[-1] if memory.part else NOWHERE
-            return own._replace(word=own.word + home.offset, move=(home.row, memory.part if in_parts else home.row))
+            return own._replace(word=own.word + there.offset, move=(there.row, memory.part if in_parts else there.row))
 
         first, *self._followers = memory.members
         for member in memory.members:

@@ -24,7 +24,7 @@ from ..shape import Shape
 from ..support.records import dataclass
 from ..target import MemorySpace
 from .allocation import Allocation, AllocationKind, BufferCopy, BufferSlice
-from .coalescing import Buffer, CanShare, Coalescing, Home, coalesce
+from .coalescing import Buffer, CanShare, Coalescing, coalesce
 from .heap import place
 from .memory_spaces import Arrangement, arrange, groups_by_merit, request_of, room_in
 from .report import MemoryMapRow, MemoryReport
@@ -229,7 +229,7 @@ def _arrangement(
     analysis: ValueAnalysis, coalescing: Coalescing, fast_memory: MemorySpace | None
 ) -> Arrangement:
     """The offsets of the buffers in fast memory; why others are not there, if `fast_memory` is known."""
-    spaces = {b.space for b in coalescing.all_buffers() if b.home is None} - {0}
+    spaces = {b.space for b in coalescing.all_buffers() if b.fixed is None} - {0}
     number = fast_memory.number if fast_memory is not None else next(iter(spaces), 0)
     if not number:
         return Arrangement()
@@ -245,7 +245,7 @@ def _place(
     buffers = coalescing.all_buffers()
     by_space: dict[int, list[Buffer]] = {0: []}
     for buffer in buffers:
-        if buffer.home is None:
+        if buffer.fixed is None:
             by_space.setdefault(buffer.space, []).append(buffer)
     slices: dict[Buffer, BufferSlice] = {}
     arenas = []
@@ -259,16 +259,16 @@ def _place(
     constants: list[Literal] = []
     shapes: list[Shape] = []
     for buffer in buffers:
-        if buffer.home is None:
+        if buffer.fixed is None:
             continue
-        home, index = buffer.home
-        if home is Home.CONSTANT:
+        kind, index = buffer.fixed
+        if kind is AllocationKind.CONSTANT:
             literal, shape = analysis.values[index].constant, analysis.values[index].shape
             assert literal is not None
             index = len(constants)
             constants.append(literal)
             shapes.append(shape)
-        slices[buffer] = BufferSlice(Allocation(AllocationKind(home.value), index, buffer.size), 0, buffer.size)
+        slices[buffer] = BufferSlice(Allocation(kind, index, buffer.size), 0, buffer.size)
     return slices, tuple(constants), tuple(shapes), tuple(arenas)
 
 

@@ -12,11 +12,11 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import field
-from enum import Enum
 
 from ..ir import HloInstruction
 from ..opcode import Opcode
 from ..support.records import dataclass
+from .allocation import AllocationKind
 from .values import Interval, Transfer, ValueAnalysis, merge_intervals
 
 CanShare = Callable[[HloInstruction, int, int], bool]
@@ -35,14 +35,6 @@ def never_share(instruction: HloInstruction, operand_leaf: int, output_leaf: int
     return False
 
 
-class Home(Enum):
-    """Memory outside of the arenas."""
-
-    PARAMETER = "parameter"
-    OUTPUT = "output"
-    CONSTANT = "constant"
-
-
 @dataclass(slots=True, eq=False)
 class Buffer:
     """Memory shared by values that are never needed at the same time."""
@@ -50,7 +42,7 @@ class Buffer:
     size: int
     values: list[int]
     intervals: list[Interval]
-    home: tuple[Home, int] | None = None
+    fixed: tuple[AllocationKind, int] | None = None
     """Its fixed memory, with the leaf number of the parameters or of the result; None: in the arena."""
     read_only: bool = False
     space: int = 0
@@ -102,17 +94,18 @@ class _Coalescer:
         value = self.analysis.values[number]
         buffer = Buffer(value.size, [number], list(value.intervals), space=value.shape.array_layout.memory_space)
         if value.parameter is not None:
-            buffer.home = (Home.PARAMETER, value.parameter)
+            buffer.fixed = (AllocationKind.PARAMETER, value.parameter)
             buffer.read_only = value.parameter not in donations.values()
         elif value.constant is not None:
-            buffer.home = (Home.CONSTANT, number)
+            buffer.fixed = (AllocationKind.CONSTANT, number)
             buffer.read_only = True
         return buffer
 
     def _output_buffers(self, donations: dict[int, int]) -> list[Buffer]:
         """The buffers of results; donated parameters' buffers are used for this too."""
         end = self.analysis.end
-        donated = {b.home[1]: b for b in self.buffer.values() if b.home is not None and b.home[0] is Home.PARAMETER}
+        fixed = [(b, *b.fixed) for b in self.buffer.values() if b.fixed is not None]
+        donated = {number: b for b, kind, number in fixed if kind is AllocationKind.PARAMETER}
         found = []
         for leaf, number in enumerate(self.analysis.outputs):
             handed_over = [(2 * end + 1, 2 * end + 2)]
@@ -122,7 +115,7 @@ class _Coalescer:
                 buffer.intervals = merge_intervals([*buffer.intervals, *handed_over])
             else:
                 value = self.analysis.values[number]
-                buffer = Buffer(value.size, [], handed_over, (Home.OUTPUT, leaf))
+                buffer = Buffer(value.size, [], handed_over, (AllocationKind.OUTPUT, leaf))
                 buffer.space = value.shape.array_layout.memory_space
             found.append(buffer)
         return found
@@ -176,7 +169,7 @@ class _Coalescer:
         """Make `a` and `b` one buffer if that is sound."""
         if a is b:
             return True
-        if a.size != b.size or not a.size or a.read_only or b.read_only or (a.home and b.home) or a.space != b.space:
+        if a.size != b.size or not a.size or a.read_only or b.read_only or (a.fixed and b.fixed) or a.space != b.space:
             return False
         if len(a.intervals) + len(a.values) < len(b.intervals) + len(b.values):
             a, b = b, a
@@ -185,7 +178,7 @@ class _Coalescer:
         for interval in b.intervals:
             _insert(a.intervals, interval)
         a.values += b.values
-        a.home = a.home or b.home
+        a.fixed = a.fixed or b.fixed
         for number in b.values:
             self.buffer[number] = a
         moved = self._output_leaves.pop(id(b), None)

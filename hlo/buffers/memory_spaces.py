@@ -27,7 +27,8 @@ from ..opcode import Opcode
 from ..shape import Shape
 from ..support.records import dataclass
 from ..target import MemorySpace
-from .coalescing import Buffer, Coalescing, Home
+from .allocation import AllocationKind
+from .coalescing import Buffer, Coalescing
 from .heap import Heap, Request
 from .values import ValueAnalysis, leaf_count
 
@@ -65,7 +66,7 @@ def request_of(buffer: Buffer) -> Request:
 
 def room_in(space: MemorySpace, coalescing: Coalescing) -> int:
     """The bytes of `space` that remain beside arguments and results; their layouts may name it."""
-    taken = sum(b.size for b in coalescing.all_buffers() if b.home is not None and b.space == space.number)
+    taken = sum(b.size for b in coalescing.all_buffers() if b.fixed is not None and b.space == space.number)
     return max(space.size - taken, 0)
 
 
@@ -97,7 +98,7 @@ def arrange(groups: Sequence[Group], space: int, limit: int | None, alignment: i
     heap = Heap(alignment)
     result = Arrangement()
     for group in groups:
-        there = [b for b in group.buffers if b.home is None and b.space == space]
+        there = [b for b in group.buffers if b.fixed is None and b.space == space]
         if there:
             offsets = heap.add_all(list(map(request_of, there)))
             assert offsets is not None
@@ -144,15 +145,18 @@ def groups_by_merit(analysis: ValueAnalysis, coalescing: Coalescing) -> list[Gro
 
 def _obstacle(buffers: list[Buffer], analysis: ValueAnalysis) -> str:
     for buffer in buffers:
-        if buffer.home is None:
+        if buffer.fixed is None:
             continue
-        home, index = buffer.home
-        what = f"{_HOMES[home]} {analysis.values[index].instruction.name if home is Home.CONSTANT else index}"
+        kind, index = buffer.fixed
+        is_constant = kind is AllocationKind.CONSTANT
+        what = f"{_FIXED[kind]} {analysis.values[index].instruction.name if is_constant else index}"
         return what if len(buffers) == 1 else f"handed on with {what}"
     return "" if any(b.size for b in buffers) else "empty"
 
 
-_HOMES = {Home.PARAMETER: "argument", Home.OUTPUT: "result", Home.CONSTANT: "constant"}
+_FIXED = {
+    AllocationKind.PARAMETER: "argument", AllocationKind.OUTPUT: "result", AllocationKind.CONSTANT: "constant",
+}  # fmt: skip
 
 
 def _united(analysis: ValueAnalysis, coalescing: Coalescing) -> list[list[Buffer]]:

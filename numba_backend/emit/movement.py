@@ -16,6 +16,7 @@ from ...hlo.analyses.in_bounds import window_sizes
 from ...hlo.errors import UnsupportedError
 from ...hlo.ir import HloInstruction
 from ...hlo.opcode import Opcode
+from ...hlo.support.permutations import inverse
 from ..loops.expressions import ZERO, Expr, Name, Number, all_of, call, is_number
 from ..loops.writer import cast
 from .element import CAST, ELEMENT, ElementEmitter, movable, moved, rounded
@@ -35,10 +36,7 @@ def _broadcast(e: ElementEmitter, instruction: HloInstruction, index: Index) -> 
 
 @ELEMENT.register(Opcode.TRANSPOSE)
 def _transpose(e: ElementEmitter, instruction: HloInstruction, index: Index) -> Expr:
-    source: list[Expr] = [ZERO] * len(index)
-    for d, component in zip(instruction.attributes.dimensions, index, strict=True):
-        source[d] = component
-    return e.value(instruction.operands[0], tuple(source))
+    return e.value(instruction.operands[0], tuple([index[d] for d in inverse(instruction.attributes.dimensions)]))
 
 
 @ELEMENT.register(Opcode.IOTA)

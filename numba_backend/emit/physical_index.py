@@ -23,6 +23,7 @@ from dataclasses import dataclass, replace
 from ...hlo.ir import HloInstruction
 from ...hlo.opcode import Opcode
 from ...hlo.ops import is_elementwise
+from ...hlo.support.permutations import inverse
 from ..loops.expressions import ZERO, Expr, Number, binary, call, is_number
 from ..loops.writer import Writer
 from .physical_layouts import Digit, PhysicalLayout
@@ -294,10 +295,7 @@ def reached_parameters(
             continue
         below: list[tuple[HloInstruction, tuple[int, ...]]] = []
         if node.opcode is Opcode.TRANSPOSE:
-            source = [0] * len(where)
-            for d, e in enumerate(node.attributes.dimensions):
-                source[e] = where[d]
-            below.append((node.operands[0], tuple(source)))
+            below.append((node.operands[0], tuple([where[d] for d in inverse(node.attributes.dimensions)])))
         elif node.opcode is Opcode.BROADCAST:
             below.append((node.operands[0], tuple(where[d] for d in node.attributes.dimensions)))
         elif is_elementwise(node):

@@ -34,6 +34,7 @@ from dataclasses import dataclass
 
 from ...hlo.ir import HloInstruction
 from ...hlo.opcode import Opcode
+from ...hlo.support.permutations import inverse
 from ..loops.expressions import ZERO, Expr, Name, Number, call
 from ..loops.statements import LoopKind
 from ..loops.writer import Writer
@@ -94,10 +95,7 @@ def moved_parameter(root: HloInstruction) -> tuple[HloInstruction, tuple[int, ..
     """The parameter that a value is in another order; for each of its dimensions, which one of the value it is."""
     where = tuple(range(root.shape.rank))
     while root.opcode is Opcode.TRANSPOSE:
-        source = [0] * len(where)
-        for d, e in enumerate(root.attributes.dimensions):
-            source[e] = where[d]
-        where, root = tuple(source), root.operands[0]
+        where, root = tuple([where[d] for d in inverse(root.attributes.dimensions)]), root.operands[0]
     return (root, where) if root.opcode is Opcode.PARAMETER else None
 
 

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from ...hlo.analyses.batch import Batch
+from ...hlo.buffers.allocation import AllocationKind
 from ...hlo.buffers.assignment import shared_buffers
-from ...hlo.buffers.coalescing import Buffer, Home
+from ...hlo.buffers.coalescing import Buffer
 from ...hlo.element_type import ElementType
 from ...hlo.ir import HloComputation, HloModule, InputOutputAlias
 from ...hlo.opcode import Opcode
@@ -96,7 +97,7 @@ class Storage:
         element_type = shapes[0].element
         assert all(s.element is element_type for s in shapes), "one buffer for values of several types"
         count = shapes[0].num_elements
-        if buffer.home is not None and buffer.home[0] is Home.CONSTANT:
+        if buffer.fixed is not None and buffer.fixed[0] is AllocationKind.CONSTANT:
             return self._constant(buffer, element_type, count)
         lanes = None if self._parts is None else self._parts.lanes(buffer)
         values = [self.analysis.values[v] for v in buffer.values]

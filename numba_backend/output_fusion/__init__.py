@@ -17,9 +17,9 @@ which no instruction reads. `lowering.py` only translates.
 """
 
 from .form import Leaf, Pieces, in_place, is_output_fusion, leaf_of, pieces_of, result_of, scatter_of
-from .memory import Home, OutputMemory, memory_of
+from .memory import OutputMemory, Placement, memory_of
 
 __all__ = [
-    "Home", "Leaf", "OutputMemory", "Pieces", "in_place", "is_output_fusion", "leaf_of", "memory_of", "pieces_of",
+    "Leaf", "OutputMemory", "Pieces", "Placement", "in_place", "is_output_fusion", "leaf_of", "memory_of", "pieces_of",
     "result_of", "scatter_of",
 ]  # fmt: skip

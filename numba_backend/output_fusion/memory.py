@@ -20,7 +20,7 @@ from .form import Leaf, Pieces, leaf_of
 MEMBERS = frozenset((Opcode.CONVOLUTION, Opcode.DOT, Opcode.FUSION, Opcode.REDUCE_WINDOW))
 
 @dataclass(frozen=True, slots=True)
-class Home:
+class Placement:
     """The memory of a value: the memory of a result of the fusion, or a part of the fusion's own memory."""
 
     output: int | None
@@ -35,7 +35,7 @@ class OutputMemory:
     """The memory of the values inside of an output fusion."""
 
     members: tuple[HloInstruction, ...]
-    homes: Mapping[Leaf, Home]
+    placements: Mapping[Leaf, Placement]
     part: int
     """The bytes of a part of the fusion's own memory."""
     over: Mapping[int, tuple[int, ...]]
@@ -106,7 +106,7 @@ def memory_of(fused: HloComputation, pieces: Pieces | None, can_share: CanShare)
                     and reads_alone(fused, operand, member)
                     and can_share(member, n, k)
                 )
-    homes: dict[Leaf, Home] = {}
+    placements: dict[Leaf, Placement] = {}
     own: list[tuple[list[Leaf], Request]] = []
     covered = set(before.values())
     position = {member: number for number, member in enumerate(members)}
@@ -118,11 +118,12 @@ def memory_of(fused: HloComputation, pieces: Pieces | None, can_share: CanShare)
             while leaves[-1] in before:
                 leaves.append(before[leaves[-1]])
             if (member, k) in outputs:
-                homes.update(dict.fromkeys(leaves, Home(outputs[member, k])))
+                placements.update(dict.fromkeys(leaves, Placement(outputs[member, k])))
                 continue
             size = shape.byte_size // rows * most
             own.append((leaves, Request(size, position[leaves[-1][0]], ends[member, k] + 1)))
     offsets, part = place([request for _, request in own], ALIGNMENT)
     for (leaves, request), offset in zip(own, offsets, strict=True):
-        homes.update(dict.fromkeys(leaves, Home(None, offset, request.size // most if pieces is not None else 0)))
-    return OutputMemory(members, homes, -(-part // ALIGNMENT) * ALIGNMENT, over)
+        row = request.size // most if pieces is not None else 0
+        placements.update(dict.fromkeys(leaves, Placement(None, offset, row)))
+    return OutputMemory(members, placements, -(-part // ALIGNMENT) * ALIGNMENT, over)

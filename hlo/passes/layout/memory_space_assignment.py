@@ -44,7 +44,7 @@ class MemorySpaceAssignment:
 
     def _is_there(self, buffer: Buffer) -> bool:
         """True if the buffer already has the space. Arguments and results do not count: they keep their spaces."""
-        return buffer.home is None and buffer.space == self.space.number
+        return buffer.fixed is None and buffer.space == self.space.number
 
     def _with_spaces(
         self, module: HloModule, analysis: ValueAnalysis, coalescing: Coalescing, chosen: set[Buffer]
