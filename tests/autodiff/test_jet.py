@@ -28,6 +28,7 @@ FUNCTIONS: dict[str, Callable[[Any], Any]] = {
 }
 
 
+@pytest.mark.usefixtures("evaluator")
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_derivatives_along_a_line_are_nested_ones(name: str) -> None:
     function = FUNCTIONS[name]

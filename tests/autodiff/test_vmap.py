@@ -143,6 +143,7 @@ CASES: dict[str, tuple[Callable[..., Any], tuple[Any, ...], tuple[int | None, ..
 }
 
 
+@pytest.mark.usefixtures("evaluator")
 @pytest.mark.parametrize("name", CASES)
 def test_against_a_loop(name: str) -> None:
     fun, args, axes = CASES[name]
@@ -158,6 +159,7 @@ GRADIENTS = [
 ]
 
 
+@pytest.mark.usefixtures("evaluator")
 @pytest.mark.parametrize("name", GRADIENTS)
 def test_gradient_of_a_batch(name: str) -> None:
     """grad of a sum of vmap against the sum of gradients of elements."""

@@ -281,6 +281,7 @@ DERIVATIVES = _derivatives()
 BATCHED = [name for name in DERIVATIVES if "(" not in name or "(3, 3)" in name or "(2, 4)" in name]
 
 
+@pytest.mark.usefixtures("evaluator")
 @pytest.mark.parametrize("name", complex_ones_slow(DERIVATIVES))
 def test_derivatives(name: str) -> None:
     function, inputs = DERIVATIVES[name]

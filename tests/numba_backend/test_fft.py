@@ -61,6 +61,7 @@ def test_more_dimensions_than_hlo_transforms_at_once(name: str) -> None:
         np.testing.assert_allclose(np.asarray(getattr(jnp.fft, name)(MANY)), expected, rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.usefixtures("evaluator")
 @pytest.mark.parametrize("name,options", CASES[::2], ids=_id)
 def test_derivatives(name: str, options: dict[str, Any]) -> None:
     x = (REAL if _is_real(name) else COMPLEX)[:2, :3]

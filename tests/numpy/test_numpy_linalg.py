@@ -186,6 +186,7 @@ def test_derivatives(name: str) -> None:
         check_derivatives(flat, inputs, tolerance=1e-4, step=1e-6, order=order)
 
 
+@pytest.mark.usefixtures("evaluator")
 @pytest.mark.parametrize("name", [name for name in DERIVATIVES if "c16" not in name])
 def test_batches(name: str) -> None:
     function, inputs = DERIVATIVES[name]

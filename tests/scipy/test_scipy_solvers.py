@@ -54,6 +54,7 @@ def test_solutions(name: str) -> None:
         np.testing.assert_allclose(np.asarray(x), expected, rtol=1e-8, atol=1e-9)
 
 
+@pytest.mark.usefixtures("evaluator")
 @pytest.mark.parametrize("name", ["cg", *[pytest.param(n, marks=pytest.mark.slow) for n in ("bicgstab", "gmres")]])
 def test_pytrees_batches_and_derivatives(name: str) -> None:
     """The derivative agrees with the derivative of the exact solution."""

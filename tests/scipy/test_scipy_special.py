@@ -304,6 +304,7 @@ def test_softmax_is_over_all_axes_by_default() -> None:
     np.testing.assert_allclose(special.logsumexp(x, 1, b=2.0), scipy.special.logsumexp(x, 1, b=2.0), rtol=1e-6)
 
 
+@pytest.mark.usefixtures("evaluator")
 @pytest.mark.slow
 def test_derivatives_where_parameters_make_sums_finite() -> None:
     with hloom.enable_x64(True):

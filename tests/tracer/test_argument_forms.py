@@ -78,6 +78,7 @@ def numbers(x: Any) -> Any:
     return np.asarray(random.key_data(x) if jnp.issubdtype(x.dtype, hloom.dtypes.prng_key) else x)
 
 
+@pytest.mark.usefixtures("evaluator")
 @pytest.mark.parametrize("name", SHAPES)
 def test_shapes(name: str) -> None:
     wanted = SHAPES[name]((2, 3))
