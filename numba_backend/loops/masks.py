@@ -1,4 +1,4 @@
-"""Restrict sums of masked elements to the elements that the mask lets through.
+"""A transform: restrict sums of masked elements to the elements that the mask lets through.
 
     acc0 = c0                                           acc0 = c0
     for i in range(n0):                                 for i in range(minimum(n0, int64(v0))):
@@ -6,7 +6,8 @@
         acc0 = reduce_add(acc0, select(int32(i) < v0, v1 * v1, c0))     acc0 = reduce_add(acc0, v1 * v1)
 
 Triangular algorithms are written so: a row of fixed size is masked to its part. Here c0 is known to be zero, so that
-adding it changes nothing: a sum that begins as +0 is never -0.
+adding it changes nothing: a sum that begins as +0 is never -0. The limit is a number that the loop around computes, so
+only the program of that loop shows that it does not change inside.
 """
 
 from __future__ import annotations
@@ -15,9 +16,9 @@ from collections.abc import Collection, Iterator
 
 from .expressions import ZERO, Binary, Call, Expr, Name, Number, as_expr, call, minimum, plus
 from .forward import assigned
+from .split import MIRRORED
 from .statements import Assign, Block, Comment, For, Statement, walk, with_blocks
 
-_MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _COUNTERS = ("int32", "int64")
 
 
@@ -161,9 +162,9 @@ def _conditions(test: Expr) -> Iterator[Expr]:
 
 def _bound(test: Expr, counters: Collection[str], changing: Collection[str]) -> tuple[str, Expr] | None:
     """The relation of the counter to a number that does not change in the loop, as an int64."""
-    if not isinstance(test, Binary) or test.op not in _MIRRORED:
+    if not isinstance(test, Binary) or test.op not in MIRRORED:
         return None
-    for op, left, right in ((test.op, test.left, test.right), (_MIRRORED[test.op], test.right, test.left)):
+    for op, left, right in ((test.op, test.left, test.right), (MIRRORED[test.op], test.right, test.left)):
         if _is_counter(left, counters) and right.type in _COUNTERS and _is_fixed(right, changing):
             return op, as_expr(right) if right.type == "int64" else call("int64", right)
     return None

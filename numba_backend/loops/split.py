@@ -1,4 +1,4 @@
-"""Split loops at the iteration where a test on their counter changes its answer.
+"""A transform: split loops at the iteration where a test on their counter changes its answer.
 
     for i in range(n):                      part0 = x[n - 1]
         if i < 1:                           out[0] = part0
@@ -10,7 +10,8 @@
 The iterations stay in their order, and without the test LLVM makes vectors of them, or a copy of memory. Tests compare
 the counter, perhaps plus a term that is fixed in the loop, with a value that is fixed too, as concatenation and padding
 do. If the body of a part still has tests, that part is split again, so that n operands of a concatenation make n loops.
-Outer loops are split first, since that decides some tests of inner loops.
+Outer loops are split first, since that decides some tests of inner loops. The tests of an element may come from several
+instructions, and in a native loop from several kernels; so the program is transformed once it is written.
 """
 
 from __future__ import annotations
@@ -21,8 +22,12 @@ from dataclasses import dataclass, replace
 
 from .expressions import ZERO, Binary, Expr, Name, Number, all_of, call, minus, plus
 from .forward import assigned
+from .rewrite import Substitution
 from .statements import Assign, Block, For, If, walk, with_blocks
 from .typing import type_of_binary
+
+MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
+"""The relation of b to a for that of a to b."""
 
 MOST_PARTS = 16
 """Most loops that one loop is split into."""
@@ -40,6 +45,30 @@ def split_loops(block: Block) -> Block:
         parts = _split(statement) if isinstance(statement, For) and statement.step == 1 else [statement]
         result += [with_blocks(part, split_loops) for part in parts]
     return result
+
+
+def without_single_iterations(block: Block) -> Block:
+    """The statements, with loops that run once replaced by their bodies, and without loops that never run."""
+    result: Block = []
+    for statement in block:
+        inner = with_blocks(statement, without_single_iterations)
+        count = _trip_count(inner) if isinstance(inner, For) else None
+        if count == 0:
+            continue
+        if isinstance(inner, For) and count == 1:
+            start = inner.start or ZERO
+            result += Substitution({inner.variable.name: start}, {}, lambda name: name).block(inner.body)
+        else:
+            result.append(inner)
+    return result
+
+
+def _trip_count(loop: For) -> int | None:
+    """How often a loop runs, if that is in its text."""
+    start = loop.start or ZERO
+    if not isinstance(start, Number) or not isinstance(loop.stop, Number) or loop.step != 1:
+        return None
+    return max(int(loop.stop.value) - int(start.value), 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +114,7 @@ class _Counter:
             return None
         op, left, right = test.op, test.left, test.right
         if self.offset(left) is None:
-            op, left, right = _MIRRORED[op], right, left
+            op, left, right = MIRRORED[op], right, left
         offset = self.offset(left)
         if offset is None or not self.is_fixed(right):
             return None
@@ -94,8 +123,6 @@ class _Counter:
             point = _folded(plus(point, Number(1)))
         return point, op in (">", ">=")
 
-
-_MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
 def _folded(e: Expr) -> Expr:

@@ -1,4 +1,4 @@
-"""Vectorise independent calls of long functions in straight code: one loop over a local array makes them.
+"""A transform: vectorise independent calls of long functions in straight code: one loop over a local array makes them.
 
     a = sin(x)                  calls0 = local_array(8, float32)
     b = sin(y)         ->       calls0[0] = x

@@ -41,8 +41,7 @@ from ..loops.lanes import in_lanes, with_lanes
 from ..loops.masks import within_masks
 from ..loops.opaque import with_opaque_sums
 from ..loops.rewrite import Substitution
-from ..loops.single_iteration import without_single_iterations
-from ..loops.split import split_loops
+from ..loops.split import split_loops, without_single_iterations
 from ..loops.statements import (
     Assign,
     Block,

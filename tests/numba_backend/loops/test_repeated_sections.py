@@ -10,7 +10,7 @@ import pytest
 from hloom.numba_backend.loops.expressions import Binary, Call, Expr, Load, Name, Number
 from hloom.numba_backend.loops.printer import lines_of
 from hloom.numba_backend.loops.rewrite import Substitution
-from hloom.numba_backend.loops.single_iteration import without_single_iterations
+from hloom.numba_backend.loops.split import without_single_iterations
 from hloom.numba_backend.loops.statements import Assign, Block, Comment, For, If, LocalArray, LoopProgram, Return, Store
 from hloom.numba_backend.runtime import frontend, one_pass
 from hloom.numba_backend.runtime import program as program_of_words
