@@ -114,7 +114,7 @@ def sizes_of_gradient(convolution: HloInstruction, channels_last: bool) -> Sizes
         for d, part in zip(numbers.output_spatial, attributes.window, strict=True)
     )
     return Sizes(
-        convolution.shape.element,
+        convolution.operands[0].shape.element,
         channels_last,
         array[numbers.input_feature],
         groups,

@@ -57,7 +57,7 @@ def cells_first(axis: Axis) -> Cells:
 
 
 def cells_spread(axis: Axis) -> Cells:
-    """Channels first, the last axis: a row of each phase has one cell for each position."""
+    """Channels first: a row of each phase has one cell for each position."""
     return Cells(axis, axis.part.size, axis.count, spread=True)
 
 
@@ -140,6 +140,12 @@ def geometry_of(sizes: Sizes, *, spread: bool = False, strips: int = 1) -> Geome
     return Geometry(sizes, tuple(cells), strips)
 
 
+def geometry_of_gradient(sizes: Sizes) -> Geometry:
+    """The walk of a derivative by the kernel, channels first: each element of the window, along all axes but the first,
+    has a phase, so that its positions are neighbours in the copy."""
+    return Geometry(sizes, (cells_first(sizes.axes[0]), *map(cells_spread, sizes.axes[1:])))
+
+
 def lies_as_copied(geometry: Geometry) -> bool:
     """True if the input itself is a copy as the tiles need it: channels last, no padding at the beginning, and the
     window reaches no further than the array."""
@@ -180,10 +186,11 @@ def emit_copy_first(geometry: Geometry, first_image: int, images: int) -> Emitte
     counts = [text.size(f"c{d}", c.size) for d, c in enumerate(cells)]
     rank, last = len(cells), cells[-1]
     joined = last.phases if 1 < last.phases <= JOINED and not last.spread else 1
-    apart: Expr = Number(1)
-    if last.axis.part.stride == 1:  # one text for both ways to copy
-        phases[-1] = text.argument("phases", last.phases)
-        apart = text.argument("apart", last.axis.part.window_dilation)
+    apart: list[Expr] = [Number(1)] * rank
+    for d, c in enumerate(cells):
+        if c.spread or (c is last and c.axis.part.stride == 1):  # one text for both ways to copy
+            phases[d] = text.argument(f"h{d}", c.phases)
+            apart[d] = text.argument(f"apart{d}", c.axis.part.window_dilation)
     outer = rank - 1 if joined > 1 else rank  # axes with phases that are rows of their own
     of_strip = text.argument("of_strip", cells[0].axis.count * cells[0].axis.part.stride)
     names = ["image", "strip", "f", *(f"phase{d}" for d in range(outer)), *(f"q{d}" for d in range(rank - 1))]
@@ -194,7 +201,7 @@ def emit_copy_first(geometry: Geometry, first_image: int, images: int) -> Emitte
         indices: list[Expr] = [image + before, f]
         tests: list[Expr] = []
         for d in range(rank - 1):
-            cell = writer.assign(f"cell{d}", of_row[d] * steps[d] + of_phase[d] - lows[d])
+            cell = writer.assign(f"cell{d}", of_row[d] * steps[d] + product(of_phase[d], apart[d]) - lows[d])
             if not d:
                 writer.augment(cell, "+", product(strip, of_strip))
             indices.append(cell)
@@ -207,7 +214,7 @@ def emit_copy_first(geometry: Geometry, first_image: int, images: int) -> Emitte
             at = product(block, plane) * joined + product(row - block * lines, counts[-1])
             _write_phases(writer, x, out, tests, origin, at, (lows[-1], steps[-1], n[-1], counts[-1], plane), joined)
         else:
-            shift = writer.assign("shift", product(of_phase[-1], apart) - lows[-1])
+            shift = writer.assign("shift", product(of_phase[-1], apart[-1]) - lows[-1])
             base = writer.assign("base", row_major([*indices, ZERO], [ZERO, features, *n]) + shift)
             at = writer.assign("at", product(row, counts[-1]))
             left, right = _inside(writer, tests, shift, steps[-1], n[-1], counts[-1])

@@ -4,6 +4,7 @@
     channels last           out[n, g, p, o] = sum over t, i of x[n, g, rows[p] + taps[t] + i] * w[g, t, i, o]
     depthwise               out[n, p, o] = sum over i, t of x[n, rows[p] + taps[t] + o] * w[t, o]
     derivative by kernel    out[g, p, o] = sum over i, t of x[i, g, rows[p] + taps[t]] * y[i, t, g, o]
+    the same, first         out[g, o, e] = sum over n, q of x[n, g, taps[e] + q] * y[n, g, o, q]
     channels first          out[n, s, g, o, q] = sum over i, t of w[g, o, i, t] * x[n, s, g, i, q + taps[t]]
 
 Channels last, rows are positions of the window; `t` and `i` are its elements and the inputs. For a derivative by the
@@ -37,10 +38,10 @@ from .kernel import EmittedKernel, memory_type, program_of
 class Form:
     """All that the text of a kernel depends on, besides the schedule."""
 
-    kind: Literal["last", "depthwise", "first"]
+    kind: Literal["last", "depthwise", "first", "gradient"]
     element_type: ElementType
     is_gradient: bool = False
-    """The derivative by the kernel. A parameter says whether it is added to the stored values."""
+    """The derivative by the kernel, in f64. A parameter says whether it is added to the stored values."""
     is_turned: bool = False
     """Channels first: the kernel is [input, output, taps], read from its last tap on."""
     lines: int = 0
@@ -49,8 +50,10 @@ class Form:
     @property
     def name(self) -> str:
         """The name of the kernel."""
-        names = {"last": "convolution_tiles_last", "depthwise": "depthwise_tiles", "first": "convolution_tiles"}
-        return names[self.kind]
+        return {
+            "last": "convolution_tiles_last", "depthwise": "depthwise_tiles", "first": "convolution_tiles",
+            "gradient": "convolution_gradient",
+        }[self.kind]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,11 +102,19 @@ def algorithm_of(form: Form) -> Algorithm:
 
     def access(name: str, pointer: str, start: Expr = ZERO, **strides: str | Expr) -> Access:
         pairs = ((d, Name(s) if isinstance(s, str) else s) for d, s in strides.items())
-        return Access(name, Name(pointer, pointer_to(kind)), tuple(pairs), start)
+        element = "float64" if form.is_gradient and pointer == "out" else kind
+        return Access(name, Name(pointer, pointer_to(element)), tuple(pairs), start)
 
     extents = {"n": "images", "g": "groups"}
+    sums = [Dimension(d, Name(e), is_reduced=True) for d, e in (("i", "inputs"), ("t", "taps"))]
     lines = None
-    if form.kind == "first":
+    if form.kind == "gradient":
+        extents = {"g": "groups", "o": "outputs", "e": "elements"}
+        sums = [Dimension(d, Name(e), is_reduced=True) for d, e in (("n", "images"), ("q", "positions"))]
+        y = access("a", "w", n="image_made", g="group_made", o="positions", q=ONE)
+        x = access("b", "x", n="image", g="members", e=taps, q=ONE)
+        out, operands = access("c", "out", g="of_group", o="elements", e=ONE), (y, x)
+    elif form.kind == "first":
         extents |= {"s": "strips", "o": "outputs", "q": "cells"}
         x = access("b", "x", n="image", s="strip", g="members", i="plane", t=taps, q=ONE)
         if form.is_turned:
@@ -124,7 +135,6 @@ def algorithm_of(form: Form) -> Algorithm:
         out = access("c", "out", n="image_made", g="outputs", p="made", o=ONE)
         operands = x, w
     dimensions = [Dimension(d, Name(extent)) for d, extent in extents.items()]
-    sums = [Dimension(d, Name(e), is_reduced=True) for d, e in (("i", "inputs"), ("t", "taps"))]
     return Algorithm(
         form.name, (*dimensions, *sums), operands, out,
         sum_of(Name(TOTAL, kind), product_of(Name("a", kind), Name("b", kind))), kind, cast(kind, 0),
@@ -133,8 +143,8 @@ def algorithm_of(form: Form) -> Algorithm:
 
 
 def emit_sums(form: Form, numbers: Mapping[str, int], schedule: Schedule, extent: int) -> EmittedKernel:
-    """Operand 0: the copy of some images; operand 1: the weights; operand 2: the table of `taps`; operand 3, channels
-    last: that of `rows`; output 0: the results. `numbers`: all parameters that the algorithm and the schedule name."""
+    """Operand 0: the copy of some images; operand 1: the weights; operand 2: the table of `taps`; operand 3, with
+    rows: that of `rows`; output 0: the results. `numbers`: all parameters that the algorithm and the schedule name."""
     named = [SizeParameter(name, value) for name, value in numbers.items()]
     parameters: tuple[KernelParameter, ...] = (*_pointers(form), *named)
     return EmittedKernel(_program(form, schedule, tuple(numbers)), parameters, extent)
@@ -144,8 +154,8 @@ def _pointers(form: Form) -> tuple[PointerParameter, ...]:
     element, rows = form.element_type, PointerParameter("rows", ElementType.S64, 3, None)
     return (
         PointerParameter("x", element, 0, None), PointerParameter("w", element, 1, None),
-        PointerParameter("offsets", ElementType.S64, 2, None), *(() if form.kind == "first" else (rows,)),
-        PointerParameter("out", element, None, 0),
+        PointerParameter("offsets", ElementType.S64, 2, None), *((rows,) if form.kind in ("last", "depthwise") else ()),
+        PointerParameter("out", ElementType.F64 if form.is_gradient else element, None, 0),
     )  # fmt: skip
 
 

@@ -14,12 +14,18 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ...hlo.builder import make_instruction
+from ...hlo.element_type import ElementType
 from ...hlo.ir import HloInstruction
 from ...hlo.opcode import Opcode
 from ...hlo.ops.convolution import ConvolutionAttributes
 from ...hlo.ops.movement import SliceAttributes
-from ...hlo.passes.expand.convolution import batch_groups_as_feature_groups, canonical_numbers, reversed_window
-from ...hlo.passes.patterns import binary, reshape, transpose, unary
+from ...hlo.passes.expand.convolution import (
+    batch_groups_as_feature_groups,
+    canonical_numbers,
+    convolution_in_one_type,
+    reversed_window,
+)
+from ...hlo.passes.patterns import binary, convert, reshape, transpose, unary
 from ...hlo.shape import Shape
 from ...hlo.window import ConvolutionDimensionNumbers, WindowDimension, is_trivial
 from ..emit.convolution import SUPPORTED
@@ -27,7 +33,9 @@ from ..emit.convolution import SUPPORTED
 LEAST_GRADIENT = 1 << 15
 """Multiplications of a derivative that has a form of its own: native loops do not take these forms."""
 SHORT_ROW, MANY_OUTPUTS = 256, 16
-"""With fewer positions, and at least so many outputs, channels last is faster for a derivative by the kernel."""
+SOME_COLUMNS, MANY_ELEMENTS = 1.25, 128
+"""With fewer positions, and at least so many outputs, channels last is faster for a derivative by the kernel. So it is
+if whole rows of a tile are but so many times the outputs, which have so many elements each: 0.8 to 0.95."""
 TILE_BYTES, SOME_WASTE, MOST_WASTE = 128, 1.1, 1.6
 """Channels first: what a row of a tile has usually, and how many times the results are few and too many to compute."""
 MOVED, MOVED_WEIGHT = 10, 300
@@ -46,20 +54,28 @@ def canonical_dimensions(convolution: HloInstruction) -> HloInstruction | None:
     numbers, spatial = attributes.dimension_numbers, len(attributes.window)
     if wants_turned_kernel(convolution):
         return None
-    wanted = wanted_gradient(convolution)
-    if wanted is None and _has_few_outputs(convolution) and _has_small_images(convolution):
+    gradient = wanted_gradient(convolution)
+    if gradient is None and _has_few_outputs(convolution) and _has_small_images(convolution):
         return _images_as_places(convolution)
-    wanted = wanted or canonical_numbers(spatial, _wants_channels_last(convolution))
-    if wanted == numbers:
+    wanted = gradient or canonical_numbers(spatial, _wants_channels_last(convolution))
+    element = convolution.shape.element if gradient is None else ElementType.F64
+    if wanted == numbers and element is convolution.shape.element:
         return None
     array, kernel = convolution.operands
     array = transpose(array, _moved(_input(numbers), _input(wanted)))
     kernel = transpose(kernel, _moved(_kernel(numbers), _kernel(wanted)))
     own = _moved(_result(numbers), _result(wanted))
-    shape = Shape.array(convolution.shape.element, [convolution.shape.dimensions[d] for d in own])
+    shape = Shape.array(element, [convolution.shape.dimensions[d] for d in own])
     new = replace(attributes, dimension_numbers=wanted)
     result = make_instruction(Opcode.CONVOLUTION, (array, kernel), new, shape)
-    return transpose(result, _moved(_result(wanted), _result(numbers)))
+    return convert(transpose(result, _moved(_result(wanted), _result(numbers))), convolution.shape.element)
+
+
+def in_one_type(convolution: HloInstruction) -> HloInstruction | None:
+    """Operands in the type of the result, but not where a derivative by the kernel is added up in f64."""
+    if wanted_gradient(convolution) == convolution.attributes.dimension_numbers:
+        return None
+    return convolution_in_one_type(convolution)
 
 
 def _has_small_images(convolution: HloInstruction) -> bool:
@@ -143,25 +159,27 @@ def gradient_numbers(spatial: int, channels_last: bool) -> ConvolutionDimensionN
 def wanted_gradient(convolution: HloInstruction) -> ConvolutionDimensionNumbers | None:
     """The form of a derivative by the kernel, if the convolution should have it.
 
-    It has no groups of features, no holes in its input, and so much to do that no native loop takes it.
+    Its result is f64: there are many terms in a sum. It has no groups of features, no holes in its input, and so much
+    to do that no native loop takes it.
     """
     attributes: ConvolutionAttributes = convolution.attributes
     numbers, window = attributes.dimension_numbers, attributes.window
-    element = convolution.shape.element
-    if element not in SUPPORTED or any(o.shape.element is not element for o in convolution.operands):
+    element, other = (o.shape.element for o in convolution.operands)
+    if element not in SUPPORTED or element is not other or convolution.shape.element not in (element, ElementType.F64):
         return None
     if attributes.feature_group_count > 1 or any(w.base_dilation != 1 or w.reversed for w in window):
         return None
     sizes = convolution.shape.dimensions
     taps = math.prod(w.size for w in window)
-    elements = math.prod(sizes[d] for d in numbers.output_spatial)
-    if not elements < taps:
+    if not math.prod(sizes[d] for d in numbers.output_spatial) < taps:
         return None
     if _multiplications(convolution) < LEAST_GRADIENT:
         return None
     outputs = convolution.operands[1].shape.dimensions[numbers.kernel_output_feature] // attributes.batch_group_count
-    short = taps < SHORT_ROW and outputs >= MANY_OUTPUTS
-    return gradient_numbers(len(window), numbers.input_batch == len(sizes) - 1 or short)
+    last = numbers.input_batch == len(sizes) - 1 or (taps < SHORT_ROW and outputs >= MANY_OUTPUTS)
+    columns = _rounded(outputs, TILE_BYTES // element.byte_width)
+    many = columns <= SOME_COLUMNS * outputs and convolution.shape.num_elements >= MANY_ELEMENTS * outputs
+    return gradient_numbers(len(window), last or many)
 
 
 def not_reversed(convolution: HloInstruction) -> HloInstruction | None:

@@ -11,11 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...hlo.element_type import ElementType
+import numpy as np
+
 from ...hlo.ir import HloInstruction
 from ...hlo.opcode import Opcode
 from ..emit import convolution_copy as copies
-from ..emit import convolution_gradient as gradients
 from ..emit.convolution import (
     SUPPORTED,
     Sizes,
@@ -210,27 +210,17 @@ def _gradient_first(context: LoweringContext, instruction: HloInstruction, sizes
     """The same, channels first."""
     array, cotangents = context.operands(instruction)
     (result,) = context.results(instruction)
-    geometry = copies.geometry_of(sizes)
-    pairs = gradients.pairs_of(target_machine(), sizes.element_type, sizes.outputs)
-    padded = gradients.padded_cotangents(sizes, pairs)
-    offsets = context.builder.constant(geometry.tap_offsets())
-    images = _images(geometry)
-    copy = context.scratch(sizes.element_type, images * geometry.image + pairs.lanes)
-    is_padded = padded.plane == sizes.positions
-    totals = context.scratch(ElementType.F64, sizes.made * sizes.depth)
-    rows = cotangents if is_padded else context.scratch(sizes.element_type, images * padded.image)
+    geometry = copies.geometry_of_gradient(sizes)
+    inputs = np.arange(sizes.inputs, dtype=np.int64)[:, None] * geometry.plane
+    elements = context.builder.constant((inputs + geometry.tap_offsets()).reshape(-1))
+    images = _images(geometry, sizes.made * sizes.positions)
+    copy = context.scratch(sizes.element_type, images * geometry.image)
     for first in range(0, sizes.batch, images):
         some = min(images, sizes.batch - first)
         context.kernel(f"{instruction.name}.padded", copies.emit_copy_first(geometry, first, some), [array], [copy])
-        if is_padded:
-            rows = _at(cotangents, sizes, first * padded.image)
-        else:
-            emitted = copies.emit_copy_first(padded, first, some)
-            context.kernel(f"{instruction.name}.cotangents", emitted, [cotangents], [rows])
-        emitted = gradients.emit_gradient_first(
-            geometry, pairs, padded.plane, some, begins=first == 0, ends=first + some == sizes.batch
-        )
-        context.kernel(instruction.name, emitted, [copy, rows, offsets], [result, totals])
+        place = _at(cotangents, sizes, first * sizes.made * sizes.positions)
+        emitted = policy.gradient_first(geometry, some, adds=first > 0)
+        context.kernel(instruction.name, emitted, [copy, place, elements], [result])
 
 
 def _image_memory(geometry: copies.Geometry, tile: Tile) -> PieceMemory:
@@ -286,8 +276,8 @@ def _is_in_place(geometry: copies.Geometry, tile: Tile) -> bool:
     return copies.lies_as_copied(geometry) and not (_is_depthwise(sizes) and sizes.features % tile.columns)
 
 
-def _images(geometry: copies.Geometry) -> int:
-    """How many images are copied at a time."""
+def _images(geometry: copies.Geometry, others: int = 0) -> int:
+    """How many images are copied at a time. `others`: elements that are read besides, for each."""
     sizes = geometry.sizes
-    per_image = max(1, geometry.image * sizes.element_type.byte_width)
+    per_image = max(1, (geometry.image + others) * sizes.element_type.byte_width)
     return max(1, min(sizes.batch, _limit(sizes.batch * per_image) // per_image))

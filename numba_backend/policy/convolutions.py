@@ -37,6 +37,8 @@ LEAST_COLUMNS = 16
 """LLVM unrolls loops over fewer elements before it makes vectors of them, and then may fail."""
 PIECE = 512
 """How many products are added up before the sum goes into the total: rounding errors grow with the length of a sum."""
+ELEMENTS, LONG_PIECE = 4, 2048
+"""Derivatives by the kernel, channels first: elements of the window in a tile; positions that are added up in f32."""
 FEWEST_BLOCKS, TILES = 8, 8
 """Channels last: the fewest blocks of rows that threads share, if there are as many tiles; the most tiles of one."""
 
@@ -140,9 +142,50 @@ def _schedule_last(form: Form, tile: Tile) -> Schedule:
         Padded("b", Name("of_column")),
         *([Padded("a")] if is_depthwise else []),
         Accumulate("t0", adds=True),
-        Collect("row", "totals"),
+        Collect("row", "totals", wide=form.is_gradient),
         Parallel(("n", "g", "panel", "block"), ("rest_n", "rest_g", "rest_panel", "rest_block")),
     )  # fmt: skip
+
+
+def gradient_first(geometry: Geometry, images: int, *, adds: bool) -> EmittedKernel:
+    """The kernel of the derivative by the kernel, channels first, for few outputs; it may be added to the stored
+    values. Lanes go along the positions: `geometry` has those of an element of the window one after the other."""
+    sizes, machine = geometry.sizes, target_machine()
+    registers = max(1, LEAST_COLUMNS * sizes.element_type.byte_width // machine.register_bytes)
+    most = max(1, (24 if machine.registers >= 32 else 12) // (ELEMENTS * registers))
+    rows = -(-sizes.outputs // -(-sizes.outputs // most))
+    block = ELEMENTS * max(1, sizes.depth // ELEMENTS // MANY_ITEMS)
+    blocks = max(1, sizes.depth // block)
+    positions, some_images = min(sizes.positions, LONG_PIECE), max(1, LONG_PIECE // sizes.positions)
+    numbers = {
+        "images": images, "groups": sizes.groups, "outputs": sizes.outputs, "elements": sizes.depth,
+        "positions": sizes.positions, "image": geometry.image, "members": sizes.inputs * geometry.plane,
+        "image_made": sizes.made * sizes.positions, "group_made": sizes.outputs * sizes.positions,
+        "of_group": sizes.outputs * sizes.depth, "block": block, "blocks": blocks, "each_n": some_images,
+        "n0s": -(-images // some_images), "each_q": positions, "q0s": -(-sizes.positions // positions),
+        "adding": int(adds),
+    }  # fmt: skip
+    form = Form("gradient", sizes.element_type, True)
+    return emit_sums(form, numbers, _schedule_gradient(rows), sizes.groups * blocks)
+
+
+@lru_cache(maxsize=64)
+def _schedule_gradient(rows: int) -> Schedule:
+    return (
+        Part("e", "block", ("part", "begin", "stop")),
+        Split("e", "column", ELEMENTS, "short", "first", "wide"),
+        Split("o", "row", rows, "short", "row", "some"),
+        Split("n", "n0", Name("each_n"), "short", "first_n", "some_n"),
+        Split("q", "q0", Name("each_q"), "short", "first_q", "some_q"),
+        Split("q", "v", LEAST_COLUMNS, "rest", "v"),
+        Order("g", "block", "column", "row", "n0", "q0", "n", "v", "e", "o", "q"),
+        Unroll("e"),
+        Unroll("o"),
+        Lanes("q"),
+        Accumulate("q0", adds=True),
+        Collect("row", "totals", wide=True),
+        Parallel(("g", "block"), ("rest_g", "rest_block")),
+    )
 
 
 def tiles_first(geometry: Geometry, tile: Tile, images: int, *, shares: int, turned: bool = False) -> EmittedKernel:

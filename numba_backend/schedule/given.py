@@ -251,7 +251,7 @@ def _check_sizes(nest: Nest, sizes: Mapping[str, int]) -> None:
     inside = [x for x in nest.inside(nest.accumulate.at) if x.kind == "unroll"]
     sums = math.prod(x.extent for x in inside if not nest.is_reduced(x)) * width
     arrays = sum(math.prod(room for _, room in pack.layout) for pack in nest.packs)
-    nbytes = (sums * (2 if nest.collect.at else 1) + arrays) * WIDTHS[nest.algorithm.total_type]
+    nbytes = (sums * (3 if nest.collect.at else 1) + arrays) * WIDTHS[nest.algorithm.total_type]
     if nbytes > LOCAL_BYTES:
         raise ScheduleError(f"local arrays of {nbytes} bytes, {LOCAL_BYTES} at most")
     if math.prod(x.extent for x in inside) > WRITTEN_OUT:

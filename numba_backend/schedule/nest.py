@@ -288,7 +288,7 @@ def _check_collect(nest: Nest) -> None:
         raise ScheduleError(f"between {collect} and {at} lie the parts of a sum, and no other loops")
     if nest.position(collect) > nest.position(at) or not nest.accumulate.adds:
         raise ScheduleError(f"a turn of {collect} has sums that are added up, part after part")
-    if any(loop.is_partial or (loop.kind == "lanes" and nest.is_reduced(loop)) for loop in nest.loops):
+    if any(loop.is_partial for loop in nest.loops):
         raise ScheduleError("parts of a sum are not collected")
     lines, lanes = nest.algorithm.lines, nest.lanes
     if lines and (lanes is None or lanes.dimension != lines.dimension or not nest.has_turns(lanes)):

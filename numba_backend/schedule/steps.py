@@ -119,10 +119,11 @@ class Accumulate:
 @dataclass(frozen=True, slots=True)
 class Collect:
     """Add up the sums of an iteration of the loop `at` in the local array `into`. They are made in registers, one part
-    after another. At the end of the iteration, the sums that belong to the result are written."""
+    after another. At the end of the iteration, the sums that belong to the result are written. `wide`: in f64."""
 
     at: str
     into: str
+    wide: bool = False
 
 
 @dataclass(frozen=True, slots=True)

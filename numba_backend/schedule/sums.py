@@ -9,6 +9,7 @@ from contextlib import ExitStack, contextmanager
 
 from ..loops.expressions import ONE, ZERO, Expr, Name, Number, all_of, call, minimum, sum_of, times, unary
 from ..loops.overlapping import each_of
+from ..loops.writer import cast
 from .algorithm import Access, Lines
 from .copies import Copies
 from .nest import Loop
@@ -37,9 +38,15 @@ class Sums:
             new = self.writer.variable(name, kind) if self.is_variable else self.writer.local_array(name, width, kind)
             self.arrays[place] = new
         self.width = width
+        self.singles: dict[Place, Name] = {}
+        """Lanes along a sum: the sums of terms that are added one by one, so that vectors stay in registers."""
         if self.nest.collect.at:
-            many = width * len(self.arrays)
-            self.collected = self.writer.local_array(self.nest.collect.into, many, self.algorithm.total_type)
+            self.collected_width = 1 if self.along_lanes else width
+            self.collected_type = "float64" if self.nest.collect.wide else kind
+            many = self.collected_width * len(self.arrays)
+            self.collected = self.writer.local_array(self.nest.collect.into, many, self.collected_type)
+            if self.along_lanes:
+                self.singles = {p: self.writer.variable(f"single{'_'.join(map(str, p))}", kind) for p in self.arrays}
 
     def _places(self) -> list[Place]:
         """The sums of the current iteration, as `counts` say."""
@@ -60,6 +67,8 @@ class Sums:
             with self._lane(self.has_zeros or self.along_lanes) as lane:
                 for place in self._places():
                     self._set(place, lane, algorithm.zero)
+            for single in self.singles.values():
+                writer.assign(single, algorithm.zero)
 
         def load(place: Place, lane: Expr) -> None:
             self._set(place, lane, algorithm.held(result.pointer[self.here.offset(result)]))
@@ -94,14 +103,23 @@ class Sums:
 
     def _collect(self) -> None:
         """``totals[32 + j] = sums1[j]`` for the first part of the sums, ``totals[32 + j] = totals[32 + j] + sums1[j]``
-        for the others."""
+        for the others. Lanes along the sum are added first."""
         writer, totals = self.writer, self.collected
 
+        def store(at: Expr, value: Expr, adds: bool) -> None:
+            value = value if value.type == self.collected_type else cast(self.collected_type, value)
+            writer.store(totals, at, sum_of(totals[at], value) if adds else value)
+
         def put(*, adds: bool) -> None:
-            for number, total in enumerate(self.arrays.values()):
-                with self._lane(whole=True) as lane:
-                    at = lane + self.width * number
-                    writer.store(totals, at, sum_of(totals[at], total[lane]) if adds else total[lane])
+            for number, (place, total) in enumerate(self.arrays.items()):
+                if self.along_lanes:
+                    value = writer.assign("value", self.singles[place])
+                    with self._lane(whole=True) as lane:
+                        writer.assign(value, call("reduce_add", value, total[lane]))
+                    store(Number(number), value, adds)
+                else:
+                    with self._lane(whole=True) as lane:
+                        store(lane + self.width * number, total[lane], adds)
 
         if not self.is_part:
             put(adds=False)
@@ -127,12 +145,12 @@ class Sums:
             for loop in self.unrolled:
                 here.starts[loop.name] = turn = stack.enter_context(writer.loop(loop.name, here.turns(loop)))
                 source = source * loop.extent + turn
-            wide = here.turns(self.lanes) if self.lanes else Number(1)
-            at, source = here.offset(result), source * self.width
+            wide = here.turns(self.lanes) if self.lanes and not self.along_lanes else Number(1)
+            at, source = here.offset(result), source * self.collected_width
             if lines:
                 at, source, wide = at + lines[0], source + lines[1], lines[2]
             place, source = writer.assign("place", at), writer.assign("source", source)
-            stride = ONE if lines or not self.lanes else result.stride(self.lanes.dimension)
+            stride = ONE if lines or self.lanes is None or self.along_lanes else result.stride(self.lanes.dimension)
 
             def put(lane: Expr, adds: bool = False) -> None:
                 at, value = place + lane * stride, algorithm.finished(self.collected[source + lane])
@@ -241,12 +259,19 @@ class Sums:
             with self._lane(self.has_zeros or self.along_lanes) as lane:
                 self._set(place, lane, functools.reduce(sum_of, [self._get(at, lane) for at in same]))
 
+    def _variable(self, place: Place) -> Name | None:
+        """The variable of a sum that is no array, or of the terms that are added one by one."""
+        if self.singles and self.here.counts.get(self.lanes.name if self.lanes else "") == Number(1):
+            return self.singles[place]
+        return self.arrays[place] if self.is_variable else None
+
     def _get(self, place: Place, lane: Expr) -> Expr:
-        return self.arrays[place] if self.is_variable else self.arrays[place][lane]
+        return self._variable(place) or self.arrays[place][lane]
 
     def _set(self, place: Place, lane: Expr, value: Expr) -> None:
-        if self.is_variable:
-            self.writer.assign(self.arrays[place], value)
+        variable = self._variable(place)
+        if variable is not None:
+            self.writer.assign(variable, value)
         else:
             self.writer.store(self.arrays[place], lane, value)
 

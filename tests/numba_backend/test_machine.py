@@ -16,19 +16,17 @@ import llvmlite.binding as llvm
 import numpy as np
 import pytest
 from hloom.hlo import UnsupportedError
-from hloom.hlo.element_type import ElementType
 from hloom.hlo.targets import target_named
 from hloom.hlo.text.parser import parse
 from hloom.numba_backend import machine, stored_programs
 from hloom.numba_backend.compiler import NumbaCompiler
 from hloom.numba_backend.emit import large_results, long_sort
-from hloom.numba_backend.emit.convolution_gradient import pairs_of
 from hloom.numba_backend.emit.copies import emit_copy
 from hloom.numba_backend.emit.kernel import EmittedKernel
 from hloom.numba_backend.emit.transposes import tiles_of
 from hloom.numba_backend.loops.statements import SizeParameter
 from hloom.numba_backend.lowering_rules import fourier
-from hloom.numba_backend.machine import ANY_TARGET, Machine, compiling_for, target_machine, this_machine, with_numbers
+from hloom.numba_backend.machine import ANY_TARGET, Machine, compiling_for, this_machine, with_numbers
 from hloom.numba_backend.native_loops.batch import block_members
 from hloom.numba_backend.native_loops.memory import Lanes
 from hloom.numba_backend.output_fusion import find
@@ -182,7 +180,6 @@ DECISIONS: dict[str, tuple[Callable[[], object], dict[str, int]]] = {
     "a copy by non-temporal stores": (lambda: _value(emit_copy(3 << 20), "stream"), {"third_cache": 8 << 20}),
     "a result by non-temporal stores": (large_results.least_bytes, {"third_cache": 8 << 20}),
     "tiles of a transpose": (lambda: tiles_of((4096, 4096), (1, 0), 4), {"first_cache": 1 << 13}),
-    "patches of a gradient": (lambda: pairs_of(target_machine(), ElementType.F32, 64), {"first_cache": 1 << 16}),
     "digits of a sort": (long_sort._wide_bytes, {"second_cache": 1 << 18}),
     "blocks of a native loop": (lambda: block_members([(Lanes(1024, 1, 8), 8)]), {"first_cache": 1 << 13}),
     "columns of a transform": (lambda: fourier._block(1024, 64, 8), {"second_cache": 1 << 21}),
