@@ -14,9 +14,6 @@ import hloom.numpy as jnp
 from hloom.scipy import special, stats
 from support.special_references import SPECIAL, STATS, Row
 
-pytestmark = pytest.mark.usefixtures("evaluator")
-"""The rules are tested here, not the code of the operations in them: test_ops.py has that."""
-
 QUICK = (
     "erfcx", "dawsn", "fresnel C", "log_ndtr", "i0", "i0e", "rel_entr", "boxcox", "comb", "cauchy.logcdf", "expon.cdf",
     "gamma.logpdf", "poisson.logpmf", "beta.logpdf", "geom.pmf",
@@ -25,7 +22,16 @@ ROWS = SPECIAL | STATS
 TOLERANCES = {np.float64: 2e-9, np.float32: 3e-5}
 
 
-@pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.slow] * (n not in QUICK)) for n in ROWS])
+COMPILED = ("gammaincc", "hyp2f1")
+"""Their loops have so many steps that the evaluator takes longer than LLVM."""
+
+
+def marks(name: str) -> list[pytest.MarkDecorator]:
+    slow = [] if name in QUICK else [pytest.mark.slow]
+    return slow if name in COMPILED else [*slow, pytest.mark.usefixtures("evaluator")]
+
+
+@pytest.mark.parametrize("name", [pytest.param(name, marks=marks(name)) for name in ROWS])
 def test_values_and_derivatives(name: str) -> None:
     row = ROWS[name]
     points = list(dict.fromkeys(row.points()))
