@@ -26,13 +26,10 @@ COMPILED = ("gammaincc", "hyp2f1")
 """Their loops have so many steps that the evaluator takes longer than LLVM."""
 
 
-def marks(name: str) -> list[pytest.MarkDecorator]:
-    slow = [] if name in QUICK else [pytest.mark.slow]
-    return slow if name in COMPILED else [*slow, pytest.mark.usefixtures("evaluator")]
-
-
-@pytest.mark.parametrize("name", [pytest.param(name, marks=marks(name)) for name in ROWS])
-def test_values_and_derivatives(name: str) -> None:
+@pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.slow] * (n not in QUICK)) for n in ROWS])
+def test_values_and_derivatives(name: str, request: pytest.FixtureRequest) -> None:
+    if name not in COMPILED:
+        request.getfixturevalue("evaluator")
     row = ROWS[name]
     points = list(dict.fromkeys(row.points()))
     exact = [row.exact(p) for p in points]
