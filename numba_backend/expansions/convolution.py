@@ -59,7 +59,7 @@ def canonical_dimensions(convolution: HloInstruction) -> HloInstruction | None:
         return _images_as_places(convolution)
     wanted = gradient or canonical_numbers(spatial, _wants_channels_last(convolution))
     element = convolution.shape.element if gradient is None else ElementType.F64
-    if wanted == numbers and element is convolution.shape.element:
+    if wanted == numbers and (gradient is None or is_gradient(convolution)):
         return None
     array, kernel = convolution.operands
     array = transpose(array, _moved(_input(numbers), _input(wanted)))
@@ -67,15 +67,14 @@ def canonical_dimensions(convolution: HloInstruction) -> HloInstruction | None:
     own = _moved(_result(numbers), _result(wanted))
     shape = Shape.array(element, [convolution.shape.dimensions[d] for d in own])
     new = replace(attributes, dimension_numbers=wanted)
-    result = make_instruction(Opcode.CONVOLUTION, (array, kernel), new, shape)
+    notes = () if gradient is None else _IN_F64
+    result = make_instruction(Opcode.CONVOLUTION, (array, kernel), new, shape, annotations=notes)
     return convert(transpose(result, _moved(_result(wanted), _result(numbers))), convolution.shape.element)
 
 
 def in_one_type(convolution: HloInstruction) -> HloInstruction | None:
     """Operands in the type of the result, but not where a derivative by the kernel is added up in f64."""
-    if wanted_gradient(convolution) == convolution.attributes.dimension_numbers:
-        return None
-    return convolution_in_one_type(convolution)
+    return None if is_gradient(convolution) else convolution_in_one_type(convolution)
 
 
 def _has_small_images(convolution: HloInstruction) -> bool:
@@ -156,16 +155,29 @@ def gradient_numbers(spatial: int, channels_last: bool) -> ConvolutionDimensionN
     return ConvolutionDimensionNumbers(1, 0, rest, 0, 1, rest, 1, 0, rest)
 
 
+_IN_F64 = (("backend_config", '{"sums":"f64"}'),)
+"""A derivative by the kernel in its form: parts of a sum have the type of the operands, and are added up in f64."""
+
+
+def is_gradient(convolution: HloInstruction) -> bool:
+    """True for a derivative by the kernel that has its form. A user's convolution with f64 results may have the same
+    dimension numbers and types, but is in f64 as a whole."""
+    numbers, spatial = convolution.attributes.dimension_numbers, len(convolution.attributes.window)
+    forms = (gradient_numbers(spatial, True), gradient_numbers(spatial, False))
+    is_f64 = convolution.shape.element is ElementType.F64
+    return is_f64 and numbers in forms and convolution.annotations == _IN_F64
+
+
 def wanted_gradient(convolution: HloInstruction) -> ConvolutionDimensionNumbers | None:
     """The form of a derivative by the kernel, if the convolution should have it.
 
-    Its result is f64: there are many terms in a sum. It has no groups of features, no holes in its input, and so much
-    to do that no native loop takes it.
+    It has no groups of features, no holes in its input, and so much to do that no native loop takes it.
     """
     attributes: ConvolutionAttributes = convolution.attributes
     numbers, window = attributes.dimension_numbers, attributes.window
     element, other = (o.shape.element for o in convolution.operands)
-    if element not in SUPPORTED or element is not other or convolution.shape.element not in (element, ElementType.F64):
+    result = element if is_gradient(convolution) else convolution.shape.element
+    if element not in SUPPORTED or any(e is not element for e in (other, result)):
         return None
     if attributes.feature_group_count > 1 or any(w.base_dilation != 1 or w.reversed for w in window):
         return None

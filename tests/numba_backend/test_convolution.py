@@ -167,6 +167,28 @@ def test_products_are_those_of_float64() -> None:
     np.testing.assert_allclose(actual, expected, atol=1e-3)
 
 
+_GRADIENT_FORMS = {FIRST: "fb01_io01->bf01", LAST: "f01b_i01o->01bf"}
+
+
+@pytest.mark.parametrize("form", [FIRST, LAST])
+@pytest.mark.parametrize("config", ["", ', backend_config={"sums":"f64"}'])
+@pytest.mark.parametrize("result", ["f32", "f64"])
+def test_sums_in_the_form_of_a_derivative_have_the_type_that_is_asked_for(form: str, config: str, result: str) -> None:
+    """f32 operands with f64 results are multiplied in f64, though derivatives by the kernel use these types inside."""
+    sizes = {FIRST: ("4,4,14,14", "4,8,12,12", "4,8,3,3"), LAST: ("4,14,14,4", "4,12,12,8", "3,3,4,8")}[form]
+    module = parse(
+        f"HloModule m\nENTRY e {{ x = f32[{sizes[0]}] parameter(0)\n w = f32[{sizes[1]}] parameter(1)\n"
+        f" ROOT c = {result}[{sizes[2]}] convolution(x, w), window={{size=12x12}},"
+        f" dim_labels={_GRADIENT_FORMS[form]}{config} }}"
+    )
+    rng = np.random.default_rng(3)
+    x, w = (rng.normal(size=p.shape.dimensions).astype(np.float32) for p in module.entry.parameters)
+    (found,) = NumbaCompiler().compile(module).execute([x, w])
+    (exact,) = evaluate(module, x, w)
+    exact_in = 1e-6 if result == "f32" or config else 1e-14
+    np.testing.assert_allclose(found, exact, rtol=exact_in, atol=exact_in * 50)
+
+
 @pytest.mark.parametrize("groups", [1, 3])
 def test_zero_times_infinity_is_nan(groups: int) -> None:
     """For one input feature and one output feature, too: NumPy's `tensordot` returns zero for these."""
