@@ -147,18 +147,19 @@ def _regrouped(old: HloInstruction, operands: tuple[HloInstruction, ...], groups
         return make_instruction(opcode, operands, ReduceAttributes(tuple(reduced), attributes.to_apply))
     if opcode is Opcode.COPY and operands[0].opcode in (Opcode.REDUCE, Opcode.GET_TUPLE_ELEMENT):
         return operands[0]  # in another layout, but nests look for accumulators among the outputs
-    groups, rank = groups_of(old), old.shape.rank
-    sizes = tuple([math.prod([old.shape.dimensions[d] for d in g]) for g in groups])
-    position = positions(groups)
+    sizes = old.shape.dimensions
+    groups, rank = groups_of(old), len(sizes)
+    if len(groups) < rank:
+        sizes = tuple([math.prod([old.shape.dimensions[d] for d in g]) for g in groups])
     if opcode in (Opcode.RESHAPE, Opcode.BITCAST):
         return reshaped(operands[0], sizes)
     if opcode is Opcode.CONSTANT:
         return reshaped(old, sizes)
     if opcode is Opcode.BROADCAST:
-        source = groups_of(old.operands[0])
-        attributes = BroadcastAttributes(tuple([position[attributes.dimensions[g[0]]] for g in source]))
+        source, position = groups_of(old.operands[0]), positions(groups)
         if len(source) == len(groups):
             return operands[0]
+        attributes = BroadcastAttributes(tuple([position[attributes.dimensions[g[0]]] for g in source]))
     elif opcode is Opcode.TRANSPOSE:
         there = positions(groups_of(old.operands[0]))
         attributes = TransposeAttributes(tuple([there[attributes.dimensions[g[0]]] for g in groups]))
@@ -169,6 +170,9 @@ def _regrouped(old: HloInstruction, operands: tuple[HloInstruction, ...], groups
         return old
     if opcode in (Opcode.DYNAMIC_SLICE, Opcode.DYNAMIC_UPDATE_SLICE) and 0 not in window_sizes(old):
         return reshaped(_window_regrouped(old, operands, groups_of(old.operands[0])), sizes)
+    if is_elementwise(old) or opcode in (Opcode.BROADCAST, Opcode.TRANSPOSE, Opcode.PARAMETER):
+        return replace(old, shape=shape, operands=operands, attributes=attributes)
+    position = positions(groups)
     if opcode is Opcode.IOTA and attributes.iota_dimension in position:
         attributes = IotaAttributes(position[attributes.iota_dimension])
     elif opcode is Opcode.REVERSE:
@@ -182,7 +186,7 @@ def _regrouped(old: HloInstruction, operands: tuple[HloInstruction, ...], groups
             tuple([attributes.limit_indices[g[0]] if len(g) == 1 else n for g, n in zip(groups, sizes, strict=True)]),
             tuple([attributes.strides[g[0]] for g in groups]),
         )
-    elif opcode not in (Opcode.BROADCAST, Opcode.TRANSPOSE, Opcode.PARAMETER) and not is_elementwise(old):
+    else:
         # Other ops keep the rank until the next reshape.
         operands = tuple([reshaped(n, o.shape.dimensions) for n, o in zip(operands, old.operands, strict=True)])
         whole = Shape.array(old.shape.element, old.shape.dimensions)
@@ -275,16 +279,25 @@ Side = tuple[int, int]
 
 def _constrain(boundaries: _Boundaries, instruction: HloInstruction) -> None:
     """Link the boundaries that the instruction can only remove together, and keep those that it cannot remove."""
-    if instruction.opcode is Opcode.TUPLE:
+    if instruction.opcode in (Opcode.TUPLE, Opcode.PARAMETER):
+        return
+    if is_elementwise(instruction) or instruction.opcode is Opcode.GET_TUPLE_ELEMENT:
+        for operand in instruction.operands:
+            if operand.shape.is_tuple or operand.shape.rank:
+                for d in range(instruction.shape.rank - 1):
+                    boundaries.link((instruction, d), (operand, d))
         return
     values = (*instruction.operands, instruction)  # an array may be both operands, with other boundaries in each
+    ranks = [v.shape.rank if v.shape.is_array else next(v.shape.leaves()).rank for v in values]
+    if max(ranks) < 2:
+        return
     removable: set[Side] = set()
     for sides in _removable(instruction):
         removable.update(sides)
         for number, d in sides[1:]:
             boundaries.link((values[number], d), (values[sides[0][0]], sides[0][1]))
     for number in range(RESULT, len(instruction.operands)):
-        for d in range(next(values[number].shape.leaves()).rank - 1):
+        for d in range(ranks[number] - 1):
             if (number, d) not in removable:
                 boundaries.keep((values[number], d))
 
@@ -317,9 +330,6 @@ def _removable(instruction: HloInstruction) -> Iterator[tuple[Side, ...]]:
         changed = _changed(instruction)
         operand = range(len(instruction.operands))
         yield from [((RESULT, d), *[(k, d) for k in operand]) for d in boundaries if not {d, d + 1} & changed]
-    elif is_elementwise(instruction) or opcode in (Opcode.GET_TUPLE_ELEMENT, Opcode.PARAMETER):
-        arrays = [k for k, o in enumerate(instruction.operands) if next(o.shape.leaves()).rank]
-        yield from [((RESULT, d), *[(k, d) for k in arrays]) for d in boundaries]
 
 
 def _changed(instruction: HloInstruction) -> set[int]:
