@@ -12,7 +12,7 @@ from ..hlo.passes.fuse.outline_loops import is_outlined_loop
 from ..hlo.support.memory_pressure import on_pressure
 from ..hlo.timeline.spans import Track, spanning
 from .emit import FusedBody, Sharing, canonical, structure_of
-from .emit.kernel import EmittedKernel
+from .emitted_kernel import EmittedKernel
 from .lowering_rules import share_rule
 from .machine import Machine, target_machine
 from .native_loops.state import overwritten

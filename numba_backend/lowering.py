@@ -28,8 +28,8 @@ from .dot import gemm_of, strides_of
 from .emit import FusedBody, canonical
 from .emit.copies import emit_copy, shared_copy
 from .emit.element import storage_of
-from .emit.kernel import EmittedKernel
 from .emit.physical_layouts import physical_layout_of
+from .emitted_kernel import EmittedKernel
 from .fused_computations import FusedComputations
 from .loops.statements import KernelParameter, PointerParameter, SizeParameter
 from .lowering_rules import lowering_rule

@@ -14,6 +14,7 @@ from ...hlo.element_type import ElementType
 from ...hlo.ir import HloInstruction
 from ...hlo.passes.expand.convolution import is_channels_last, phases_of
 from ...hlo.window import Window, WindowDimension, dilated
+from ..emitted_kernel import HI, LO, EmittedKernel
 from ..loops.expressions import (
     ZERO,
     Binary,
@@ -29,7 +30,6 @@ from ..loops.expressions import (
 )
 from ..runtime.blas import ROUTINES
 from .element import CAST
-from .kernel import HI, LO, EmittedKernel
 from .scalar_computations import KernelText
 from .window_axes import NOTHING, Axis, KernelAxis, kernel_axes, row_major, take_apart
 

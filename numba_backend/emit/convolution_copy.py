@@ -18,12 +18,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ..emitted_kernel import HI, LO, EmittedKernel, memory_type
 from ..loops.expressions import ZERO, Expr, Name, Number, all_of, is_number, maximum, minimum, product, unary
 from ..loops.overlapping import each_of
 from ..loops.typing import pointee
 from ..loops.writer import Writer, cast
 from .convolution import Sizes
-from .kernel import HI, LO, EmittedKernel, memory_type
 from .scalar_computations import KernelText
 from .window_axes import Axis, row_major, take_apart
 

@@ -23,6 +23,7 @@ import numpy as np
 
 from ...hlo.element_type import ElementType
 from ...hlo.support.memory_pressure import on_pressure
+from ..emitted_kernel import EmittedKernel, memory_type, program_of
 from ..loops.expressions import ONE, ZERO, Expr, Name, Number, product_of, sum_of
 from ..loops.statements import KernelParameter, LoopProgram, PointerParameter, SizeParameter
 from ..loops.typing import pointer_to
@@ -31,7 +32,6 @@ from ..schedule.algorithm import TOTAL, Access, Algorithm, Dimension, Lines
 from ..schedule.apply import write
 from ..schedule.steps import Schedule
 from .convolution_copy import Geometry
-from .kernel import EmittedKernel, memory_type, program_of
 
 
 @dataclass(frozen=True, slots=True)

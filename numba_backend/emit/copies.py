@@ -19,13 +19,13 @@ A copy that is too large for the caches goes past them. One kernel serves arrays
 from __future__ import annotations
 
 from ...hlo.element_type import ElementType
+from ..emitted_kernel import HI, LO, EmittedKernel, program_of
 from ..loops.expressions import Name, Number, call
 from ..loops.lanes import FULL
 from ..loops.statements import PointerParameter, SizeParameter
 from ..loops.typing import pointer_to
 from ..loops.writer import Writer
 from ..machine import target_machine
-from .kernel import HI, LO, EmittedKernel, program_of
 
 _PIECE = 4096
 

@@ -18,10 +18,10 @@ from ...hlo.ir import HloComputation, HloInstruction
 from ...hlo.opcode import Opcode
 from ...hlo.ops import is_elementwise
 from ...hlo.rules import RuleTable
+from ..emitted_kernel import memory_type, pointer_of
 from ..loops.expressions import Call, Expr, Name, call
 from ..loops.statements import PointerParameter, ScalarParameter
 from ..loops.writer import Writer, boolean, cast
-from .kernel import memory_type, pointer_of
 from .physical_index import ElementAddress, PhysicalIndex
 from .physical_layouts import PhysicalLayout
 from .sizes import Index, Sizes

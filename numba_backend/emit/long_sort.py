@@ -34,11 +34,11 @@ from dataclasses import dataclass
 
 from ...hlo.element_type import ElementType
 from ...hlo.ir import HloComputation, HloInstruction
+from ..emitted_kernel import HI, LO, EmittedKernel
 from ..loops.expressions import ZERO, Expr, Name, Number, binary, call, is_number, minimum
 from ..loops.writer import cast
 from ..machine import target_machine
 from .element import CAST
-from .kernel import HI, LO, EmittedKernel
 from .radix_sort import key_at, restore_merged
 from .scalar_computations import KernelText
 from .sort import RowSorter

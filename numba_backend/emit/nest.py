@@ -30,6 +30,7 @@ from dataclasses import replace
 
 from ...hlo.ir import HloComputation, HloInstruction
 from ...hlo.opcode import Opcode
+from ..emitted_kernel import HI, LO, EmittedKernel, memory_type, pointer_of, program_of
 from ..loops.expressions import ZERO, Expr, Name, Number, call, is_number
 from ..loops.statements import KernelParameter, LoopKind, PointerParameter
 from ..loops.writer import Writer, cast
@@ -38,7 +39,6 @@ from .alignment import roots_of
 from .collapse import FusedBody
 from .copies import is_streamed
 from .element import ElementEmitter, is_held_as_stored, loaded, stored
-from .kernel import HI, LO, EmittedKernel, memory_type, pointer_of, program_of
 from .large_results import large_result
 from .movement import clamped_starts
 from .physical_index import ElementAddress, LoopDigit, TileLoops, guide_of, loop_digits, reached_parameters

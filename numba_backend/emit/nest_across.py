@@ -42,13 +42,13 @@ from ...hlo.element_type import ElementType
 from ...hlo.ir import HloInstruction
 from ...hlo.opcode import Opcode
 from ...hlo.passes.patterns import reducer_opcode
+from ..emitted_kernel import HI, LO, EmittedKernel
 from ..loops.expressions import ZERO, Expr, Name, Number, minimum
 from ..loops.writer import cast
 from ..schedule.steps import Schedule, turns_of
 from .accumulators import Accumulators, Cell, is_inexact_sum
 from .collapse import FusedBody
 from .element import CAST
-from .kernel import HI, LO, EmittedKernel
 from .nest_stages import StagedNest
 from .sizes import Index
 

@@ -19,11 +19,11 @@ from contextlib import ExitStack
 
 from ...hlo.ir import HloComputation, HloInstruction
 from ...hlo.opcode import Opcode
+from ..emitted_kernel import HI, LO, EmittedKernel, pointer_of
 from ..loops.expressions import ZERO, Expr, maximum, minimum
 from .alignment import roots_of
 from .collapse import FusedBody
 from .element import stored
-from .kernel import HI, LO, EmittedKernel, pointer_of
 from .movement import MANY_PARTS, part_ends
 from .nest import NestEmitter, loop_variable
 

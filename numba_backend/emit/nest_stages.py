@@ -68,6 +68,7 @@ from contextlib import contextmanager
 from ...hlo.analyses.bands import NOTHING, Band
 from ...hlo.ir import HloInstruction
 from ...hlo.opcode import Opcode
+from ..emitted_kernel import HI, LO, EmittedKernel, memory_type
 from ..loops.expressions import ZERO, Expr, Number, maximum, minimum
 from ..schedule.steps import Schedule, turns_of
 from .accumulators import (
@@ -82,7 +83,6 @@ from .accumulators import (
     widened,
 )
 from .collapse import FusedBody
-from .kernel import HI, LO, EmittedKernel, memory_type
 from .nest import loop_variable
 from .nest_arg import ArgReduction, is_arg_reduction
 from .nest_reduce import ReductionNest

@@ -29,10 +29,10 @@ from __future__ import annotations
 from ...hlo.element_type import ElementType
 from ...hlo.ir import HloComputation, HloInstruction
 from ..cost import ELEMENT, EXCHANGED_BYTE
+from ..emitted_kernel import HI, LO, EmittedKernel
 from ..loops.expressions import Expr, Name, call, minimum
 from ..loops.writer import boolean, cast
 from .element import CAST
-from .kernel import HI, LO, EmittedKernel
 from .radix_sort import key_at, restore_merged
 from .sort import RowSorter
 from .sort_keys import SortKey, element_of, keys_of

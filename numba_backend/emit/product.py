@@ -14,6 +14,7 @@ from ...hlo.element_type import ElementType
 from ...hlo.ir import HloInstruction
 from ...hlo.support.memory_pressure import on_pressure
 from ..dot import Strides, strides_of
+from ..emitted_kernel import EmittedKernel, memory_type, program_of
 from ..loops.expressions import Expr, Name, Number, call, sum_of, times
 from ..loops.expressions import product_of as times_of
 from ..loops.statements import KernelParameter, LoopProgram, PointerParameter, SizeParameter
@@ -23,7 +24,6 @@ from ..runtime.blas import Gemm
 from ..schedule.algorithm import TOTAL, Access, Algorithm, Dimension, Word
 from ..schedule.apply import write
 from ..schedule.steps import Schedule
-from .kernel import EmittedKernel, memory_type, program_of
 from .words import Words
 
 

@@ -24,10 +24,10 @@ from typing import Protocol
 
 from ...hlo.element_type import ElementType
 from ...hlo.ir import HloComputation, HloInstruction
+from ..emitted_kernel import EmittedKernel
 from ..loops.expressions import Expr, Name, Number, binary, call, is_number
 from ..loops.writer import Writer, cast
 from .element import CAST
-from .kernel import EmittedKernel
 from .scalar_computations import KernelText
 from .sort import RowSorter
 from .sort_keys import SortKey, element_of, integer_key, keys_of, zero_of

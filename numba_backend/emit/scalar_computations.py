@@ -13,11 +13,11 @@ from ...hlo.builder import make_parameter
 from ...hlo.element_type import ElementType
 from ...hlo.ir import HloComputation, HloInstruction
 from ...hlo.shape import Shape
+from ..emitted_kernel import EmittedKernel, pointer_of, program_of
 from ..loops.expressions import Expr, Name, Number
 from ..loops.statements import KernelParameter, PointerParameter, SizeParameter
 from ..loops.writer import Writer
 from .element import ElementEmitter, loaded, stored
-from .kernel import EmittedKernel, pointer_of, program_of
 from .reduce import applied, combined
 from .sizes import Sizes
 

@@ -31,11 +31,11 @@ from ...hlo.ir import HloComputation, HloInstruction
 from ...hlo.opcode import Opcode
 from ...hlo.ops.indexing import ScatterAttributes
 from ...hlo.passes.patterns import reducer_opcode
+from ..emitted_kernel import HI, LO, EmittedKernel, memory_type
 from ..loops.expressions import ZERO, Expr, Name, Number, all_of, binary, minimum, unary
 from ..loops.writer import cast
 from ..machine import target_machine
 from .inlined import Inlined
-from .kernel import HI, LO, EmittedKernel, memory_type
 from .nest import loop_variable
 from .scalar_computations import KernelText
 from .scatter_plan import PlanLoop, scatter_plan

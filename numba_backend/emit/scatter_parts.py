@@ -46,10 +46,10 @@ from ...hlo.ir import HloComputation, HloInstruction
 from ...hlo.opcode import Opcode
 from ...hlo.passes.patterns import reducer_identity, reducer_opcode
 from ...hlo.passes.simplify.reducers import binary_reducer
+from ..emitted_kernel import HI, LO, EmittedKernel, memory_type
 from ..loops.expressions import minimum
 from ..loops.writer import cast
 from .inlined import Inlined
-from .kernel import HI, LO, EmittedKernel, memory_type
 from .scalar_computations import KernelText
 from .scatter import ScatterEmitter
 

@@ -25,10 +25,10 @@ from contextlib import contextmanager
 from ...hlo.element_type import ElementType
 from ...hlo.ir import HloComputation, HloInstruction
 from ..cost import MERGED
+from ..emitted_kernel import HI, LO, EmittedKernel
 from ..loops.expressions import ZERO, Expr, Name, all_of, call
 from ..loops.writer import boolean, cast
 from .element import loaded
-from .kernel import HI, LO, EmittedKernel
 from .scalar_computations import Buffer, KernelText
 
 RUN = 8

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from ...hlo.element_type import ElementType
+from ..emitted_kernel import EmittedKernel
 from ..loops.statements import KernelParameter, PointerParameter, SizeParameter
-from .kernel import EmittedKernel
 from .texts import Text
 
 

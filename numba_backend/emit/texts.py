@@ -20,6 +20,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from ...hlo.element_type import ElementType
+from ..emitted_kernel import memory_type
 from ..loops.expressions import Binary, Call, Expr, Name, Number, Unary
 from ..loops.inward import temporaries
 from ..loops.lanes import with_lanes
@@ -29,7 +30,6 @@ from ..loops.rewrite import Substitution
 from ..loops.statements import Assign, Augment, Block, LoopProgram, Statement, names_of
 from ..loops.typing import SHORT, pointer_to
 from ..runtime.kernel import KernelSource, Parameter
-from .kernel import memory_type
 
 LANES = {ElementType.F32: 16, ElementType.F64: 8}
 """The matrices, or rows to transform, that are computed together, one in each lane of a vector."""

@@ -20,9 +20,9 @@ from ...hlo.element_type import ElementType
 from ...hlo.ir import HloInstruction
 from ...hlo.shape import Shape
 from ..cost import INSERTED, LOOKED_AT
+from ..emitted_kernel import EmittedKernel
 from ..loops.expressions import Expr, binary, call
 from ..loops.writer import boolean, cast
-from .kernel import EmittedKernel
 from .scalar_computations import Buffer
 from .sort import RowSorter
 from .sort_keys import SortKey, integer_key

@@ -35,12 +35,12 @@ from dataclasses import dataclass
 from ...hlo.ir import HloInstruction
 from ...hlo.opcode import Opcode
 from ...hlo.support.permutations import inverse
+from ..emitted_kernel import HI, LO
 from ..loops.expressions import ZERO, Expr, Name, Number, call
 from ..loops.statements import LoopKind
 from ..loops.writer import Writer
 from ..machine import target_machine
 from .copies import is_streamed
-from .kernel import HI, LO
 from .sizes import Sizes
 
 _ROWS, _RUN_LINES, _ROW_LINES = 64, 2, 4

@@ -30,8 +30,8 @@ from contextlib import ExitStack, contextmanager
 from ...hlo.ir import HloInstruction
 from ...hlo.passes.patterns import reducer_opcode
 from ...hlo.window import dilated, is_plain
+from ..emitted_kernel import HI, LO, EmittedKernel
 from ..loops.expressions import ZERO, Expr, Name, Number, all_of, is_number, maximum, minimum, product, unary
-from .kernel import HI, LO, EmittedKernel
 from .scalar_computations import Buffer, KernelText
 from .window_axes import MANY_ROWS, UNROLLED, Axis, Windows, added, axes_of, take_apart
 

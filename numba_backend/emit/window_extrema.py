@@ -23,8 +23,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from ...hlo.ir import HloInstruction
+from ..emitted_kernel import HI, LO, EmittedKernel
 from ..loops.expressions import ZERO, Expr, Name, call, minimum
-from .kernel import HI, LO, EmittedKernel
 from .window_scan import Rows, Scan
 
 BLOCK = 256

@@ -27,10 +27,10 @@ from ...hlo.ir import HloInstruction
 from ...hlo.opcode import Opcode
 from ...hlo.passes.patterns import reducer_opcode
 from ...hlo.window import dilated, is_plain
+from ..emitted_kernel import HI, LO, EmittedKernel, memory_type
 from ..loops.expressions import ZERO, Expr, Name, Number, call, maximum, minimum, product
 from ..loops.writer import cast
 from .convolution_copy import carry
-from .kernel import HI, LO, EmittedKernel, memory_type
 from .scalar_computations import Buffer
 from .window import ReduceWindow, axes_of_reduction
 from .window_axes import UNROLLED, added, take_apart

@@ -27,10 +27,10 @@ from ...hlo.ir import HloInstruction
 from ...hlo.opcode import Opcode
 from ...hlo.passes.patterns import reducer_opcode
 from ...hlo.window import is_trivial
+from ..emitted_kernel import HI, LO, EmittedKernel, memory_type
 from ..loops.expressions import ZERO, Expr, Name, call, minimum, product
 from ..loops.typing import pointer_to
 from ..loops.writer import cast
-from .kernel import HI, LO, EmittedKernel, memory_type
 from .reduce import key_functions
 from .scalar_computations import Buffer, KernelText
 from .window_axes import added

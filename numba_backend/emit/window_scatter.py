@@ -16,8 +16,8 @@ from functools import partial
 
 from ...hlo.ir import HloInstruction
 from ...hlo.window import dilated, is_plain
+from ..emitted_kernel import HI, LO, EmittedKernel
 from ..loops.expressions import ZERO, Expr, Name, call, unary
-from .kernel import HI, LO, EmittedKernel
 from .scalar_computations import KernelText
 from .window_axes import MANY_ROWS, UNROLLED, KernelAxis, Windows, axes_of, row_major
 

@@ -21,11 +21,11 @@ from dataclasses import dataclass
 
 from ...hlo.element_type import ElementType
 from ...hlo.ir import HloInstruction
+from ..emitted_kernel import memory_type
 from ..loops.expressions import Expr, Name, call, product_of, sum_of
 from ..loops.typing import is_float
 from ..loops.writer import cast
 from ..schedule.algorithm import TOTAL
-from .kernel import memory_type
 
 
 @dataclass(frozen=True, slots=True)

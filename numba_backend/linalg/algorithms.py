@@ -20,8 +20,8 @@ from ...hlo.element_type import ElementType
 from ...hlo.ir import HloInstruction
 from ...hlo.opcode import Opcode
 from ...hlo.ops.linalg import TransposeKind
-from ..emit.kernel import EmittedKernel
 from ..emit.texts import LANES
+from ..emitted_kernel import EmittedKernel
 from . import factorize, jacobi, solve
 from .forms import Algorithm, Matrix, Vector, fits_lanes, work_of
 

@@ -20,9 +20,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ...hlo.element_type import ElementType
-from ..emit.kernel import EmittedKernel
 from ..emit.text_kernels import kernel_of_text
 from ..emit.texts import LANES, Text, View, indented
+from ..emitted_kernel import EmittedKernel
 from ..loops.inward import Inward
 from ..loops.registers import Registers, Unroll
 from ..loops.typing import SHORT

@@ -10,7 +10,7 @@ from ...hlo.element_type import ElementType
 from ...hlo.ir import HloInstruction
 from ...hlo.opcode import Opcode
 from ..emit.collapse import FusedBody
-from ..emit.kernel import EmittedKernel
+from ..emitted_kernel import EmittedKernel
 from ..runtime.blas import Gemm
 from ..runtime.program import Argument, LoweringRefused, ProgramBuilder
 

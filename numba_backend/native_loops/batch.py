@@ -25,7 +25,7 @@ from ...hlo.buffers.coalescing import Buffer, Coalescing
 from ...hlo.buffers.values import ValueAnalysis
 from ...hlo.ir import HloComputation
 from ..cost import TURN_OF_PART
-from ..emit.kernel import HI, LO, EmittedKernel
+from ..emitted_kernel import HI, LO, EmittedKernel
 from ..loops.expressions import Expr, Name, call, times
 from ..loops.statements import Assign, Block, Comment, For, If, LocalArray, Statement, expressions_of, walk
 from ..machine import target_machine

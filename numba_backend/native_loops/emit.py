@@ -32,7 +32,7 @@ from ...hlo.errors import UnsupportedError
 from ...hlo.ir import HloComputation, HloInstruction
 from ...hlo.opcode import Opcode
 from ..cost import PATIENCE
-from ..emit.kernel import EmittedKernel, memory_type
+from ..emitted_kernel import EmittedKernel, memory_type
 from ..fused_computations import FusedComputations
 from ..loops.dead import without_dead_variables
 from ..loops.expressions import ZERO, Binary, Call, Expr, Name, Number, call, unary

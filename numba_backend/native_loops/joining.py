@@ -16,7 +16,7 @@ from ...hlo.ir import HloComputation, HloInstruction
 from ...hlo.opcode import Opcode
 from ..cost import BYTE
 from ..emit.convolution import sizes_of
-from ..emit.kernel import EmittedKernel
+from ..emitted_kernel import EmittedKernel
 from ..loops.statements import walk
 from ..lowering_rules import lowering_rule, share_rule
 from ..lowering_rules.table import LoweringContext

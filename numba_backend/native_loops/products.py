@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from ...hlo.element_type import ElementType
 from ...hlo.ir import HloInstruction
 from ..dot import gemm_of
-from ..emit.kernel import EmittedKernel, memory_type, program_of
 from ..emit.product import zero_of
+from ..emitted_kernel import EmittedKernel, memory_type, program_of
 from ..loops.expressions import Name, Number, times
 from ..loops.statements import PointerParameter
 from ..loops.typing import pointer_to

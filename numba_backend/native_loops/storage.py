@@ -13,7 +13,7 @@ from ...hlo.buffers.coalescing import Buffer
 from ...hlo.element_type import ElementType
 from ...hlo.ir import HloComputation, HloModule, InputOutputAlias
 from ...hlo.opcode import Opcode
-from ..emit.kernel import memory_type
+from ..emitted_kernel import memory_type
 from ..fused_computations import FusedComputations
 from ..loops.expressions import Expr, Name, Number
 from ..loops.statements import Block, LocalArray, PointerParameter, ScalarParameter, SizeParameter

@@ -30,7 +30,7 @@ from ...hlo.ops import Trait, has_trait
 from ...hlo.passes.fuse.outline_loops import is_outlined_loop
 from ..dot import gemm_of, strides_of
 from ..emit.inlined import may_be_inlined
-from ..emit.kernel import EmittedKernel
+from ..emitted_kernel import EmittedKernel
 from ..fused_computations import FusedComputations, origin_of
 from ..lowering_rules import output_rows_rule
 from ..machine import target_machine

@@ -15,7 +15,7 @@ from ...hlo.element_type import ElementType
 from ..emit.convolution import Sizes
 from ..emit.convolution_copy import Geometry, geometry_of
 from ..emit.convolution_sums import Form, Matrices, emit_sums
-from ..emit.kernel import EmittedKernel
+from ..emitted_kernel import EmittedKernel
 from ..loops.expressions import Name
 from ..machine import Machine, target_machine
 from ..schedule.steps import (

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 
 from ..emit.alignment import reductions_of, roots_of
 from ..emit.collapse import FusedBody
-from ..emit.kernel import EmittedKernel
 from ..emit.nest import emit_loop, emit_update
 from ..emit.nest_parts import emit_parts, many_parts
 from ..emit.sharing import is_update
+from ..emitted_kernel import EmittedKernel
 from .reductions import reduction_kernel
 
 

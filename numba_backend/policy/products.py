@@ -22,9 +22,9 @@ from ...hlo.analyses.bands import EVERYTHING, Band
 from ...hlo.element_type import ElementType
 from ...hlo.ir import HloInstruction
 from ..dot import Strides, gemm_of, is_gemm, strides_of
-from ..emit.kernel import EmittedKernel, memory_type
 from ..emit.product import Product, emit_product, product_of, product_of_gemm, type_of_sums
 from ..emit.words import words_of
+from ..emitted_kernel import EmittedKernel, memory_type
 from ..loops.expressions import ONE, Expr, Name, Number
 from ..machine import Machine, target_machine
 from ..runtime.blas import Gemm

@@ -20,13 +20,13 @@ from ..emit.accumulators import is_inexact_sum
 from ..emit.alignment import reductions_of, roots_of
 from ..emit.collapse import FusedBody
 from ..emit.element import CAST
-from ..emit.kernel import EmittedKernel
 from ..emit.nest import loop_variable
 from ..emit.nest_across import AcrossNest, Plan, Reached
 from ..emit.nest_arg import is_arg_reduction
 from ..emit.nest_stages import StagedNest
 from ..emit.physical_index import reached_parameters
 from ..emit.sizes import LITERAL_LIMIT
+from ..emitted_kernel import EmittedKernel
 from ..loops.expressions import Number
 from ..schedule.steps import Accumulate, Collect, Lanes, Pack, Schedule, Split, Step, Unroll
 

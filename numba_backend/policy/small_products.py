@@ -23,8 +23,8 @@ from functools import lru_cache
 from ...hlo.element_type import ElementType
 from ...hlo.ir import HloInstruction
 from ..dot import gemm_of
-from ..emit.kernel import EmittedKernel
 from ..emit.product import emit_product, product_of_gemm
+from ..emitted_kernel import EmittedKernel
 from ..loops.expressions import Number
 from ..schedule.steps import Accumulate, AnyOrder, Lanes, Order, Pack, Padded, Partial, Schedule, Slice, Split, Unroll
 

@@ -8,10 +8,10 @@ import math
 from dataclasses import replace
 
 from ...hlo.ir import HloInstruction
-from ..emit.kernel import EmittedKernel
 from ..emit.window import axes_of_reduction, emit_reduce_window, extent_of
 from ..emit.window_joint import can_join_rows, emit_joint, longest_row
 from ..emit.window_scan import PIECE, Scan, held_types, keys_of, scan_of
+from ..emitted_kernel import EmittedKernel
 from ..machine import target_machine
 
 GROUPS = 16

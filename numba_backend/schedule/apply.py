@@ -27,7 +27,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ..emit.kernel import HI, LO
+from ..emitted_kernel import HI, LO
 from ..loops.expressions import ZERO, Expr, Name, Number, maximum, minimum, times
 from ..loops.writer import Writer
 from .algorithm import Algorithm

@@ -16,7 +16,7 @@ from dataclasses import replace
 from typing import Any
 
 from ...hlo.errors import ScheduleError
-from ..emit.kernel import EmittedKernel, program_of
+from ..emitted_kernel import EmittedKernel, program_of
 from ..loops.expressions import Expr, Name, Number
 from ..loops.lanes import WIDTHS
 from ..loops.statements import SizeParameter

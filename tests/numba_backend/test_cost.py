@@ -13,7 +13,7 @@ import pytest
 from hloom.hlo.text.parser import parse
 from hloom.numba_backend import cost, lowering
 from hloom.numba_backend.compiler import NumbaCompiler
-from hloom.numba_backend.emit.kernel import EmittedKernel
+from hloom.numba_backend.emitted_kernel import EmittedKernel
 from hloom.numba_backend.loops.expressions import Expr, Name, Number, call
 from hloom.numba_backend.loops.statements import LoopProgram
 from hloom.numba_backend.loops.writer import Writer

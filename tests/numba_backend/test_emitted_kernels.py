@@ -8,7 +8,7 @@ import pytest
 from hloom.hlo.element_type import ElementType
 from hloom.hlo.support.memory_pressure import relieve
 from hloom.numba_backend.compiler import NumbaCompiler
-from hloom.numba_backend.emit.kernel import pointer_of, program_of
+from hloom.numba_backend.emitted_kernel import pointer_of, program_of
 from hloom.numba_backend.executable import NumbaExecutable
 from hloom.numba_backend.loops.expressions import Name
 from hloom.numba_backend.loops.printer import to_text

@@ -22,8 +22,8 @@ from hloom.numba_backend import machine, stored_programs
 from hloom.numba_backend.compiler import NumbaCompiler
 from hloom.numba_backend.emit import large_results, long_sort
 from hloom.numba_backend.emit.copies import emit_copy
-from hloom.numba_backend.emit.kernel import EmittedKernel
 from hloom.numba_backend.emit.transposes import tiles_of
+from hloom.numba_backend.emitted_kernel import EmittedKernel
 from hloom.numba_backend.loops.statements import SizeParameter
 from hloom.numba_backend.lowering_rules import fourier
 from hloom.numba_backend.machine import ANY_TARGET, Machine, compiling_for, this_machine, with_numbers

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 import numpy as np
 import pytest
 from hloom.numba_backend.compiler import NumbaCompiler
-from hloom.numba_backend.emit.kernel import EmittedKernel
+from hloom.numba_backend.emitted_kernel import EmittedKernel
 from hloom.numba_backend.loops.expressions import Binary, Expr, Name
 from hloom.numba_backend.loops.statements import Assign, LoopProgram, ScalarParameter, SizeParameter
 

@@ -11,7 +11,7 @@ from hloom.hlo import parse
 from hloom.hlo.evaluator import evaluate
 from hloom.hlo.opcode import Opcode
 from hloom.numba_backend.compiler import NumbaCompiler
-from hloom.numba_backend.emit.kernel import EmittedKernel
+from hloom.numba_backend.emitted_kernel import EmittedKernel
 from hloom.numba_backend.loops.statements import SizeParameter
 from hloom.numba_backend.policy.products import tiles
 from hloom.numba_backend.runtime import threads

@@ -246,7 +246,6 @@ FOLDER_CIRCLES: dict[frozenset[str], str] = {
     frozenset({"fused_computations", "native_loops", "output_fusion"}): (
         "inside of a loop or a fusion, results share buffers by the rule that has loops and fusions in it"
     ),
-    frozenset({"emit", "schedule"}): "`emit/kernel.py` finishes the programs of both",
 }
 
 

@@ -8,7 +8,7 @@ from itertools import zip_longest
 from typing import Any
 
 import pytest
-from hloom.numba_backend.emit.kernel import EmittedKernel, memory_type
+from hloom.numba_backend.emitted_kernel import EmittedKernel, memory_type
 from hloom.numba_backend.loops.expressions import Binary, Expr, Name, Unary
 from hloom.numba_backend.loops.printer import to_text
 from hloom.numba_backend.loops.reader import read

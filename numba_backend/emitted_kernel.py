@@ -10,21 +10,21 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
-from ...hlo.element_type import ElementType
-from ...hlo.support.lazy import lazy_property
-from ...hlo.support.memory_pressure import on_pressure
-from ..cost import nanoseconds
-from ..loops.dead import without_dead_variables
-from ..loops.expressions import Name
-from ..loops.nontemporal import nontemporal_rows
-from ..loops.opaque import with_opaque_sums
-from ..loops.printer import to_text
-from ..loops.split import split_loops
-from ..loops.statements import KernelParameter, LoopProgram, PointerParameter, SizeParameter
-from ..loops.typing import SHORT, pointer_to
-from ..loops.vectorized_calls import vectorized_calls
-from ..loops.writer import Writer
-from ..machine import target_machine
+from ..hlo.element_type import ElementType
+from ..hlo.support.lazy import lazy_property
+from ..hlo.support.memory_pressure import on_pressure
+from .cost import nanoseconds
+from .loops.dead import without_dead_variables
+from .loops.expressions import Name
+from .loops.nontemporal import nontemporal_rows
+from .loops.opaque import with_opaque_sums
+from .loops.printer import to_text
+from .loops.split import split_loops
+from .loops.statements import KernelParameter, LoopProgram, PointerParameter, SizeParameter
+from .loops.typing import SHORT, pointer_to
+from .loops.vectorized_calls import vectorized_calls
+from .loops.writer import Writer
+from .machine import target_machine
 
 LO, HI = Name("lo"), Name("hi")
 """The bounds of the outermost loop, which differ between threads."""
