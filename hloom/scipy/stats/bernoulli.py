@@ -11,13 +11,15 @@ from ...tracer.compound import compound
 from ...tracer.core import Value
 from ..special import xlog1py, xlogy
 from ..special.promoting import real
-from .families import Discrete, derived
+from .families import Discrete
 
 __all__ = ["cdf", "logpmf", "pmf", "ppf"]
 
 
 _family = Discrete(
     "bernoulli",
+    "one trial that succeeds with probability p",
+    ([0, 1, 2], 0.25),
     high=1.0,
     valid=lambda p: (p >= 0) & (p <= 1),
     log_mass=lambda k, p: xlogy(k, p) + xlog1py(1 - k, -p),
@@ -25,19 +27,12 @@ _family = Discrete(
 
 
 @compound()
+@_family.documented("[-0.288, -1.386,   -inf]")
 def logpmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Value:
-    """The logarithm of the probability of k: one trial that succeeds with probability p; -inf unless k - loc is an
-    integer of the support.
-
-    The arguments broadcast and become floating-point numbers of one dtype, which the result has too.
-
-    >>> stats.bernoulli.logpmf(jnp.array([0, 1, 2]), 0.25).round(3)
-    Array([-0.288, -1.386,   -inf], dtype=float32)
-    """
     return _family.logpmf(k, p, loc)
 
 
-pmf = derived(logpmf, "pmf", "[0.75, 0.25, 0.  ]")
+pmf = _family.also(logpmf, "pmf", "[0.75, 0.25, 0.  ]", lambda k, p, loc: _family.pmf(k, p, loc))
 
 
 @compound()

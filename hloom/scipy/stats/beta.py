@@ -11,7 +11,7 @@ from ...tracer.arrays.operators import ArrayLike
 from ...tracer.compound import compound
 from ...tracer.core import Value
 from ..special import betainc
-from .families import Continuous, derived
+from .families import Continuous
 from .log_densities import beta_log_density
 
 __all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "sf"]
@@ -29,6 +29,8 @@ def _upper_meaning(y: Any, a: Any, b: Any) -> Any:
 _upper: ElementwiseFunction = ElementwiseFunction("beta_upper", _upper_meaning, [None] * 3)
 _family = Continuous(
     "beta",
+    "the beta distribution of shapes a and b, on [loc, loc + scale]",
+    ([0.2, 0.6, 1.5], 2.0, 3.0),
     low=0.0,
     high=1.0,
     valid=lambda a, b: (a > 0) & (b > 0),
@@ -39,23 +41,20 @@ _family = Continuous(
 
 
 @compound()
+@_family.documented("[0.429, 0.141,  -inf]")
 def logpdf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Value:
-    """The logarithm of the density of the beta distribution of shapes a and b, on [loc, loc + scale] at x; -inf outside
-    of its support.
-
-    The arguments broadcast and become floating-point numbers of one dtype, which the result has too.
-
-    >>> stats.beta.logpdf(jnp.array([0.2, 0.6, 1.5]), 2.0, 3.0).round(3)
-    Array([0.429, 0.141,  -inf], dtype=float32)
-    """
     return _family.logpdf(x, a, b, loc, scale)
 
 
-pdf = derived(logpdf, "pdf", "[1.536, 1.152, 0.   ]")
-cdf = derived(logpdf, "cdf", "[0.181, 0.821, 1.   ]")
-logcdf = derived(logpdf, "logcdf", "[-1.71 , -0.197,  0.   ]")
-sf = derived(logpdf, "sf", "[0.819, 0.179, 0.   ]")
-logsf = derived(logpdf, "logsf", "[-0.199, -1.719,   -inf]")
+pdf = _family.also(logpdf, "pdf", "[1.536, 1.152, 0.   ]", lambda x, a, b, loc, scale: _family.pdf(x, a, b, loc, scale))
+cdf = _family.also(logpdf, "cdf", "[0.181, 0.821, 1.   ]", lambda x, a, b, loc, scale: _family.cdf(x, a, b, loc, scale))
+logcdf = _family.also(
+    logpdf, "logcdf", "[-1.71 , -0.197,  0.   ]", lambda x, a, b, loc, scale: _family.logcdf(x, a, b, loc, scale)
+)
+sf = _family.also(logpdf, "sf", "[0.819, 0.179, 0.   ]", lambda x, a, b, loc, scale: _family.sf(x, a, b, loc, scale))
+logsf = _family.also(
+    logpdf, "logsf", "[-0.199, -1.719,   -inf]", lambda x, a, b, loc, scale: _family.logsf(x, a, b, loc, scale)
+)
 
 
 _publish(__name__)

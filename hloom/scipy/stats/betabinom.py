@@ -9,7 +9,7 @@ from ...tracer.arrays.operators import ArrayLike
 from ...tracer.compound import compound
 from ...tracer.core import Value
 from ..special import betaln
-from .families import Discrete, derived
+from .families import Discrete
 
 __all__ = ["logpmf", "pmf"]
 
@@ -21,6 +21,8 @@ _log_mass: ElementwiseFunction = ElementwiseFunction(
 )
 _family = Discrete(
     "betabinom",
+    "the successes in n trials with a probability from the beta distribution of a and b",
+    ([0, 2, 5], 4, 2.0, 3.0),
     high=lambda n, a, b: n,
     valid=lambda n, a, b: (n >= 0) & (a > 0) & (b > 0),
     log_mass=_log_mass,
@@ -28,19 +30,12 @@ _family = Discrete(
 
 
 @compound()
+@_family.documented("[-1.54 , -1.358,   -inf]")
 def logpmf(k: ArrayLike, n: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0) -> Value:
-    """The logarithm of the probability of k: the successes in n trials with a probability from the beta distribution of
-    a and b; -inf unless k - loc is an integer of the support.
-
-    The arguments broadcast and become floating-point numbers of one dtype, which the result has too.
-
-    >>> stats.betabinom.logpmf(jnp.array([0, 2, 5]), 4, 2.0, 3.0).round(3)
-    Array([-1.54 , -1.358,   -inf], dtype=float32)
-    """
     return _family.logpmf(k, n, a, b, loc)
 
 
-pmf = derived(logpmf, "pmf", "[0.214, 0.257, 0.   ]")
+pmf = _family.also(logpmf, "pmf", "[0.214, 0.257, 0.   ]", lambda k, n, a, b, loc: _family.pmf(k, n, a, b, loc))
 
 
 _publish(__name__)

@@ -7,7 +7,7 @@ from ...namespaces import publish as _publish
 from ...tracer.arrays.operators import ArrayLike
 from ...tracer.compound import compound
 from ...tracer.core import Value
-from .families import Discrete, derived
+from .families import Discrete
 from .log_densities import beta_log_density
 
 __all__ = ["logpmf", "pmf"]
@@ -15,6 +15,8 @@ __all__ = ["logpmf", "pmf"]
 
 _family = Discrete(
     "binom",
+    "the successes in n trials, each with probability p",
+    ([0, 2, 5], 4, 0.25),
     high=lambda n, p: n,
     valid=lambda n, p: (n >= 0) & (p >= 0) & (p <= 1),
     log_mass=lambda k, n, p: beta_log_density(p, k + 1, n - k + 1) - jnp.log1p(n),
@@ -22,19 +24,12 @@ _family = Discrete(
 
 
 @compound()
+@_family.documented("[-1.151, -1.556,   -inf]")
 def logpmf(k: ArrayLike, n: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Value:
-    """The logarithm of the probability of k: the successes in n trials, each with probability p; -inf unless k - loc is
-    an integer of the support.
-
-    The arguments broadcast and become floating-point numbers of one dtype, which the result has too.
-
-    >>> stats.binom.logpmf(jnp.array([0, 2, 5]), 4, 0.25).round(3)
-    Array([-1.151, -1.556,   -inf], dtype=float32)
-    """
     return _family.logpmf(k, n, p, loc)
 
 
-pmf = derived(logpmf, "pmf", "[0.316, 0.211, 0.   ]")
+pmf = _family.also(logpmf, "pmf", "[0.316, 0.211, 0.   ]", lambda k, n, p, loc: _family.pmf(k, n, p, loc))
 
 
 _publish(__name__)

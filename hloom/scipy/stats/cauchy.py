@@ -10,7 +10,7 @@ from ...namespaces import publish as _publish
 from ...tracer.arrays.operators import ArrayLike
 from ...tracer.compound import compound
 from ...tracer.core import Value
-from .families import Continuous, derived
+from .families import Continuous
 
 __all__ = ["cdf", "isf", "logcdf", "logpdf", "logsf", "pdf", "ppf", "sf"]
 
@@ -34,6 +34,8 @@ def _quantile(q: Any) -> Any:
 
 _family = Continuous(
     "cauchy",
+    "Cauchy's distribution",
+    ([-1.0, 0.0, 3.0],),
     log_density=_log_density,
     cdf_formula=lambda y: jnp.arctan2(1, -y) / math.pi,
     sf_formula=lambda y: jnp.arctan2(1, y) / math.pi,
@@ -43,24 +45,18 @@ _family = Continuous(
 
 
 @compound()
+@_family.documented("[-1.838, -1.145, -3.447]")
 def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Value:
-    """The logarithm of the density of Cauchy's distribution at x; -inf outside of its support.
-
-    The arguments broadcast and become floating-point numbers of one dtype, which the result has too.
-
-    >>> stats.cauchy.logpdf(jnp.array([-1.0, 0.0, 3.0])).round(3)
-    Array([-1.838, -1.145, -3.447], dtype=float32)
-    """
     return _family.logpdf(x, loc, scale)
 
 
-pdf = derived(logpdf, "pdf", "[0.159, 0.318, 0.032]")
-cdf = derived(logpdf, "cdf", "[0.25 , 0.5  , 0.898]")
-logcdf = derived(logpdf, "logcdf", "[-1.386, -0.693, -0.108]")
-sf = derived(logpdf, "sf", "[0.75 , 0.5  , 0.102]")
-logsf = derived(logpdf, "logsf", "[-0.288, -0.693, -2.279]")
-ppf = derived(logpdf, "ppf", "[-inf,  -1.,   0.]", "q")
-isf = derived(logpdf, "isf", "[inf,  1.,  0.]", "q")
+pdf = _family.also(logpdf, "pdf", "[0.159, 0.318, 0.032]", lambda x, loc, scale: _family.pdf(x, loc, scale))
+cdf = _family.also(logpdf, "cdf", "[0.25 , 0.5  , 0.898]", lambda x, loc, scale: _family.cdf(x, loc, scale))
+logcdf = _family.also(logpdf, "logcdf", "[-1.386, -0.693, -0.108]", lambda x, loc, scale: _family.logcdf(x, loc, scale))
+sf = _family.also(logpdf, "sf", "[0.75 , 0.5  , 0.102]", lambda x, loc, scale: _family.sf(x, loc, scale))
+logsf = _family.also(logpdf, "logsf", "[-0.288, -0.693, -2.279]", lambda x, loc, scale: _family.logsf(x, loc, scale))
+ppf = _family.also(logpdf, "ppf", "[-inf,  -1.,   0.]", lambda q, loc, scale: _family.ppf(q, loc, scale))
+isf = _family.also(logpdf, "isf", "[inf,  1.,  0.]", lambda q, loc, scale: _family.isf(q, loc, scale))
 
 
 _publish(__name__)

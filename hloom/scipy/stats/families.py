@@ -1,35 +1,37 @@
 """The common parts of distributions: arguments, the support, locations and scales, and parameters that are not allowed.
 
-    _family = Continuous("expon", low=0.0, log_density=lambda y: -y, cdf_formula=...)
+    _family = Continuous("expon", "the exponential distribution", ([-1.0, 1.0, 4.0],), low=0.0, cdf_formula=...)
 
     @compound()
+    @_family.documented("[-inf,  -1.,  -4.]")
     def logpdf(x, loc=0, scale=1):
         return _family.logpdf(x, loc, scale)
 
-    cdf = derived(logpdf, "cdf", "[0.   , 0.632, 0.982]")
+    cdf = _family.also(logpdf, "cdf", "[0.   , 0.632, 0.982]", lambda x, loc, scale: _family.cdf(x, loc, scale))
 
-A distribution is a module with SciPy's functions, as in JAX. The first is written: it hands its arguments to the
-module's family, which knows the standard distribution (location 0, scale 1) as formulas. `derived` makes the others of
-it, with their documentation and the results of its example. Formulas see only points of the support, so that
-derivatives are finite where values are. Outside of it densities are 0 and distribution functions 0 or 1; for parameters
-that are not allowed, for scales that are not positive and for NaN the result is NaN, as in SciPy.
+A distribution is a module with SciPy's functions, as in JAX. They hand their arguments to the module's family, which
+knows the standard distribution (location 0, scale 1) as formulas, and how each function is documented. Formulas see
+only points of the support, so that derivatives are finite where values are. Outside of it densities are 0 and
+distribution functions 0 or 1; for parameters that are not allowed, for scales that are not positive and for NaN the
+result is NaN, as in SciPy.
 """
 
 from __future__ import annotations
 
 import inspect
 import math
-import re
 import textwrap
 from collections.abc import Callable
-from typing import Any
+from types import FunctionType
+from typing import Any, TypeVar, cast
 
 from ... import numpy as jnp
 from ...hlo.support.records import dataclass
-from ...namespaces.declaring import F, like
+from ...tracer.compound import Compound
 from ...tracer.core import Value
 from ..special.promoting import real
 
+F = TypeVar("F", bound=Callable[..., Any])
 Formula = Callable[..., Any]
 """formula(y, *shapes)"""
 
@@ -38,8 +40,65 @@ def _allowed(*shapes: Any) -> Any:
     return True
 
 
+_ARGUMENTS = "The arguments broadcast and become floating-point numbers of one dtype, which the result has too."
+_TEXTS = {
+    "logpdf": "The logarithm of the density of {} at x; -inf outside of its support.",
+    "pdf": "The density of {} at x; 0 outside of its support.",
+    "cdf": "The probability of values up to x, by {}.",
+    "logcdf": "The logarithm of the probability of values up to x, by {}.",
+    "sf": "The probability of values above x, by {}: 1 - cdf, accurate where it is small.",
+    "logsf": "The logarithm of the probability of values above x, by {}.",
+    "ppf": "The quantile at {x} of {}: the inverse of cdf. NaN outside of [0, 1].",
+    "isf": "The value above which the probability is {x}, by {}: the inverse of sf. NaN outside of [0, 1].",
+    "pmf": "The probability of k: {}; 0 unless k - loc is an integer of the support.",
+    "logpmf": "The logarithm of the probability of k: {}; -inf unless k - loc is an integer of the support.",
+}
+
+
 @dataclass(frozen=True)
-class Continuous:
+class _Family:
+    """A family of distributions, which documents the functions of its module.
+
+    text: the distribution, in the words of a sentence.
+    example: the arguments of the examples: points, and the shapes.
+    """
+
+    name: str
+    text: str
+    example: tuple[Any, ...]
+
+    def documented(self, shown: str) -> Callable[[F], F]:
+        """A decorator of a function of the distribution. shown: the elements that its example prints."""
+
+        def decorate(function: F) -> F:
+            name, x = function.__name__, next(iter(inspect.signature(function).parameters))
+            points, *shapes = self.example
+            if name in ("ppf", "isf"):
+                points = [0.0, 0.25, 0.5]
+            text = textwrap.fill(_TEXTS[name].format(self.text, x=x), 120, initial_indent=" " * 7)[7:]
+            arguments = ", ".join([f"jnp.array({points})", *map(str, shapes)])
+            call = f">>> stats.{self.name}.{name}({arguments}).round(3)"
+            function.__doc__ = f"{text}\n\n{_ARGUMENTS}\n\n{call}\nArray({shown}, dtype=float32)\n"
+            return function
+
+        return decorate
+
+    def also(self, first: F, name: str, shown: str, function: Callable[..., Any]) -> F:
+        """Another function of the distribution: `function`, whose parameters have the types and defaults of those of
+        `first`, and which is compound as it is. `inspect` shows the text of the family's method."""
+        compound, made = cast("Compound", first), cast("FunctionType", function)
+        plain = cast("FunctionType", compound.__wrapped__)
+        made.__name__ = made.__qualname__ = name
+        made.__defaults__ = plain.__defaults__
+        parameters = [*inspect.signature(made).parameters, "return"]
+        made.__annotations__ = dict(zip(parameters, plain.__annotations__.values(), strict=True))
+        made.__signature__ = inspect.signature(made)  # type: ignore[attr-defined]  # not that of the method
+        made.__wrapped__ = getattr(type(self), name)  # type: ignore[attr-defined]
+        return cast(F, compound.with_function(self.documented(shown)(made)))
+
+
+@dataclass(frozen=True)
+class Continuous(_Family):
     """A family of densities.
 
     low, high: the ends of the support of the standard distribution, numbers or functions of the shapes.
@@ -47,7 +106,6 @@ class Continuous:
     valid: which shapes are allowed.
     """
 
-    name: str
     log_density: Formula
     low: float | Formula = -math.inf
     high: float | Formula = math.inf
@@ -158,10 +216,9 @@ def log_of_complement(x: Any) -> Any:
 
 
 @dataclass(frozen=True)
-class Discrete:
+class Discrete(_Family):
     """A family of probabilities of integers; `low` and `high` are the first and the last one."""
 
-    name: str
     log_mass: Formula
     low: float = 0.0
     high: float | Formula = math.inf
@@ -179,35 +236,3 @@ class Discrete:
 
     def pmf(self, k: Any, *parameters: Any) -> Value:
         return jnp.exp(self.logpmf(k, *parameters))
-
-
-_FIRST = re.compile(r"The logarithm of the (?:density of (.*) at x|probability of k: (.*)); -inf (?:outside|unless) .*")
-_TEXTS = {
-    "pdf": "The density of {} at x; 0 outside of its support.",
-    "cdf": "The probability of values up to x, by {}.",
-    "logcdf": "The logarithm of the probability of values up to x, by {}.",
-    "sf": "The probability of values above x, by {}: 1 - cdf, accurate where it is small.",
-    "logsf": "The logarithm of the probability of values above x, by {}.",
-    "ppf": "The quantile at {x} of {}: the inverse of cdf. NaN outside of [0, 1].",
-    "isf": "The value above which the probability is {x}, by {}: the inverse of sf. NaN outside of [0, 1].",
-    "pmf": "The probability of k: {}; 0 unless k - loc is an integer of the support.",
-}
-
-
-def derived(first: F, name: str, shown: str, x: str = "x") -> F:
-    """Another function of a distribution, made of `logpdf` or `logpmf`.
-
-    shown: the elements that the example of the documentation prints.
-    x: the name of its first parameter.
-    """
-    summary, arguments, example = inspect.cleandoc(first.__doc__ or "").split("\n\n")
-    found = _FIRST.fullmatch(summary.replace("\n", " "))
-    assert found is not None, f"{summary!r} is not the text of a logarithm"
-    text = _TEXTS[name].format(found[1] or found[2], x=x)
-    text = textwrap.fill(text, 120, initial_indent=" " * 7, subsequent_indent=" " * 4)[7:]
-    own = first.__name__
-    *lines, call, _ = example.replace(f".{own}(", f".{name}(").split("\n")
-    if name in ("ppf", "isf"):
-        call = re.sub(r"\[.*?\]", "[0.0, 0.25, 0.5]", call, count=1)
-    doc = "\n    ".join([f"{text}\n", f"{arguments}\n", *lines, call, f"Array({shown}, dtype=float32)\n"])
-    return like(first, name, doc, **({} if x == "x" else {"x": x}))

@@ -7,7 +7,7 @@ from ...tracer.arrays.operators import ArrayLike
 from ...tracer.compound import compound
 from ...tracer.core import Value
 from ..special import gammainc, gammaincc
-from .families import Continuous, derived
+from .families import Continuous
 from .log_densities import gamma_log_density
 
 __all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "sf"]
@@ -15,6 +15,8 @@ __all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "sf"]
 
 _family = Continuous(
     "gamma",
+    "the gamma distribution of shape a",
+    ([-1.0, 1.0, 4.0], 2.0),
     low=0.0,
     valid=lambda a: a > 0,
     log_density=gamma_log_density,
@@ -24,22 +26,20 @@ _family = Continuous(
 
 
 @compound()
+@_family.documented("[  -inf, -1.   , -2.614]")
 def logpdf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Value:
-    """The logarithm of the density of the gamma distribution of shape a at x; -inf outside of its support.
-
-    The arguments broadcast and become floating-point numbers of one dtype, which the result has too.
-
-    >>> stats.gamma.logpdf(jnp.array([-1.0, 1.0, 4.0]), 2.0).round(3)
-    Array([  -inf, -1.   , -2.614], dtype=float32)
-    """
     return _family.logpdf(x, a, loc, scale)
 
 
-pdf = derived(logpdf, "pdf", "[0.   , 0.368, 0.073]")
-cdf = derived(logpdf, "cdf", "[0.   , 0.264, 0.908]")
-logcdf = derived(logpdf, "logcdf", "[  -inf, -1.331, -0.096]")
-sf = derived(logpdf, "sf", "[1.   , 0.736, 0.092]")
-logsf = derived(logpdf, "logsf", "[ 0.   , -0.307, -2.391]")
+pdf = _family.also(logpdf, "pdf", "[0.   , 0.368, 0.073]", lambda x, a, loc, scale: _family.pdf(x, a, loc, scale))
+cdf = _family.also(logpdf, "cdf", "[0.   , 0.264, 0.908]", lambda x, a, loc, scale: _family.cdf(x, a, loc, scale))
+logcdf = _family.also(
+    logpdf, "logcdf", "[  -inf, -1.331, -0.096]", lambda x, a, loc, scale: _family.logcdf(x, a, loc, scale)
+)
+sf = _family.also(logpdf, "sf", "[1.   , 0.736, 0.092]", lambda x, a, loc, scale: _family.sf(x, a, loc, scale))
+logsf = _family.also(
+    logpdf, "logsf", "[ 0.   , -0.307, -2.391]", lambda x, a, loc, scale: _family.logsf(x, a, loc, scale)
+)
 
 
 _publish(__name__)

@@ -11,7 +11,7 @@ from ...tracer.arrays.operators import ArrayLike
 from ...tracer.compound import compound
 from ...tracer.core import Value
 from ..special import gammaincc, gammaln
-from .families import Continuous, derived
+from .families import Continuous
 
 __all__ = ["cdf", "logpdf", "pdf"]
 
@@ -31,6 +31,8 @@ _cdf: ElementwiseFunction = ElementwiseFunction(
 )
 _family = Continuous(
     "gennorm",
+    "the generalized normal distribution of shape beta",
+    ([-1.0, 0.0, 2.0], 1.5),
     valid=lambda beta: beta > 0,
     log_density=_log_density,
     cdf_formula=_cdf,
@@ -38,20 +40,13 @@ _family = Continuous(
 
 
 @compound()
+@_family.documented("[-1.591, -0.591, -3.419]")
 def logpdf(x: ArrayLike, beta: ArrayLike) -> Value:
-    """The logarithm of the density of the generalized normal distribution of shape beta at x; -inf outside of its
-    support.
-
-    The arguments broadcast and become floating-point numbers of one dtype, which the result has too.
-
-    >>> stats.gennorm.logpdf(jnp.array([-1.0, 0.0, 2.0]), 1.5).round(3)
-    Array([-1.591, -0.591, -3.419], dtype=float32)
-    """
     return _family.logpdf(x, beta, 0, 1)
 
 
-pdf = derived(logpdf, "pdf", "[0.204, 0.554, 0.033]")
-cdf = derived(logpdf, "cdf", "[0.112, 0.5  , 0.986]")
+pdf = _family.also(logpdf, "pdf", "[0.204, 0.554, 0.033]", lambda x, beta: _family.pdf(x, beta, 0, 1))
+cdf = _family.also(logpdf, "cdf", "[0.112, 0.5  , 0.986]", lambda x, beta: _family.cdf(x, beta, 0, 1))
 
 
 _publish(__name__)

@@ -8,13 +8,15 @@ from ...namespaces import publish as _publish
 from ...tracer.arrays.operators import ArrayLike
 from ...tracer.compound import compound
 from ...tracer.core import Value
-from .families import Continuous, derived, log_of_complement
+from .families import Continuous, log_of_complement
 
 __all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "ppf", "sf"]
 
 
 _family = Continuous(
     "gumbel_l",
+    "the Gumbel distribution of minima",
+    ([-2.0, 0.0, 1.0],),
     log_density=lambda y: y - jnp.exp(y),
     cdf_formula=lambda y: complement_of_exp(-jnp.exp(y)),
     logcdf_formula=lambda y: log_of_complement(-jnp.exp(y)),
@@ -24,23 +26,17 @@ _family = Continuous(
 
 
 @compound()
+@_family.documented("[-2.135, -1.   , -1.718]")
 def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Value:
-    """The logarithm of the density of the Gumbel distribution of minima at x; -inf outside of its support.
-
-    The arguments broadcast and become floating-point numbers of one dtype, which the result has too.
-
-    >>> stats.gumbel_l.logpdf(jnp.array([-2.0, 0.0, 1.0])).round(3)
-    Array([-2.135, -1.   , -1.718], dtype=float32)
-    """
     return _family.logpdf(x, loc, scale)
 
 
-pdf = derived(logpdf, "pdf", "[0.118, 0.368, 0.179]")
-cdf = derived(logpdf, "cdf", "[0.127, 0.632, 0.934]")
-logcdf = derived(logpdf, "logcdf", "[-2.067, -0.459, -0.068]")
-sf = derived(logpdf, "sf", "[0.873, 0.368, 0.066]")
-logsf = derived(logpdf, "logsf", "[-0.135, -1.   , -2.718]")
-ppf = derived(logpdf, "ppf", "[  -inf, -1.246, -0.367]", "p")
+pdf = _family.also(logpdf, "pdf", "[0.118, 0.368, 0.179]", lambda x, loc, scale: _family.pdf(x, loc, scale))
+cdf = _family.also(logpdf, "cdf", "[0.127, 0.632, 0.934]", lambda x, loc, scale: _family.cdf(x, loc, scale))
+logcdf = _family.also(logpdf, "logcdf", "[-2.067, -0.459, -0.068]", lambda x, loc, scale: _family.logcdf(x, loc, scale))
+sf = _family.also(logpdf, "sf", "[0.873, 0.368, 0.066]", lambda x, loc, scale: _family.sf(x, loc, scale))
+logsf = _family.also(logpdf, "logsf", "[-0.135, -1.   , -2.718]", lambda x, loc, scale: _family.logsf(x, loc, scale))
+ppf = _family.also(logpdf, "ppf", "[  -inf, -1.246, -0.367]", lambda p, loc, scale: _family.ppf(p, loc, scale))
 
 
 _publish(__name__)

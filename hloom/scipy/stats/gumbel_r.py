@@ -8,13 +8,15 @@ from ...namespaces import publish as _publish
 from ...tracer.arrays.operators import ArrayLike
 from ...tracer.compound import compound
 from ...tracer.core import Value
-from .families import Continuous, derived, log_of_complement
+from .families import Continuous, log_of_complement
 
 __all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "ppf", "sf"]
 
 
 _family = Continuous(
     "gumbel_r",
+    "the Gumbel distribution of maxima",
+    ([-1.0, 0.0, 2.0],),
     log_density=lambda y: -(y + jnp.exp(-y)),
     logcdf_formula=lambda y: -jnp.exp(-y),
     sf_formula=lambda y: complement_of_exp(-jnp.exp(-y)),
@@ -24,23 +26,17 @@ _family = Continuous(
 
 
 @compound()
+@_family.documented("[-1.718, -1.   , -2.135]")
 def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Value:
-    """The logarithm of the density of the Gumbel distribution of maxima at x; -inf outside of its support.
-
-    The arguments broadcast and become floating-point numbers of one dtype, which the result has too.
-
-    >>> stats.gumbel_r.logpdf(jnp.array([-1.0, 0.0, 2.0])).round(3)
-    Array([-1.718, -1.   , -2.135], dtype=float32)
-    """
     return _family.logpdf(x, loc, scale)
 
 
-pdf = derived(logpdf, "pdf", "[0.179, 0.368, 0.118]")
-cdf = derived(logpdf, "cdf", "[0.066, 0.368, 0.873]")
-logcdf = derived(logpdf, "logcdf", "[-2.718, -1.   , -0.135]")
-sf = derived(logpdf, "sf", "[0.934, 0.632, 0.127]")
-logsf = derived(logpdf, "logsf", "[-0.068, -0.459, -2.067]")
-ppf = derived(logpdf, "ppf", "[  -inf, -0.327,  0.367]", "p")
+pdf = _family.also(logpdf, "pdf", "[0.179, 0.368, 0.118]", lambda x, loc, scale: _family.pdf(x, loc, scale))
+cdf = _family.also(logpdf, "cdf", "[0.066, 0.368, 0.873]", lambda x, loc, scale: _family.cdf(x, loc, scale))
+logcdf = _family.also(logpdf, "logcdf", "[-2.718, -1.   , -0.135]", lambda x, loc, scale: _family.logcdf(x, loc, scale))
+sf = _family.also(logpdf, "sf", "[0.934, 0.632, 0.127]", lambda x, loc, scale: _family.sf(x, loc, scale))
+logsf = _family.also(logpdf, "logsf", "[-0.068, -0.459, -2.067]", lambda x, loc, scale: _family.logsf(x, loc, scale))
+ppf = _family.also(logpdf, "ppf", "[  -inf, -0.327,  0.367]", lambda p, loc, scale: _family.ppf(p, loc, scale))
 
 
 _publish(__name__)

@@ -12,7 +12,7 @@ from ...tracer.arrays.operators import ArrayLike
 from ...tracer.compound import compound
 from ...tracer.core import Value
 from ..special import logit
-from .families import Continuous, derived
+from .families import Continuous
 
 __all__ = ["cdf", "isf", "logpdf", "pdf", "ppf", "sf"]
 
@@ -29,6 +29,8 @@ def _distribution_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
 
 _family = Continuous(
     "logistic",
+    "the logistic distribution",
+    ([-1.0, 0.0, 2.0],),
     log_density=lambda y: -abs(y) - 2 * jnp.log1p(jnp.exp(-abs(y))),
     cdf_formula=_distribution.bind,
     sf_formula=lambda y: _distribution.bind(-y),
@@ -38,22 +40,16 @@ _family = Continuous(
 
 
 @compound()
+@_family.documented("[-1.627, -1.386, -2.254]")
 def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Value:
-    """The logarithm of the density of the logistic distribution at x; -inf outside of its support.
-
-    The arguments broadcast and become floating-point numbers of one dtype, which the result has too.
-
-    >>> stats.logistic.logpdf(jnp.array([-1.0, 0.0, 2.0])).round(3)
-    Array([-1.627, -1.386, -2.254], dtype=float32)
-    """
     return _family.logpdf(x, loc, scale)
 
 
-pdf = derived(logpdf, "pdf", "[0.197, 0.25 , 0.105]")
-cdf = derived(logpdf, "cdf", "[0.269, 0.5  , 0.881]")
-sf = derived(logpdf, "sf", "[0.731, 0.5  , 0.119]")
-ppf = derived(logpdf, "ppf", "[  -inf, -1.099,  0.   ]")
-isf = derived(logpdf, "isf", "[  inf, 1.099, 0.   ]")
+pdf = _family.also(logpdf, "pdf", "[0.197, 0.25 , 0.105]", lambda x, loc, scale: _family.pdf(x, loc, scale))
+cdf = _family.also(logpdf, "cdf", "[0.269, 0.5  , 0.881]", lambda x, loc, scale: _family.cdf(x, loc, scale))
+sf = _family.also(logpdf, "sf", "[0.731, 0.5  , 0.119]", lambda x, loc, scale: _family.sf(x, loc, scale))
+ppf = _family.also(logpdf, "ppf", "[  -inf, -1.099,  0.   ]", lambda x, loc, scale: _family.ppf(x, loc, scale))
+isf = _family.also(logpdf, "isf", "[  inf, 1.099, 0.   ]", lambda x, loc, scale: _family.isf(x, loc, scale))
 
 
 _publish(__name__)

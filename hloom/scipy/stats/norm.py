@@ -9,13 +9,15 @@ from ...tracer.arrays.operators import ArrayLike
 from ...tracer.compound import compound
 from ...tracer.core import Value
 from ..special import log_ndtr, ndtr, ndtri
-from .families import Continuous, derived
+from .families import Continuous
 
 __all__ = ["cdf", "isf", "logcdf", "logpdf", "logsf", "pdf", "ppf", "sf"]
 
 
 _family = Continuous(
     "norm",
+    "the normal distribution of mean loc and standard deviation scale",
+    ([-1.0, 0.0, 2.0],),
     log_density=lambda y: -0.5 * y * y - 0.5 * math.log(2 * math.pi),
     cdf_formula=ndtr,
     sf_formula=lambda y: ndtr(-y),
@@ -27,25 +29,18 @@ _family = Continuous(
 
 
 @compound()
+@_family.documented("[-1.419, -0.919, -2.919]")
 def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Value:
-    """The logarithm of the density of the normal distribution of mean loc and standard deviation scale at x; -inf
-    outside of its support.
-
-    The arguments broadcast and become floating-point numbers of one dtype, which the result has too.
-
-    >>> stats.norm.logpdf(jnp.array([-1.0, 0.0, 2.0])).round(3)
-    Array([-1.419, -0.919, -2.919], dtype=float32)
-    """
     return _family.logpdf(x, loc, scale)
 
 
-pdf = derived(logpdf, "pdf", "[0.242, 0.399, 0.054]")
-cdf = derived(logpdf, "cdf", "[0.159, 0.5  , 0.977]")
-logcdf = derived(logpdf, "logcdf", "[-1.841, -0.693, -0.023]")
-sf = derived(logpdf, "sf", "[0.841, 0.5  , 0.023]")
-logsf = derived(logpdf, "logsf", "[-0.173, -0.693, -3.783]")
-ppf = derived(logpdf, "ppf", "[  -inf, -0.674,  0.   ]", "q")
-isf = derived(logpdf, "isf", "[  inf, 0.674, 0.   ]", "q")
+pdf = _family.also(logpdf, "pdf", "[0.242, 0.399, 0.054]", lambda x, loc, scale: _family.pdf(x, loc, scale))
+cdf = _family.also(logpdf, "cdf", "[0.159, 0.5  , 0.977]", lambda x, loc, scale: _family.cdf(x, loc, scale))
+logcdf = _family.also(logpdf, "logcdf", "[-1.841, -0.693, -0.023]", lambda x, loc, scale: _family.logcdf(x, loc, scale))
+sf = _family.also(logpdf, "sf", "[0.841, 0.5  , 0.023]", lambda x, loc, scale: _family.sf(x, loc, scale))
+logsf = _family.also(logpdf, "logsf", "[-0.173, -0.693, -3.783]", lambda x, loc, scale: _family.logsf(x, loc, scale))
+ppf = _family.also(logpdf, "ppf", "[  -inf, -0.674,  0.   ]", lambda q, loc, scale: _family.ppf(q, loc, scale))
+isf = _family.also(logpdf, "isf", "[  inf, 0.674, 0.   ]", lambda q, loc, scale: _family.isf(q, loc, scale))
 
 
 _publish(__name__)

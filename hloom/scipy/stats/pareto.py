@@ -8,13 +8,15 @@ from ...namespaces import publish as _publish
 from ...tracer.arrays.operators import ArrayLike
 from ...tracer.compound import compound
 from ...tracer.core import Value
-from .families import Continuous, derived, log_of_complement
+from .families import Continuous, log_of_complement
 
 __all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "ppf", "sf"]
 
 
 _family = Continuous(
     "pareto",
+    "Pareto's distribution of shape b, above loc + scale",
+    ([0.5, 1.5, 4.0], 3.0),
     low=1.0,
     inner=2.0,
     valid=lambda b: b > 0,
@@ -27,24 +29,21 @@ _family = Continuous(
 
 
 @compound()
+@_family.documented("[  -inf, -0.523, -4.447]")
 def logpdf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Value:
-    """The logarithm of the density of Pareto's distribution of shape b, above loc + scale at x; -inf outside of its
-    support.
-
-    The arguments broadcast and become floating-point numbers of one dtype, which the result has too.
-
-    >>> stats.pareto.logpdf(jnp.array([0.5, 1.5, 4.0]), 3.0).round(3)
-    Array([  -inf, -0.523, -4.447], dtype=float32)
-    """
     return _family.logpdf(x, b, loc, scale)
 
 
-pdf = derived(logpdf, "pdf", "[0.   , 0.593, 0.012]")
-cdf = derived(logpdf, "cdf", "[0.   , 0.704, 0.984]")
-logcdf = derived(logpdf, "logcdf", "[  -inf, -0.351, -0.016]")
-sf = derived(logpdf, "sf", "[1.   , 0.296, 0.016]")
-logsf = derived(logpdf, "logsf", "[ 0.   , -1.216, -4.159]")
-ppf = derived(logpdf, "ppf", "[1.   , 1.101, 1.26 ]", "q")
+pdf = _family.also(logpdf, "pdf", "[0.   , 0.593, 0.012]", lambda x, b, loc, scale: _family.pdf(x, b, loc, scale))
+cdf = _family.also(logpdf, "cdf", "[0.   , 0.704, 0.984]", lambda x, b, loc, scale: _family.cdf(x, b, loc, scale))
+logcdf = _family.also(
+    logpdf, "logcdf", "[  -inf, -0.351, -0.016]", lambda x, b, loc, scale: _family.logcdf(x, b, loc, scale)
+)
+sf = _family.also(logpdf, "sf", "[1.   , 0.296, 0.016]", lambda x, b, loc, scale: _family.sf(x, b, loc, scale))
+logsf = _family.also(
+    logpdf, "logsf", "[ 0.   , -1.216, -4.159]", lambda x, b, loc, scale: _family.logsf(x, b, loc, scale)
+)
+ppf = _family.also(logpdf, "ppf", "[1.   , 1.101, 1.26 ]", lambda q, b, loc, scale: _family.ppf(q, b, loc, scale))
 
 
 _publish(__name__)

@@ -12,7 +12,7 @@ from ...tracer.compound import compound
 from ...tracer.core import Value
 from ..special import entr, gammaincc, gammaln, xlogy
 from ..special.promoting import real
-from .families import Discrete, derived
+from .families import Discrete
 from .log_densities import gamma_log_density
 
 __all__ = ["cdf", "entropy", "logpmf", "pmf"]
@@ -20,25 +20,20 @@ __all__ = ["cdf", "entropy", "logpmf", "pmf"]
 
 _family = Discrete(
     "poisson",
+    "Poisson's distribution of mean mu",
+    ([0, 2, 4], 2.0),
     valid=lambda mu: mu >= 0,
     log_mass=lambda k, mu: gamma_log_density(mu, k + 1),
 )
 
 
 @compound()
+@_family.documented("[-2.   , -1.307, -2.405]")
 def logpmf(k: ArrayLike, mu: ArrayLike, loc: ArrayLike = 0) -> Value:
-    """The logarithm of the probability of k: Poisson's distribution of mean mu; -inf unless k - loc is an integer of
-    the support.
-
-    The arguments broadcast and become floating-point numbers of one dtype, which the result has too.
-
-    >>> stats.poisson.logpmf(jnp.array([0, 2, 4]), 2.0).round(3)
-    Array([-2.   , -1.307, -2.405], dtype=float32)
-    """
     return _family.logpmf(k, mu, loc)
 
 
-pmf = derived(logpmf, "pmf", "[0.135, 0.271, 0.09 ]")
+pmf = _family.also(logpmf, "pmf", "[0.135, 0.271, 0.09 ]", lambda k, mu, loc: _family.pmf(k, mu, loc))
 
 
 @compound()

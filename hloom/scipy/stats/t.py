@@ -11,7 +11,7 @@ from ...tracer.arrays.operators import ArrayLike
 from ...tracer.compound import compound
 from ...tracer.core import Value
 from ..special import betaln
-from .families import Continuous, derived
+from .families import Continuous
 
 __all__ = ["logpdf", "pdf"]
 
@@ -26,25 +26,20 @@ def _log_density(y: Any, df: Any) -> Any:
 
 _family = Continuous(
     "t",
+    "Student's distribution with df degrees of freedom",
+    ([-1.0, 0.0, 2.0], 4.0),
     valid=lambda df: df > 0,
     log_density=_log_density,
 )
 
 
 @compound()
+@_family.documented("[-1.539, -0.981, -2.714]")
 def logpdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Value:
-    """The logarithm of the density of Student's distribution with df degrees of freedom at x; -inf outside of its
-    support.
-
-    The arguments broadcast and become floating-point numbers of one dtype, which the result has too.
-
-    >>> stats.t.logpdf(jnp.array([-1.0, 0.0, 2.0]), 4.0).round(3)
-    Array([-1.539, -0.981, -2.714], dtype=float32)
-    """
     return _family.logpdf(x, df, loc, scale)
 
 
-pdf = derived(logpdf, "pdf", "[0.215, 0.375, 0.066]")
+pdf = _family.also(logpdf, "pdf", "[0.215, 0.375, 0.066]", lambda x, df, loc, scale: _family.pdf(x, df, loc, scale))
 
 
 _publish(__name__)

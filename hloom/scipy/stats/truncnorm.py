@@ -12,7 +12,7 @@ from ...tracer.arrays.operators import ArrayLike
 from ...tracer.compound import compound
 from ...tracer.core import Value
 from ..special import log_ndtr, ndtr
-from .families import Continuous, derived, log_of_complement
+from .families import Continuous, log_of_complement
 
 __all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "sf"]
 
@@ -61,6 +61,8 @@ _log_density: ElementwiseFunction = ElementwiseFunction(
 )
 _family = Continuous(
     "truncnorm",
+    "the normal distribution cut off at a and b, before location and scale",
+    ([-2.0, 0.0, 0.5], -1.0, 1.0),
     low=lambda a, b: a,
     high=lambda a, b: b,
     inner=_inner,
@@ -72,23 +74,20 @@ _family = Continuous(
 
 
 @compound()
+@_family.documented("[  -inf, -0.537, -0.662]")
 def logpdf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Value:
-    """The logarithm of the density of the normal distribution cut off at a and b, before location and scale at x; -inf
-    outside of its support.
-
-    The arguments broadcast and become floating-point numbers of one dtype, which the result has too.
-
-    >>> stats.truncnorm.logpdf(jnp.array([-2.0, 0.0, 0.5]), -1.0, 1.0).round(3)
-    Array([  -inf, -0.537, -0.662], dtype=float32)
-    """
     return _family.logpdf(x, a, b, loc, scale)
 
 
-pdf = derived(logpdf, "pdf", "[0.   , 0.584, 0.516]")
-cdf = derived(logpdf, "cdf", "[0.  , 0.5 , 0.78]")
-logcdf = derived(logpdf, "logcdf", "[  -inf, -0.693, -0.248]")
-sf = derived(logpdf, "sf", "[1.  , 0.5 , 0.22]")
-logsf = derived(logpdf, "logsf", "[ 0.   , -0.693, -1.516]")
+pdf = _family.also(logpdf, "pdf", "[0.   , 0.584, 0.516]", lambda x, a, b, loc, scale: _family.pdf(x, a, b, loc, scale))
+cdf = _family.also(logpdf, "cdf", "[0.  , 0.5 , 0.78]", lambda x, a, b, loc, scale: _family.cdf(x, a, b, loc, scale))
+logcdf = _family.also(
+    logpdf, "logcdf", "[  -inf, -0.693, -0.248]", lambda x, a, b, loc, scale: _family.logcdf(x, a, b, loc, scale)
+)
+sf = _family.also(logpdf, "sf", "[1.  , 0.5 , 0.22]", lambda x, a, b, loc, scale: _family.sf(x, a, b, loc, scale))
+logsf = _family.also(
+    logpdf, "logsf", "[ 0.   , -0.693, -1.516]", lambda x, a, b, loc, scale: _family.logsf(x, a, b, loc, scale)
+)
 
 
 _publish(__name__)

@@ -10,7 +10,7 @@ from ...namespaces import publish as _publish
 from ...tracer.arrays.operators import ArrayLike
 from ...tracer.compound import compound
 from ...tracer.core import Value
-from .families import Continuous, derived
+from .families import Continuous
 
 __all__ = ["logpdf", "pdf"]
 
@@ -23,6 +23,8 @@ def _log_density(y: Any, c: Any) -> Any:
 
 _family = Continuous(
     "wrapcauchy",
+    "Cauchy's distribution wrapped around the circle [0, 2 pi]",
+    ([0.0, 1.0, 3.0], 0.5),
     low=0.0,
     high=2 * math.pi,
     valid=lambda c: (c > 0) & (c < 1),
@@ -31,19 +33,12 @@ _family = Continuous(
 
 
 @compound()
+@_family.documented("[-0.739, -1.783, -2.932]")
 def logpdf(x: ArrayLike, c: ArrayLike) -> Value:
-    """The logarithm of the density of Cauchy's distribution wrapped around the circle [0, 2 pi] at x; -inf outside of
-    its support.
-
-    The arguments broadcast and become floating-point numbers of one dtype, which the result has too.
-
-    >>> stats.wrapcauchy.logpdf(jnp.array([0.0, 1.0, 3.0]), 0.5).round(3)
-    Array([-0.739, -1.783, -2.932], dtype=float32)
-    """
     return _family.logpdf(x, c, 0, 1)
 
 
-pdf = derived(logpdf, "pdf", "[0.477, 0.168, 0.053]")
+pdf = _family.also(logpdf, "pdf", "[0.477, 0.168, 0.053]", lambda x, c: _family.pdf(x, c, 0, 1))
 
 
 _publish(__name__)
