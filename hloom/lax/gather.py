@@ -21,7 +21,6 @@ from ..hlo.ir import HloComputation
 from ..hlo.opcode import Opcode
 from ..hlo.ops.indexing import GatherAttributes, ScatterAttributes
 from ..hlo.shape import Shape
-from ..namespaces.declaring import like
 from ..tracer import dtypes
 from ..tracer.arrays.array import as_value
 from ..tracer.arrays.extended_ops import filled
@@ -204,16 +203,17 @@ def _by(opcode: Opcode | None, x: Value) -> HloComputation:
     return _combiner(opcode, element_type)
 
 
-def scatter(
-    operand: Any,
-    scatter_indices: Any,
-    updates: Any,
-    dimension_numbers: ScatterDimensionNumbers,
-    *,
-    indices_are_sorted: bool = False,
-    unique_indices: bool = False,
-    mode: GatherScatterMode | str | None = None,
+def _scatter_by(
+    name: str, opcode: Opcode | None, operand: Any, scatter_indices: Any, updates: Any, *options: Any
 ) -> Value:
+    x, u = as_value(operand), as_value(updates)
+    return _scatter(name, _by(opcode, x), x, scatter_indices, u, *options)
+
+
+def scatter(
+    operand: Any, scatter_indices: Any, updates: Any, dimension_numbers: ScatterDimensionNumbers, *,
+    indices_are_sorted: bool = False, unique_indices: bool = False, mode: GatherScatterMode | str | None = None,
+) -> Value:  # fmt: skip
     """The operand with windows replaced by `updates`; of several at one element the last remains.
 
     A window that does not fit is dropped, or with mode "clip" moved into the operand.
@@ -222,82 +222,78 @@ def scatter(
     >>> lax.scatter(jnp.zeros(4), jnp.array([[1], [3]]), jnp.array([5.0, 7.0]), numbers)
     Array([0., 5., 0., 7.], dtype=float32)
     """
-    x, u = as_value(operand), as_value(updates)
     options = (dimension_numbers, indices_are_sorted, unique_indices, mode)
-    return _scatter("scatter", _by(None, x), x, scatter_indices, u, *options)
+    return _scatter_by("scatter", None, operand, scatter_indices, updates, *options)
 
 
 def scatter_add(
-    operand: Any,
-    scatter_indices: Any,
-    updates: Any,
-    dimension_numbers: ScatterDimensionNumbers,
-    *,
-    indices_are_sorted: bool = False,
-    unique_indices: bool = False,
-    mode: GatherScatterMode | str | None = None,
-) -> Value:
+    operand: Any, scatter_indices: Any, updates: Any, dimension_numbers: ScatterDimensionNumbers, *,
+    indices_are_sorted: bool = False, unique_indices: bool = False, mode: GatherScatterMode | str | None = None,
+) -> Value:  # fmt: skip
     """The operand with `updates` added to windows of it. Modes: see `scatter`.
 
     >>> numbers = lax.ScatterDimensionNumbers((), inserted_window_dims=(0,), scatter_dims_to_operand_dims=(0,))
     >>> lax.scatter_add(jnp.zeros(3), jnp.array([[1], [1]]), jnp.array([5.0, 7.0]), numbers)
     Array([ 0., 12.,  0.], dtype=float32)
     """
-    x, u = as_value(operand), as_value(updates)
     options = (dimension_numbers, indices_are_sorted, unique_indices, mode)
-    return _scatter("scatter_add", _by(Opcode.ADD, x), x, scatter_indices, u, *options)
+    return _scatter_by("scatter_add", Opcode.ADD, operand, scatter_indices, updates, *options)
 
 
-scatter_sub = like(
-    scatter_add,
-    "scatter_sub",
+def scatter_sub(
+    operand: Any, scatter_indices: Any, updates: Any, dimension_numbers: ScatterDimensionNumbers, *,
+    indices_are_sorted: bool = False, unique_indices: bool = False, mode: GatherScatterMode | str | None = None,
+) -> Value:  # fmt: skip
     """The operand with `updates` subtracted from windows of it. Modes: see `scatter`.
 
     >>> numbers = lax.ScatterDimensionNumbers((), inserted_window_dims=(0,), scatter_dims_to_operand_dims=(0,))
     >>> lax.scatter_sub(jnp.array([3, 3]), jnp.array([[1], [1]]), jnp.array([2, 5]), numbers)
     Array([ 3, -4], dtype=int32)
-    """,
-    ADD="SUBTRACT",
-)
+    """
+    options = (dimension_numbers, indices_are_sorted, unique_indices, mode)
+    return _scatter_by("scatter_sub", Opcode.SUBTRACT, operand, scatter_indices, updates, *options)
 
 
-scatter_mul = like(
-    scatter_add,
-    "scatter_mul",
+def scatter_mul(
+    operand: Any, scatter_indices: Any, updates: Any, dimension_numbers: ScatterDimensionNumbers, *,
+    indices_are_sorted: bool = False, unique_indices: bool = False, mode: GatherScatterMode | str | None = None,
+) -> Value:  # fmt: skip
     """The operand with windows of it multiplied by `updates`. Modes: see `scatter`.
 
     >>> numbers = lax.ScatterDimensionNumbers((), inserted_window_dims=(0,), scatter_dims_to_operand_dims=(0,))
     >>> lax.scatter_mul(jnp.array([3, 3]), jnp.array([[1], [1]]), jnp.array([2, 5]), numbers)
     Array([ 3, 30], dtype=int32)
-    """,
-    ADD="MULTIPLY",
-)
+    """
+    options = (dimension_numbers, indices_are_sorted, unique_indices, mode)
+    return _scatter_by("scatter_mul", Opcode.MULTIPLY, operand, scatter_indices, updates, *options)
 
 
-scatter_min = like(
-    scatter_add,
-    "scatter_min",
+def scatter_min(
+    operand: Any, scatter_indices: Any, updates: Any, dimension_numbers: ScatterDimensionNumbers, *,
+    indices_are_sorted: bool = False, unique_indices: bool = False, mode: GatherScatterMode | str | None = None,
+) -> Value:  # fmt: skip
     """The smaller ones of `updates` and windows of the operand. Modes: see `scatter`.
 
     >>> numbers = lax.ScatterDimensionNumbers((), inserted_window_dims=(0,), scatter_dims_to_operand_dims=(0,))
     >>> lax.scatter_min(jnp.array([3, 3]), jnp.array([[0], [1]]), jnp.array([1, 7]), numbers)
     Array([1, 3], dtype=int32)
-    """,
-    ADD="MINIMUM",
-)
+    """
+    options = (dimension_numbers, indices_are_sorted, unique_indices, mode)
+    return _scatter_by("scatter_min", Opcode.MINIMUM, operand, scatter_indices, updates, *options)
 
 
-scatter_max = like(
-    scatter_add,
-    "scatter_max",
+def scatter_max(
+    operand: Any, scatter_indices: Any, updates: Any, dimension_numbers: ScatterDimensionNumbers, *,
+    indices_are_sorted: bool = False, unique_indices: bool = False, mode: GatherScatterMode | str | None = None,
+) -> Value:  # fmt: skip
     """The larger ones of `updates` and windows of the operand. Modes: see `scatter`.
 
     >>> numbers = lax.ScatterDimensionNumbers((), inserted_window_dims=(0,), scatter_dims_to_operand_dims=(0,))
     >>> lax.scatter_max(jnp.array([3, 3]), jnp.array([[0], [1]]), jnp.array([1, 7]), numbers)
     Array([3, 7], dtype=int32)
-    """,
-    ADD="MAXIMUM",
-)
+    """
+    options = (dimension_numbers, indices_are_sorted, unique_indices, mode)
+    return _scatter_by("scatter_max", Opcode.MAXIMUM, operand, scatter_indices, updates, *options)
 
 
 def scatter_apply(

@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from ..namespaces.declaring import like
 from ..tracer import dtypes
 from ..tracer.arrays.array import as_value
 from ..tracer.arrays.operators import ArrayLike
@@ -38,33 +37,36 @@ def _check_mask(name: str, where: ArrayLike | None) -> None:
 
 @compound(static=("axis", "dtype", "keepdims"))
 def nansum(
-    a: ArrayLike,
-    axis: Axis = None,
-    dtype: Any = None,
-    out: None = None,
-    keepdims: bool = False,
-    initial: ArrayLike | None = None,
-    where: ArrayLike | None = None,
-) -> Value:
+    a: ArrayLike, axis: Axis = None, dtype: Any = None, out: None = None, keepdims: bool = False,
+    initial: ArrayLike | None = None, where: ArrayLike | None = None,
+) -> Value:  # fmt: skip
     """The sum over `axis` of elements that are not NaN; 0 if there are none. Other arguments: see `sum`.
 
     >>> jnp.nansum(jnp.array([[1, jnp.nan], [3, 4]]), axis=0)
     Array([4., 4.], dtype=float32)
     """
-    _check_mask("nansum", where)
-    return reductions.sum(_without_nan("nansum", a)[0], axis, dtype, out, keepdims, initial, where)
+    return _nan_reduction("nansum", reductions.sum, a, axis, dtype, out, keepdims, initial, where)
 
 
-nanprod = like(
-    nansum,
-    "nanprod",
+@compound(static=("axis", "dtype", "keepdims"))
+def nanprod(
+    a: ArrayLike, axis: Axis = None, dtype: Any = None, out: None = None, keepdims: bool = False,
+    initial: ArrayLike | None = None, where: ArrayLike | None = None,
+) -> Value:  # fmt: skip
     """The product over `axis` of elements that are not NaN; 1 if there are none. Other arguments: see `prod`.
 
     >>> jnp.nanprod(jnp.array([[1, jnp.nan], [3, 4]]), axis=0)
     Array([3., 4.], dtype=float32)
-    """,
-    sum="prod",
-)
+    """
+    return _nan_reduction("nanprod", reductions.prod, a, axis, dtype, out, keepdims, initial, where)
+
+
+def _nan_reduction(
+    name: str, reduction: Callable[..., Value], a: ArrayLike, axis: Axis, dtype: Any, out: None, keepdims: bool,
+    initial: ArrayLike | None, where: ArrayLike | None,
+) -> Value:  # fmt: skip
+    _check_mask(name, where)
+    return reduction(_without_nan(name, a)[0], axis, dtype, out, keepdims, initial, where)
 
 
 def _also(name: str, number: Value, where: ArrayLike | None) -> Value:
@@ -133,13 +135,9 @@ def nanstd(
 
 @compound(static=("axis", "keepdims"))
 def nanmax(
-    a: ArrayLike,
-    axis: Axis = None,
-    out: None = None,
-    keepdims: bool = False,
-    initial: ArrayLike | None = None,
+    a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False, initial: ArrayLike | None = None,
     where: ArrayLike | None = None,
-) -> Value:
+) -> Value:  # fmt: skip
     """The largest element over `axis` that is not NaN; NaN if all are NaN, without a warning.
 
     >>> jnp.nanmax(jnp.array([[1, jnp.nan], [3, 4]]), axis=1)
@@ -148,16 +146,17 @@ def nanmax(
     return _nan_extremum("nanmax", reductions.max, a, axis, out, keepdims, initial, where)
 
 
-nanmin = like(
-    nanmax,
-    "nanmin",
+@compound(static=("axis", "keepdims"))
+def nanmin(
+    a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False, initial: ArrayLike | None = None,
+    where: ArrayLike | None = None,
+) -> Value:  # fmt: skip
     """The smallest element over `axis` that is not NaN; NaN if all are NaN, without a warning.
 
     >>> jnp.nanmin(jnp.array([[1, jnp.nan], [3, 4]]), axis=1)
     Array([1., 3.], dtype=float32)
-    """,
-    max="min",
-)
+    """
+    return _nan_extremum("nanmin", reductions.min, a, axis, out, keepdims, initial, where)
 
 
 def _nan_extremum(
@@ -189,17 +188,15 @@ def nanargmax(a: ArrayLike, axis: int | None = None, out: None = None, keepdims:
     return _nan_index("nanargmax", reductions.argmax, a, axis, out, keepdims)
 
 
-nanargmin = like(
-    nanargmax,
-    "nanargmin",
+@compound(static=("axis", "out", "keepdims"))
+def nanargmin(a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Value:
     """The index of the first smallest element that is not NaN, in all or along an axis; -1 if all are NaN, where NumPy
     raises.
 
     >>> jnp.nanargmin(jnp.array([jnp.nan, 3, 1]))
     Array(2, dtype=int32)
-    """,
-    argmax="argmin",
-)
+    """
+    return _nan_index("nanargmin", reductions.argmin, a, axis, out, keepdims)
 
 
 def _nan_index(

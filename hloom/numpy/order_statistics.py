@@ -14,7 +14,6 @@ import numpy as np
 
 from .. import lax
 from ..lax.movement import canonical_axis
-from ..namespaces.declaring import like
 from ..tracer import dtypes
 from ..tracer.arrays.array import as_value
 from ..tracer.arrays.operators import ArrayLike
@@ -32,16 +31,9 @@ _STATIC = ("axis", "out", "overwrite_input", "method", "keepdims")
 
 @compound(static=_STATIC)
 def quantile(
-    a: ArrayLike,
-    q: ArrayLike,
-    axis: Axis = None,
-    out: None = None,
-    overwrite_input: bool = False,
-    method: str = "linear",
-    keepdims: bool = False,
-    *,
-    weights: ArrayLike | None = None,
-) -> Value:
+    a: ArrayLike, q: ArrayLike, axis: Axis = None, out: None = None, overwrite_input: bool = False,
+    method: str = "linear", keepdims: bool = False, *, weights: ArrayLike | None = None,
+) -> Value:  # fmt: skip
     """The value below which a part q of the elements over `axis` is, in the (floating) dtype of `a`; NaN if one is NaN.
 
     Args:
@@ -56,30 +48,24 @@ def quantile(
     return _quantile("quantile", a, q, axis, out, overwrite_input, method, keepdims, weights)
 
 
-nanquantile = like(
-    quantile,
-    "nanquantile",
+@compound(static=_STATIC)
+def nanquantile(
+    a: ArrayLike, q: ArrayLike, axis: Axis = None, out: None = None, overwrite_input: bool = False,
+    method: str = "linear", keepdims: bool = False, *, weights: ArrayLike | None = None,
+) -> Value:  # fmt: skip
     """The `quantile` of elements that are not NaN; NaN if all are.
 
     >>> jnp.nanquantile(jnp.array([1, jnp.nan, 3, 5]), 0.5)
     Array(3., dtype=float32)
-    """,
-)
+    """
+    return _quantile("nanquantile", a, q, axis, out, overwrite_input, method, keepdims, weights)
 
 
 @compound(static=(*_STATIC, "out_sharding"))
 def percentile(
-    a: ArrayLike,
-    q: ArrayLike,
-    axis: Axis = None,
-    out: None = None,
-    overwrite_input: bool = False,
-    method: str = "linear",
-    keepdims: bool = False,
-    *,
-    weights: ArrayLike | None = None,
-    out_sharding: Any = None,
-) -> Value:
+    a: ArrayLike, q: ArrayLike, axis: Axis = None, out: None = None, overwrite_input: bool = False,
+    method: str = "linear", keepdims: bool = False, *, weights: ArrayLike | None = None, out_sharding: Any = None,
+) -> Value:  # fmt: skip
     """The `quantile` at q / 100, where q is between 0 and 100: the shape is the shape of q, then the array's without
     `axis`.
 
@@ -91,15 +77,17 @@ def percentile(
     return _quantile("percentile", a, q, axis, out, overwrite_input, method, keepdims, weights)
 
 
-nanpercentile = like(
-    nanquantile,
-    "nanpercentile",
+@compound(static=_STATIC)
+def nanpercentile(
+    a: ArrayLike, q: ArrayLike, axis: Axis = None, out: None = None, overwrite_input: bool = False,
+    method: str = "linear", keepdims: bool = False, *, weights: ArrayLike | None = None,
+) -> Value:  # fmt: skip
     """The `quantile` at q / 100 of elements that are not NaN; NaN if all are.
 
     >>> jnp.nanpercentile(jnp.array([1, jnp.nan, 3, 5]), 50)
     Array(3., dtype=float32)
-    """,
-)
+    """
+    return _quantile("nanpercentile", a, q, axis, out, overwrite_input, method, keepdims, weights)
 
 
 @compound(static=("axis", "out", "overwrite_input", "keepdims"))
@@ -117,15 +105,16 @@ def median(
     return _quantile("median", a, 0.5, axis, out, overwrite_input, "midpoint", keepdims, None)
 
 
-nanmedian = like(
-    median,
-    "nanmedian",
+@compound(static=("axis", "out", "overwrite_input", "keepdims"))
+def nanmedian(
+    a: ArrayLike, axis: Axis = None, out: None = None, overwrite_input: bool = False, keepdims: bool = False
+) -> Value:
     """The `median` over `axis` of elements that are not NaN; NaN if there is none, without a warning.
 
     >>> jnp.nanmedian(jnp.array([1.0, jnp.nan, 4.0]))
     Array(2.5, dtype=float32)
-    """,
-)
+    """
+    return _quantile("nanmedian", a, 0.5, axis, out, overwrite_input, "midpoint", keepdims, None)
 
 
 def _quantile(

@@ -15,7 +15,7 @@ from .. import lax
 from ..hlo.support.records import dataclass
 from ..lax.movement import canonical_axis
 from ..lax.reduce import keep_dimensions
-from ..namespaces.declaring import F, declared, like
+from ..namespaces.declaring import F, declared
 from ..tracer import dtypes
 from ..tracer.arrays.array import as_value, rank_of, shape_of
 from ..tracer.arrays.operators import ArrayBase, ArrayLike
@@ -121,15 +121,9 @@ _MIN = _Reduction("min", lax.reduce_min, bi.minimum, None)
 
 @compound(static=("axis", "dtype", "keepdims", "promote_integers"), small=True)
 def sum(
-    a: ArrayLike,
-    axis: Axis = None,
-    dtype: Any = None,
-    out: None = None,
-    keepdims: bool = False,
-    initial: ArrayLike | None = None,
-    where: ArrayLike | None = None,
-    promote_integers: bool = True,
-) -> Value:
+    a: ArrayLike, axis: Axis = None, dtype: Any = None, out: None = None, keepdims: bool = False,
+    initial: ArrayLike | None = None, where: ArrayLike | None = None, promote_integers: bool = True,
+) -> Value:  # fmt: skip
     """`initial` plus the sum over `axis` (None: all axes) of the elements where `where` is true.
 
     Integers that are narrower than the default integers, and booleans, become these, unless `promote_integers` is
@@ -145,29 +139,26 @@ def sum(
     return _SUM(a, axis, dtype, out, keepdims, initial, where, promote_integers)
 
 
-prod = like(
-    sum,
-    "prod",
+@compound(static=("axis", "dtype", "keepdims", "promote_integers"), small=True)
+def prod(
+    a: ArrayLike, axis: Axis = None, dtype: Any = None, out: None = None, keepdims: bool = False,
+    initial: ArrayLike | None = None, where: ArrayLike | None = None, promote_integers: bool = True,
+) -> Value:  # fmt: skip
     """`initial` times the product over `axis` (None: all axes) of the elements where `where` is true.
 
     Dtypes, `promote_integers` and `keepdims` as for `sum`.
 
     >>> jnp.prod(jnp.array([[1, 2], [3, 4]]), axis=1)
     Array([ 2, 12], dtype=int32)
-    """,
-    _SUM="_PROD",
-)
+    """
+    return _PROD(a, axis, dtype, out, keepdims, initial, where, promote_integers)
 
 
 @compound(static=("axis", "keepdims"), small=True)
 def max(
-    a: ArrayLike,
-    axis: Axis = None,
-    out: None = None,
-    keepdims: bool = False,
-    initial: ArrayLike | None = None,
+    a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False, initial: ArrayLike | None = None,
     where: ArrayLike | None = None,
-) -> Value:
+) -> Value:  # fmt: skip
     """The largest of `initial` and the elements over `axis` (None: all axes) where `where` is true; NaN if one is NaN.
 
     ValueError for no elements without `initial`, which `where` needs too. `amax` is the same.
@@ -180,18 +171,19 @@ def max(
     return _MAX(a, axis, None, out, keepdims, initial, where)
 
 
-min = like(
-    max,
-    "min",
+@compound(static=("axis", "keepdims"), small=True)
+def min(
+    a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False, initial: ArrayLike | None = None,
+    where: ArrayLike | None = None,
+) -> Value:  # fmt: skip
     """The smallest of `initial` and the elements over `axis` (None: all axes) where `where` is true; NaN if one is NaN.
 
     ValueError for no elements without `initial`, which `where` needs too. `amin` is the same.
 
     >>> jnp.min(jnp.array([[1, 5], [3, 4]]), axis=1)
     Array([1, 3], dtype=int32)
-    """,
-    _MAX="_MIN",
-)
+    """
+    return _MIN(a, axis, None, out, keepdims, initial, where)
 
 
 amax, amin = max, min
@@ -463,14 +455,13 @@ def argmax(a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bo
     return _arg(lax.argmax, "argmax", a, axis, out, keepdims)
 
 
-argmin = like(
-    argmax,
-    "argmin",
+@compound(static=("axis", "keepdims"))
+def argmin(a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Value:
     """The index of the first smallest element (of the first NaN), in the flattened array or along an axis. int32 (int64
     with x64).
 
     >>> x = jnp.array([[1, 5], [7, 4]])
     >>> jnp.argmin(x), jnp.argmin(x, axis=1)
     (Array(0, dtype=int32), Array([0, 1], dtype=int32))
-    """,
-)
+    """
+    return _arg(lax.argmin, "argmin", a, axis, out, keepdims)

@@ -12,7 +12,6 @@ from .. import lax
 from .. import numpy as jnp
 from ..lax.gather import ScatterDimensionNumbers
 from ..lax.indexing import GatherScatterMode
-from ..namespaces.declaring import like
 from ..numpy.promotion import check_arraylike
 from ..tracer import dtypes
 from ..tracer.arrays.array import Array, as_value
@@ -22,15 +21,10 @@ from ..tracer.errors import OperandError
 
 
 def segment_sum(
-    data: Any,
-    segment_ids: Any,
-    num_segments: int | None = None,
-    indices_are_sorted: bool = False,
-    unique_indices: bool = False,
-    bucket_size: int | None = None,
-    mode: GatherScatterMode | str | None = None,
+    data: Any, segment_ids: Any, num_segments: int | None = None, indices_are_sorted: bool = False,
+    unique_indices: bool = False, bucket_size: int | None = None, mode: GatherScatterMode | str | None = None,
     out_sharding: Any = None,
-) -> Value:
+) -> Value:  # fmt: skip
     """The sum of the rows of `data` in each segment: [num_segments, ...].
 
     >>> hloom.ops.segment_sum(hloom.numpy.arange(5), hloom.numpy.array([0, 0, 1, 1, 2]))
@@ -47,21 +41,25 @@ def segment_sum(
     return _segments("segment_sum", data, segment_ids, num_segments, bucket_size, mode)
 
 
-segment_prod = like(
-    segment_sum,
-    "segment_prod",
+def segment_prod(
+    data: Any, segment_ids: Any, num_segments: int | None = None, indices_are_sorted: bool = False,
+    unique_indices: bool = False, bucket_size: int | None = None, mode: GatherScatterMode | str | None = None,
+    out_sharding: Any = None,
+) -> Value:  # fmt: skip
     """The product of the rows of `data` in each segment, 1 for a segment without rows. Arguments: see `segment_sum`.
 
     >>> import hloom, hloom.numpy as jnp
     >>> hloom.ops.segment_prod(jnp.array([5, 2, 7]), jnp.array([0, 0, 1]), num_segments=3)
     Array([10,  7,  1], dtype=int32)
-    """,
-)
+    """
+    return _segments("segment_prod", data, segment_ids, num_segments, bucket_size, mode)
 
 
-segment_max = like(
-    segment_sum,
-    "segment_max",
+def segment_max(
+    data: Any, segment_ids: Any, num_segments: int | None = None, indices_are_sorted: bool = False,
+    unique_indices: bool = False, bucket_size: int | None = None, mode: GatherScatterMode | str | None = None,
+    out_sharding: Any = None,
+) -> Value:  # fmt: skip
     """The largest rows of `data` in each segment, the smallest number for one without: -inf, or the least integer.
 
     Arguments: see `segment_sum`.
@@ -69,13 +67,15 @@ segment_max = like(
     >>> import hloom, hloom.numpy as jnp
     >>> hloom.ops.segment_max(jnp.array([5, 1, 7]), jnp.array([0, 0, 1]), num_segments=2)
     Array([5, 7], dtype=int32)
-    """,
-)
+    """
+    return _segments("segment_max", data, segment_ids, num_segments, bucket_size, mode)
 
 
-segment_min = like(
-    segment_sum,
-    "segment_min",
+def segment_min(
+    data: Any, segment_ids: Any, num_segments: int | None = None, indices_are_sorted: bool = False,
+    unique_indices: bool = False, bucket_size: int | None = None, mode: GatherScatterMode | str | None = None,
+    out_sharding: Any = None,
+) -> Value:  # fmt: skip
     """The smallest rows of `data` in each segment, the largest number for one without: inf, or the largest integer.
 
     Arguments: see `segment_sum`.
@@ -83,8 +83,8 @@ segment_min = like(
     >>> import hloom, hloom.numpy as jnp
     >>> hloom.ops.segment_min(jnp.array([5, 1, 7]), jnp.array([0, 0, 1]), num_segments=2)
     Array([1, 7], dtype=int32)
-    """,
-)
+    """
+    return _segments("segment_min", data, segment_ids, num_segments, bucket_size, mode)
 
 
 _SCATTER: dict[str, Callable[..., Value]] = {

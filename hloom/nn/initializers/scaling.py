@@ -14,7 +14,6 @@ import numpy as np
 from ... import lax, random
 from ...hlo.support.tracebacks import boundary
 from ...lax.movement import canonical_shape
-from ...namespaces.declaring import like
 from ...tracer import dtypes
 from ...tracer.core import Value
 from .distributions import Initializer
@@ -122,10 +121,40 @@ def glorot_uniform(in_axis: Any = -2, out_axis: Any = -1, batch_axis: Any = (), 
     return variance_scaling(1.0, "fan_avg", "uniform", in_axis, out_axis, batch_axis, dtype)
 
 
-glorot_normal = like(glorot_uniform, "glorot_normal", uniform="truncated_normal", Uniform="Truncated normal")
-_OF_INPUTS = {"fan_avg": "fan_in", "2 / (inputs + outputs); also known as Xavier": "1 / inputs", " 200)": " 300)"}
-lecun_uniform = like(glorot_uniform, "lecun_uniform", **_OF_INPUTS)
-lecun_normal = like(glorot_normal, "lecun_normal", **_OF_INPUTS)
+def glorot_normal(in_axis: Any = -2, out_axis: Any = -1, batch_axis: Any = (), dtype: Any = None) -> Initializer:
+    """Truncated normal of variance 2 / (inputs + outputs); also known as Xavier.
+
+    The initializer is called with (key, shape, dtype); the dtype is float32 by default.
+
+    >>> w = initializers.glorot_normal()(random.key(0), (300, 100))
+    >>> w.shape, float((w.std() ** 2 * 200).round(1))
+    ((300, 100), 1.0)
+    """
+    return variance_scaling(1.0, "fan_avg", "truncated_normal", in_axis, out_axis, batch_axis, dtype)
+
+
+def lecun_uniform(in_axis: Any = -2, out_axis: Any = -1, batch_axis: Any = (), dtype: Any = None) -> Initializer:
+    """Uniform of variance 1 / inputs.
+
+    The initializer is called with (key, shape, dtype); the dtype is float32 by default.
+
+    >>> w = initializers.lecun_uniform()(random.key(0), (300, 100))
+    >>> w.shape, float((w.std() ** 2 * 300).round(1))
+    ((300, 100), 1.0)
+    """
+    return variance_scaling(1.0, "fan_in", "uniform", in_axis, out_axis, batch_axis, dtype)
+
+
+def lecun_normal(in_axis: Any = -2, out_axis: Any = -1, batch_axis: Any = (), dtype: Any = None) -> Initializer:
+    """Truncated normal of variance 1 / inputs.
+
+    The initializer is called with (key, shape, dtype); the dtype is float32 by default.
+
+    >>> w = initializers.lecun_normal()(random.key(0), (300, 100))
+    >>> w.shape, float((w.std() ** 2 * 300).round(1))
+    ((300, 100), 1.0)
+    """
+    return variance_scaling(1.0, "fan_in", "truncated_normal", in_axis, out_axis, batch_axis, dtype)
 
 
 def he_uniform(in_axis: Any = -2, out_axis: Any = -1, batch_axis: Any = (), dtype: Any = None) -> Initializer:
@@ -140,7 +169,16 @@ def he_uniform(in_axis: Any = -2, out_axis: Any = -1, batch_axis: Any = (), dtyp
     return variance_scaling(2.0, "fan_in", "uniform", in_axis, out_axis, batch_axis, dtype)
 
 
-he_normal = like(he_uniform, "he_normal", uniform="truncated_normal", Uniform="Truncated normal")
+def he_normal(in_axis: Any = -2, out_axis: Any = -1, batch_axis: Any = (), dtype: Any = None) -> Initializer:
+    """Truncated normal of variance 2 / inputs; also known as Kaiming.
+
+    The initializer is called with (key, shape, dtype); the dtype is float32 by default.
+
+    >>> w = initializers.he_normal()(random.key(0), (300, 100))
+    >>> w.shape, float((w.std() ** 2 * 150).round(1))
+    ((300, 100), 1.0)
+    """
+    return variance_scaling(2.0, "fan_in", "truncated_normal", in_axis, out_axis, batch_axis, dtype)
 
 
 xavier_uniform, xavier_normal = glorot_uniform, glorot_normal
