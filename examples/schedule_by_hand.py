@@ -29,7 +29,7 @@ def product(vectors: Any, matrix: Any) -> Any:
 
 
 def with_rows(schedule: tuple[Any, ...], rows: int) -> tuple[Any, ...]:
-    """The schedule with another number of rows in one go: the step `Split` whose turns are called "rows"."""
+    """The schedule with another number of rows in one go: the step `Split` whose blocks are called "rows"."""
     return tuple(replace(step, size=rows) if getattr(step, "outer", "") == "rows" else step for step in schedule)
 
 

@@ -500,14 +500,14 @@ class _Lowering(LoweringContext):
         return self._stage(member.name, kernel, operands, results, kernel.extent // rows, member)
 
     def _stage(
-        self, name: str, kernel: EmittedKernel, operands: Sequence[Argument], outputs: Sequence[Argument], turns: int,
-        origin: HloInstruction | None,
+        self, name: str, kernel: EmittedKernel, operands: Sequence[Argument], outputs: Sequence[Argument],
+        iterations: int, origin: HloInstruction | None,
     ) -> Stage:  # fmt: skip
         kernel = self._scheduled(name, kernel, in_pieces=True)
         arguments = tuple(_argument(p, operands, outputs) for p in kernel.parameters)
         source, extent = self._source(kernel), kernel.extent
         self._used(name, kernel)
-        return Stage(source, arguments, extent, self._grain(kernel, None), kernel.nanoseconds, origin, turns)
+        return Stage(source, arguments, extent, self._grain(kernel, None), kernel.nanoseconds, origin, iterations)
 
     def by_pieces(self, pieces: int, steps: Sequence[Step]) -> None:
         """See `LoweringContext`."""
@@ -591,8 +591,8 @@ def _given_band(fusion: HloInstruction, dot: HloInstruction) -> GivenBand | None
     band = repeated_outside(lhs, (fusion,))
     if band == EVERYTHING:
         return None
-    turned = tuple(attributes.lhs_contracting_dims) == (rank - 2,)
-    return GivenBand(band.turned() if turned else band, turned)
+    transposed = tuple(attributes.lhs_contracting_dims) == (rank - 2,)
+    return GivenBand(band.transposed() if transposed else band, transposed)
 
 
 def _argument(parameter: KernelParameter, operands: Sequence[Argument], outputs: Sequence[Argument]) -> Argument:

@@ -47,7 +47,7 @@ class Band(NamedTuple):
         """Less for a smaller band."""
         return (self.low == -math.inf) + (self.high == math.inf), self.high - self.low
 
-    def turned(self) -> Band:
+    def transposed(self) -> Band:
         """The band of the transposed matrix."""
         return Band(-self.high, -self.low)
 

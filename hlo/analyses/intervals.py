@@ -59,8 +59,8 @@ def wrapped(low: int, high: int, element: ElementType) -> Range:
     whole = _LIMITS[element]
     if whole.low <= low and high <= whole.high:
         return Range(low, high)
-    turns = (low - whole.low) // (whole.high - whole.low + 1) * (whole.high - whole.low + 1)
-    return Range(low - turns, high - turns) if high - turns <= whole.high else whole
+    wrapped = (low - whole.low) // (whole.high - whole.low + 1) * (whole.high - whole.low + 1)
+    return Range(low - wrapped, high - wrapped) if high - wrapped <= whole.high else whole
 
 
 Transfer = Callable[[HloInstruction, Sequence[Range]], Range | None]

@@ -419,12 +419,12 @@ class _Loop:
             a, b = comparison.operands
             direction = comparison.attributes.direction
             for x, y, d in ((a, b, direction), (b, a, MIRRORED[direction])):
-                count = self.turns(x, y, d.name, env, steps)
+                count = self.trips_below(x, y, d.name, env, steps)
                 if count is not None and (most is None or count < most):
                     most = count
         return most
 
-    def turns(
+    def trips_below(
         self,
         counter: HloInstruction,
         limit: HloInstruction,

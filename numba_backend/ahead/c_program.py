@@ -186,8 +186,8 @@ class _Run:
             f"(const {real}[2]){{{f.real!r}, {f.imag!r}}}" if is_complex else repr(f.real)
             for f in (complex(gemm.alpha), complex(gemm.beta))
         ]
-        turns = f"{TRANSPOSES[gemm.transpose_a]}, {TRANSPOSES[gemm.transpose_b]}"
-        yield f"{indent}{blas.function(gemm.dtype)}({ROW_MAJOR}, {turns}, {gemm.m}, {gemm.n}, {gemm.k}, {factors[0]},"
+        orders = f"{TRANSPOSES[gemm.transpose_a]}, {TRANSPOSES[gemm.transpose_b]}"
+        yield f"{indent}{blas.function(gemm.dtype)}({ROW_MAJOR}, {orders}, {gemm.m}, {gemm.n}, {gemm.k}, {factors[0]},"
         yield f"{indent}    {a}, {gemm.lda}, {b}, {gemm.ldb}, {factors[1]}, {c}, {gemm.ldc});"
         while indent:
             indent = indent[4:]

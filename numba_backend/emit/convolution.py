@@ -238,26 +238,26 @@ def _between_holes(
 
         if shift % common == 0:
             low = begin
-            to = low + (-(shift // common) * inverse - low) % turns
+            to = low + (-(shift // common) * inverse - low) % phases
             source = (to * stride + shift) // holes
 
-    `common` is what stride and holes have in common; `inverse`, times the stride over it, is 1 modulo `turns`.
+    `common` is what stride and holes have in common; `inverse`, times the stride over it, is 1 modulo `phases`.
     """
     writer, part = axis.text.writer, axis.part
-    common, turns = math.gcd(part.stride, part.base_dilation), phases_of(part)
+    common, phases = math.gcd(part.stride, part.base_dilation), phases_of(part)
     if common > 1:
         of_common = axis.text.argument("common", common)
         stack.enter_context(writer.if_((shift % of_common).eq(0)))
         number = writer.assign("number", shift // of_common)
     else:
         number = writer.assign("number", shift)
-    of_turns = axis.text.argument("turns", turns)
-    inverse = axis.text.argument("inverse", pow(part.stride // common, -1, turns))
+    of_phases = axis.text.argument("phases", phases)
+    inverse = axis.text.argument("inverse", pow(part.stride // common, -1, phases))
     low = writer.assign("low", begin)
-    to = writer.assign("to", low + (-product(number, inverse) - low) % of_turns)
+    to = writer.assign("to", low + (-product(number, inverse) - low) % of_phases)
     source = writer.assign("source", (to * axis.stride + shift) // axis.holes)
-    count = Binary("-", end + of_turns - 1, to) // of_turns
-    return to, source, count, (of_turns, axis.text.size("of_index", part.stride // common))
+    count = Binary("-", end + of_phases - 1, to) // of_phases
+    return to, source, count, (of_phases, axis.text.size("of_index", part.stride // common))
 
 
 def emit_direct_last(sizes: Sizes) -> EmittedKernel:

@@ -42,7 +42,7 @@ class Form:
     element_type: ElementType
     is_gradient: bool = False
     """The derivative by the kernel, in f64. A parameter says whether it is added to the stored values."""
-    is_turned: bool = False
+    is_transposed: bool = False
     """Channels first: the kernel is [input, output, taps], read from its last tap on."""
     lines: int = 0
     """Channels first: how many numbers say where a cell is."""
@@ -117,7 +117,7 @@ def algorithm_of(form: Form) -> Algorithm:
     elif form.kind == "first":
         extents |= {"s": "strips", "o": "outputs", "q": "cells"}
         x = access("b", "x", n="image", s="strip", g="members", i="plane", t=taps, q=ONE)
-        if form.is_turned:
+        if form.is_transposed:
             w = access("a", "w", Name("last_tap"), o="of_output", i="of_input", t=Number(-1))
         else:
             w = access("a", "w", g="of_group", o="of_output", i="of_input", t=ONE)

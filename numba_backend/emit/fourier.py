@@ -327,8 +327,8 @@ for k in range(1, n):
     ei = R(0.5) * (ai + bi)
     dr = R(0.5) * (ar - br)
     di = R(0.5) * (ai - bi)
-    wr = turns[2 * k]
-    wi = turns[2 * k + 1]
+    wr = twiddles[2 * k]
+    wi = twiddles[2 * k + 1]
     out[first + 2 * k] = er + (wr * di + wi * dr)
     out[first + 2 * k + 1] = ei + (wi * di - wr * dr)
 """.splitlines()
@@ -349,8 +349,8 @@ for k in range(1, n):
     ei = ai + bi
     dr = ar - br
     di = ai - bi
-    wr = turns[2 * k]
-    wi = turns[2 * k + 1]
+    wr = twiddles[2 * k]
+    wi = twiddles[2 * k + 1]
     reals[at_reals + 2 * k] = er - (wr * di - wi * dr)
     reals[at_reals + 2 * k + 1] = ei + (wr * dr + wi * di)
 """.splitlines()

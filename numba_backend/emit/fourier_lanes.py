@@ -92,8 +92,8 @@ def table_of(real: ElementType, passes: tuple[int, ...], inverse: bool, scale: f
         length, m = m, m // p
         if p > LARGEST_FACTOR:
             values.append(roots(np.arange(p), p).conj())
-        turned = roots(np.outer(np.arange(1, p), np.arange(m)), length)
-        values.append((turned.conj() if inverse else turned).reshape(-1))
+        twiddles = roots(np.outer(np.arange(1, p), np.arange(m)), length)
+        values.append((twiddles.conj() if inverse else twiddles).reshape(-1))
     pairs = [np.array([scale, -1 if inverse else 1])]
     pairs += [np.stack([v.real, v.imag], -1).reshape(-1) for v in values]
     found: np.ndarray = np.concatenate(pairs).astype(real.dtype)
@@ -127,7 +127,7 @@ def lanes_text(kinds: tuple[int, ...], rows: Rows, lanes: int) -> tuple[str, ...
     if rows is Rows.FROM_REALS:
         body += [*_separated(lanes), *swap]
     body += _written(made, 2 if rows is Rows.TO_ODD_REALS else 1, lanes)
-    lines = ["scale = w[0]", "sg = w[1]", f"turned = local_array({lanes * lanes}, R)"]
+    lines = ["scale = w[0]", "sg = w[1]", f"transposed = local_array({lanes * lanes}, R)"]
     if 0 in kinds:
         lines += [f"sums = local_array({4 * (LARGEST_SUM // 2 + 1) * lanes}, R)"]
         lines += [f"{name} = local_array({lanes}, R)" for name in ("real_even", "imag_even", "real_odd", "imag_odd")]
@@ -147,10 +147,10 @@ def _read(length: str, apart: int, lanes: int) -> list[str]:
         f"    f = part * {lanes}",
         f"    for l in lanes({lanes}):",
         f"        for r in range({lanes}):",
-        f"            turned[r * {lanes} + l] = x[(first + l) * length + f + r]",
+        f"            transposed[r * {lanes} + l] = x[(first + l) * length + f + r]",
         f"    for r in range({lanes}):",
         f"        for l in lanes({lanes}):",
-        f"            {target} = turned[r * {lanes} + l] * scale",
+        f"            {target} = transposed[r * {lanes} + l] * scale",
         *indented(_each(zeros, lanes) if zeros else [], 2),
         f"for f in range(length // {lanes} * {lanes}, length):",
         f"    for l in range({lanes}):",
@@ -160,17 +160,17 @@ def _read(length: str, apart: int, lanes: int) -> list[str]:
 
 
 def _written(length: str, apart: int, lanes: int) -> list[str]:
-    """Rows of `length` real numbers, turned back. `apart`: 2 to leave out the imaginary parts."""
+    """Rows of `length` real numbers, transposed back. `apart`: 2 to leave out the imaginary parts."""
     return [
         f"length = {length}",
         f"for part in range(length // {lanes}):",
         f"    f = part * {lanes}",
         f"    for r in lanes({lanes}):",
         f"        for l in range({lanes}):",
-        f"            turned[l * {lanes} + r] = work[(at + {apart} * (f + r)) * {lanes} + l]",
+        f"            transposed[l * {lanes} + r] = work[(at + {apart} * (f + r)) * {lanes} + l]",
         f"    for l in range({lanes}):",
         f"        for r in lanes({lanes}):",
-        f"            out[(first + l) * length + f + r] = turned[l * {lanes} + r]",
+        f"            out[(first + l) * length + f + r] = transposed[l * {lanes} + r]",
         f"for f in range(length // {lanes} * {lanes}, length):",
         f"    for l in range({lanes}):",
         f"        out[(first + l) * length + f] = work[(at + {apart} * f) * {lanes} + l]",

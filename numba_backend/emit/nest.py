@@ -198,7 +198,7 @@ def emit_loop(fused: FusedBody, sharing: Mapping[int, int]) -> EmittedKernel:
                     for l in range(0, rows, 16):
                         for m in range(16):
                             for p in range(16):
-                                turned0[(l + p) * 80 + (k + m)] = x0[(j_tile + k + m) * n1 + (i_tile + l + p)]
+                                transposed0[(l + p) * 80 + (k + m)] = x0[(j_tile + k + m) * n1 + (i_tile + l + p)]
                 for l in range(rows):
                     i = i_tile + l
                     shift = 0 - i * n0 & edge
@@ -206,7 +206,7 @@ def emit_loop(fused: FusedBody, sharing: Mapping[int, int]) -> EmittedKernel:
                     for k in range(0, columns, 16):
                         if stream != 0:
                             for m in streamed(16):
-                                out[i * n0 + (first + (k + m))] = turned0[l * 80 + shift + (k + m)]
+                                out[i * n0 + (first + (k + m))] = transposed0[l * 80 + shift + (k + m)]
                         else:
                             ...                                          the same in a range
 
@@ -234,8 +234,8 @@ def emit_loop(fused: FusedBody, sharing: Mapping[int, int]) -> EmittedKernel:
     if rank:
         nest.sizes.mark_outer(domain, 0)
         nest.sizes.mark_loops(domain, range(rank))
-    if _is_turned(nest, domain):
-        return _turned_nest(nest, domain)
+    if _is_transposed(nest, domain):
+        return _transposed_nest(nest, domain)
     return _sliced_nest(nest, domain, nest.store_roots)
 
 
@@ -249,9 +249,9 @@ def _cut(nest: NestEmitter) -> tuple[HloInstruction, tuple[int, ...], Tiles] | N
     cut = tiles_of(root.shape.dimensions, found[1], width) if root.shape.rank > 1 else None
     if cut is None or (root.shape.rank == 2 and min(root.shape.dimensions) <= _FEW):
         return None
-    # `_turned_nest` begins each row with a line, and streams it.
+    # `_transposed_nest` begins each row with a line, and streams it.
     by_lines = width > 1 and (root.shape.rank == 2 or (cut.streams and not cut.begins_lines))
-    return None if by_lines and _is_turned(nest, root) else (*found, cut)
+    return None if by_lines and _is_transposed(nest, root) else (*found, cut)
 
 
 def _transposed(nest: NestEmitter, parameter: HloInstruction, where: tuple[int, ...], tiles: Tiles) -> EmittedKernel:
@@ -283,18 +283,20 @@ def _across_nest(nest: NestEmitter, domain: HloInstruction) -> EmittedKernel:
     return nest.finish(dimensions[last])
 
 
-TURNED_ROWS, _MOST_COLUMNS, _ROW_LINES = 64, 128, 4
+TRANSPOSED_ROWS, _MOST_COLUMNS, _ROW_LINES = 64, 128, 4
 """Rows of a tile that is transposed, which are neighbours in the operand, and its columns: a few lines of the cache,
 which processors fetch together."""
 
 BLOCK = 16
 """The most rows, and columns, of a block."""
 
-_MOST_TURNED = 2
+_MOST_TRANSPOSED = 2
 """Most operands that one nest transposes."""
 
 
-def _turned_operands(nest: NestEmitter, domain: HloInstruction) -> dict[tuple[HloInstruction, tuple[int, ...]], None]:
+def _transposed_operands(
+    nest: NestEmitter, domain: HloInstruction
+) -> dict[tuple[HloInstruction, tuple[int, ...]], None]:
     """The parameters that are read across the innermost loop, all along the same other one; for each, which dimensions
     of the domain its own dimensions are."""
     tiled, last = strided_dimension(nest.roots), domain.shape.rank - 1
@@ -311,25 +313,25 @@ def _columns_together(nest: NestEmitter) -> int:
     return max(BLOCK, target_machine().cache_line // min(root.shape.element.byte_width for root in nest.roots))
 
 
-def _is_turned(nest: NestEmitter, domain: HloInstruction) -> bool:
+def _is_transposed(nest: NestEmitter, domain: HloInstruction) -> bool:
     sizes, tiled = domain.shape.dimensions, strided_dimension(nest.roots)
     if tiled is None or nest.fused.root_places or nest.fused.parameter_places:
         return False
     if sizes[tiled] < BLOCK or sizes[-1] < _columns_together(nest):
         return False
-    operands = _turned_operands(nest, domain)
+    operands = _transposed_operands(nest, domain)
     shared = {nest.sharing[k] for k in nest.sharing}
-    return 1 <= len(operands) <= _MOST_TURNED and not any(p.attributes.number in shared for p, _ in operands)
+    return 1 <= len(operands) <= _MOST_TRANSPOSED and not any(p.attributes.number in shared for p, _ in operands)
 
 
-def _turned_nest(nest: NestEmitter, domain: HloInstruction) -> EmittedKernel:
+def _transposed_nest(nest: NestEmitter, domain: HloInstruction) -> EmittedKernel:
     """The nest of `emit_loop` that transposes tiles of operands."""
     writer, elements, sizes, last = nest.writer, nest.elements, domain.shape.dimensions, domain.shape.rank - 1
     tiled = strided_dimension(nest.roots)
     assert tiled is not None
     widths = [root.shape.element.byte_width for root in nest.roots]
     together, line = _columns_together(nest), target_machine().cache_line
-    widest = max(*widths, *(p.shape.element.byte_width for p, _ in _turned_operands(nest, domain)))
+    widest = max(*widths, *(p.shape.element.byte_width for p, _ in _transposed_operands(nest, domain)))
     most = max(together, min(_MOST_COLUMNS, _ROW_LINES * line // widest))
     pitch = most + together
     bounds = [(LO, HI), *[(ZERO, nest.sizes.of(domain, d)) for d in range(1, last + 1)]]
@@ -339,12 +341,12 @@ def _turned_nest(nest: NestEmitter, domain: HloInstruction) -> EmittedKernel:
     lanes = line // min(widths)
     stream = nest.sizes.argument("stream", int(streams))
     edge = nest.sizes.argument("edge", lanes - 1 if streams and sizes[-1] % lanes else 0)
-    turned = []
-    for number, (parameter, where) in enumerate(_turned_operands(nest, domain)):
+    transposed = []
+    for number, (parameter, where) in enumerate(_transposed_operands(nest, domain)):
         pointer = elements.pointers[parameter.attributes.number]
-        array = writer.local_array(f"turned{number}", TURNED_ROWS * pitch, memory_type(pointer.element_type))
+        array = writer.local_array(f"transposed{number}", TRANSPOSED_ROWS * pitch, memory_type(pointer.element_type))
         elements.used.add(parameter.attributes.number)
-        turned.append((parameter, where, pointer, array))
+        transposed.append((parameter, where, pointer, array))
     staged = [] if all(map(_only_moves, nest.roots)) else [
         writer.local_array(f"row{k}", most, memory_type(root.shape.element)) for k, root in enumerate(nest.roots)
     ]  # fmt: skip
@@ -354,10 +356,10 @@ def _turned_nest(nest: NestEmitter, domain: HloInstruction) -> EmittedKernel:
         index: dict[int, Expr] = {}
         for d in range(last):
             both = bounds[d] if d in (0, tiled) else (bounds[d][1],)
-            name, step = (f"{names[d]}_tile", TURNED_ROWS) if d == tiled else (names[d], 1)
+            name, step = (f"{names[d]}_tile", TRANSPOSED_ROWS) if d == tiled else (names[d], 1)
             index[d] = stack.enter_context(writer.loop(name, *both, step=step))
         row = index[tiled]
-        rows = writer.assign("rows", call("minimum", Number(TURNED_ROWS), high - row) // BLOCK * BLOCK)
+        rows = writer.assign("rows", call("minimum", Number(TRANSPOSED_ROWS), high - row) // BLOCK * BLOCK)
 
         def begin(i: Expr) -> Name:
             """The first column of a row that begins a line."""
@@ -367,7 +369,7 @@ def _turned_nest(nest: NestEmitter, domain: HloInstruction) -> EmittedKernel:
 
         with writer.loop(f"{names[last]}_tile", ZERO, whole, step=most) as column:
             columns = writer.assign("columns", call("minimum", Number(most), whole - column))
-            for parameter, where, pointer, array in turned:
+            for parameter, where, pointer, array in transposed:
                 side = min(BLOCK, line // pointer.element_type.byte_width)
                 with (
                     writer.loop(names[last + 1], ZERO, columns + edges, step=side) as k,
@@ -386,7 +388,7 @@ def _turned_nest(nest: NestEmitter, domain: HloInstruction) -> EmittedKernel:
                 def values(step: Expr) -> tuple[Expr, ...]:
                     """Makes the elements of the operands at a column of the row known; its index in the result."""
                     here[last] = writer.assign(names[last], first + step) if staged else first + step
-                    for parameter, where, pointer, array in turned:
+                    for parameter, where, pointer, array in transposed:
                         value = loaded(pointer.element_type, array[low * pitch + shift + step])
                         writer.know(parameter, value.at(writer.depth), tuple(here[d] for d in where))
                     return tuple(here[d] for d in range(last + 1))
@@ -417,7 +419,7 @@ def _turned_nest(nest: NestEmitter, domain: HloInstruction) -> EmittedKernel:
                 writer.assign(right, size)
             with writer.if_(part.eq(2)):
                 writer.assign(top, below)
-                writer.assign(below, call("minimum", row + TURNED_ROWS, high))
+                writer.assign(below, call("minimum", row + TRANSPOSED_ROWS, high))
                 writer.assign(right, size)
             with (
                 writer.loop(f"{names[last]}_tile", left, right, step=TILE) as column,
@@ -433,7 +435,7 @@ def _turned_nest(nest: NestEmitter, domain: HloInstruction) -> EmittedKernel:
                 with writer.loop(names[last], start, stop) as index[last]:
                     nest.store_roots(tuple(index[d] for d in range(last + 1)))
     kernel = nest.finish(sizes[0])
-    return replace(kernel, least=1 if tiled else TURNED_ROWS)
+    return replace(kernel, least=1 if tiled else TRANSPOSED_ROWS)
 
 
 def _only_moves(root: HloInstruction) -> bool:

@@ -45,7 +45,7 @@ from ...hlo.passes.patterns import reducer_opcode
 from ..emitted_kernel import HI, LO, EmittedKernel
 from ..loops.expressions import ZERO, Expr, Name, Number, minimum
 from ..loops.writer import cast
-from ..schedule.steps import Schedule, turns_of
+from ..schedule.steps import Schedule, block_size
 from .accumulators import Accumulators, Cell, is_inexact_sum
 from .collapse import FusedBody
 from .element import CAST
@@ -114,8 +114,8 @@ class AcrossNest(StagedNest):
 
     def emit(self, schedules: Sequence[Schedule]) -> EmittedKernel:
         local = self.writer.local_array
-        self.lanes, self.depth, self.tile_rows = (turns_of(schedules[0], x) for x in ("column", "deep", "row"))
-        self.accumulators = InLanes(self, "sums", turns_of(schedules[0], "block"))
+        self.lanes, self.depth, self.tile_rows = (block_size(schedules[0], x) for x in ("column", "deep", "row"))
+        self.accumulators = InLanes(self, "sums", block_size(schedules[0], "block"))
         self.panels = {
             panel: local(f"panel{k}", self.depth * self.lanes, _kind(panel[0].shape.element))
             for k, panel in enumerate(self.plan.panels)

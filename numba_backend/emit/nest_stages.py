@@ -70,7 +70,7 @@ from ...hlo.ir import HloInstruction
 from ...hlo.opcode import Opcode
 from ..emitted_kernel import HI, LO, EmittedKernel, memory_type
 from ..loops.expressions import ZERO, Expr, Number, maximum, minimum
-from ..schedule.steps import Schedule, turns_of
+from ..schedule.steps import Schedule, block_size
 from .accumulators import (
     Accumulators,
     Cell,
@@ -163,7 +163,7 @@ class StagedNest(ReductionNest):
                 loops.set(tiles[0], first)
                 yield {}
         else:
-            self.extent, block = sizes[self.inner[0]], turns_of(self.schedules[0], "start")
+            self.extent, block = sizes[self.inner[0]], block_size(self.schedules[0], "start")
             with self.writer.loop("start", LO, HI, step=block) as start:
                 self._block = start, self.writer.assign("stop", minimum(start + block, HI))
                 yield {}
@@ -281,12 +281,12 @@ class StagedNest(ReductionNest):
         self, stage: int, reductions: Sequence[HloInstruction], outer: Mapping[int, Expr], level: int
     ) -> Iterator[tuple[Expr, Expr] | None]:
         """Around the reduced loops of a stage; gives the bounds of the first of them, if sums are made in blocks."""
-        block = turns_of(self.schedules[stage], "block")
+        block = block_size(self.schedules[stage], "block")
         if not block:
             yield None
             return
         writer = self.writer
-        columns = turns_of(self.schedules[stage], "start")
+        columns = block_size(self.schedules[stage], "start")
         totals = {reduce: self._total(reduce, columns) for reduce in reductions if is_inexact_sum(reduce)}
 
         def each(act: Callable[[HloInstruction, Cell, Cell], object]) -> None:
@@ -336,7 +336,7 @@ class StagedNest(ReductionNest):
         """The loops of a stage over the reduced dimensions; gives the indices that one iteration takes: one, or some
         rows at a time, so that an accumulator is read and written once for all of them, and then the rows that are left
         over one by one. (LLVM unrolls the loop over a few columns, and keeps their accumulators in registers.)"""
-        together = turns_of(self.schedules[stage], "rows")
+        together = block_size(self.schedules[stage], "rows")
         if masks := self.masks_at(stage):
             for column in self._masked_loops(stage, masks, outer, level):
                 yield [column]

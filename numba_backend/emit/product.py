@@ -78,10 +78,10 @@ def product_of_gemm(gemm: Gemm) -> Product:
     a = (gemm.lda, 1) if gemm.transpose_a == "N" else (1, gemm.lda)
     b = (gemm.ldb, 1) if gemm.transpose_b == "N" else (1, gemm.ldb)
     element = ElementType(gemm.dtype)
-    turned = (("a", gemm.transpose_a), ("b", gemm.transpose_b))
+    transposed = (("a", gemm.transpose_a), ("b", gemm.transpose_b))
     return Product(
         (element, element, element), Strides(gemm.m, gemm.n, gemm.k, a, b, tuple(gemm.batch)), gemm.ldc,
-        tuple(name for name, how in turned if how == "C"), gemm.beta == 1,
+        tuple(name for name, how in transposed if how == "C"), gemm.beta == 1,
     )  # fmt: skip
 
 

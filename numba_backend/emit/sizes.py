@@ -22,8 +22,8 @@ from .collapse_gather import batch_pairs, is_whole, offset_pairs
 LITERAL_LIMIT = 16
 
 FEW = 4
-"""A loop of so many turns is unrolled around a longer one, too: a twentieth of the time of 4 times 20 elements. Such
-sizes are coordinates, channels and parts of a concatenation rather than batches."""
+"""A loop of so many iterations is unrolled around a longer one, too: a twentieth of the time of 4 times 20 elements.
+Such sizes are coordinates, channels and parts of a concatenation rather than batches."""
 
 Index = tuple[Expr, ...]
 """One component for each dimension of an array."""

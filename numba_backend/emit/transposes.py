@@ -13,12 +13,12 @@ dimensions of the result are a run too. A tile is a piece of either run, and one
                 l = minimum(l_tile, columns - 16)
                 for m in range(16):
                     for p in range(16):
-                        turned[(k + p) * pitch + (l + m)] = x0[source + froms[l + m] + (k + p)]
+                        transposed[(k + p) * pitch + (l + m)] = x0[source + froms[l + m] + (k + p)]
         for k in range(rows):
             for l_tile in range(0, columns, 16):
                 l = minimum(l_tile, columns - 16)
                 for m in range(16):
-                    out[target + tos[k] + (l + m)] = turned[k * pitch + (l + m)]
+                    out[target + tos[k] + (l + m)] = transposed[k * pitch + (l + m)]
 
 So a dimension of 8 bytes costs no more than a long one: its neighbours fill the line. The compiler transposes the
 blocks in registers (`runtime/block_moves.py`); the last block of a row overlaps the one before. Tiles follow each other
@@ -188,7 +188,7 @@ class TransposeEmitter:
         capacity = _capacity(width)
         assert rows.elements * _pitch(columns.elements, line) <= capacity, "a tile that is too large"
         assert columns.elements * _pitch(rows.elements, line) <= capacity, "a tile that is too large"
-        turned = writer.local_array("turned0", capacity, x.type[:-1])
+        transposed = writer.local_array("transposed0", capacity, x.type[:-1])
         staged, staged_pitch = None, pitch
         if width < _WHOLE_LINES:
             staged = writer.local_array("staged0", capacity, x.type[:-1])
@@ -234,15 +234,15 @@ class TransposeEmitter:
                 top = writer.assign("k", call("minimum", k_tile, high - side))
                 with writer.lanes("m", Number(side)) as m, writer.loop("p", Number(side)) as p:
                     element = read[beside(left + m) + (top + p)]
-                    writer.store(turned, (top + p) * pitch + (left + m), element)
+                    writer.store(transposed, (top + p) * pitch + (left + m), element)
             with writer.else_(), writer.loop("l", wide) as left:
                 start = writer.assign("start", beside(left))
                 with writer.loop("k", high) as top:
-                    writer.store(turned, top * pitch + left, read[start + top])
+                    writer.store(transposed, top * pitch + left, read[start + top])
             with writer.loop("k", high) as row:
                 at = writer.assign("at", target + to(row))
                 here = writer.assign("here", row * pitch)
-                self._copy(out, at, turned, here, wide, self._piece(columns), "l", stream)
+                self._copy(out, at, transposed, here, wide, self._piece(columns), "l", stream)
         return count
 
     def _piece(self, run: _Run) -> int:

@@ -52,7 +52,7 @@ def canonical_dimensions(convolution: HloInstruction) -> HloInstruction | None:
     """Transposes around a convolution, until its dimensions are in the order of a canonical form."""
     attributes: ConvolutionAttributes = convolution.attributes
     numbers, spatial = attributes.dimension_numbers, len(attributes.window)
-    if wants_turned_kernel(convolution):
+    if wants_transposed_kernel(convolution):
         return None
     gradient = wanted_gradient(convolution)
     if gradient is None and _has_few_outputs(convolution) and _has_small_images(convolution):
@@ -196,21 +196,21 @@ def wanted_gradient(convolution: HloInstruction) -> ConvolutionDimensionNumbers 
 
 def not_reversed(convolution: HloInstruction) -> HloInstruction | None:
     """A reversed window becomes a reversed kernel, but not where the row reads the kernel backwards."""
-    return None if wants_turned_kernel(convolution) else reversed_window(convolution)
+    return None if wants_transposed_kernel(convolution) else reversed_window(convolution)
 
 
-def turned_numbers(spatial: int) -> ConvolutionDimensionNumbers:
+def transposed_numbers(spatial: int) -> ConvolutionDimensionNumbers:
     """The dimension numbers of the derivative by the input of a canonical convolution, channels first: the kernel is
     [input, output, s...], where input and output are the features of this convolution."""
     return replace(canonical_numbers(spatial, False), kernel_input_feature=0, kernel_output_feature=1)
 
 
-def wants_turned_kernel(convolution: HloInstruction) -> bool:
+def wants_transposed_kernel(convolution: HloInstruction) -> bool:
     """True for a derivative by the input, channels first, that reads its kernel without a copy: from its end, with
     inputs and outputs exchanged."""
     attributes: ConvolutionAttributes = convolution.attributes
     window = attributes.window
-    if not window or attributes.dimension_numbers != turned_numbers(len(window)):
+    if not window or attributes.dimension_numbers != transposed_numbers(len(window)):
         return False
     if not all(w.reversed or w.size == 1 for w in window) or all(w.size == 1 for w in window):
         return False

@@ -225,7 +225,7 @@ class Algorithm:
         after: Lines = []
         views: list[View] = []
         moved = [sizes[m.rows] * sizes[m.columns] for m in self.matrices if m.source or m.target]
-        before.append(f"turned = local_array({4 * max(moved)}, R)")
+        before.append(f"transposed = local_array({4 * max(moved)}, R)")
         for m in self.matrices:
             rows, columns = sizes[m.rows], sizes[m.columns]
             down, across = (1, columns) if m.transposed else (columns, 1)
@@ -280,7 +280,7 @@ for lane in range({lanes}):
 def _packed(m: Matrix, size: int, lanes: int) -> Lines:
     """Read matrices four at a time and interleave them; LLVM makes shuffles of this code."""
     name = f"{m.name}_all"
-    copies = "\n".join(f"            turned[4 * i + {c}] = {m.source}[start + {c * size} + i]" for c in range(4))
+    copies = "\n".join(f"            transposed[4 * i + {c}] = {m.source}[start + {c * size} + i]" for c in range(4))
     return lines(f"""
 if items - b * {lanes} >= {lanes}:
     for g in range({lanes // 4}):
@@ -289,7 +289,7 @@ if items - b * {lanes} >= {lanes}:
 {copies}
         for i in range({size}):
             for c in range(4):
-                {name}[i * {lanes} + g * 4 + c] = turned[4 * i + c]
+                {name}[i * {lanes} + g * 4 + c] = transposed[4 * i + c]
 else:
     for lane in range({lanes}):
         start = minimum(b * {lanes} + lane, items - 1) * {size}
@@ -301,14 +301,14 @@ else:
 def _unpacked(m: Matrix, size: int, lanes: int) -> Lines:
     """The matrices one after the other again."""
     name = f"{m.name}_all"
-    copies = "\n".join(f"            {m.target}[start + {c * size} + i] = turned[4 * i + {c}]" for c in range(4))
+    copies = "\n".join(f"            {m.target}[start + {c * size} + i] = transposed[4 * i + {c}]" for c in range(4))
     return lines(f"""
 if items - b * {lanes} >= {lanes}:
     for g in range({lanes // 4}):
         start = (b * {lanes} + g * 4) * {size}
         for i in range({size}):
             for c in range(4):
-                turned[4 * i + c] = {name}[i * {lanes} + g * 4 + c]
+                transposed[4 * i + c] = {name}[i * {lanes} + g * 4 + c]
         for i in independent({size}):
 {copies}
 else:

@@ -127,7 +127,7 @@ for i in range(2, n):
 _COMPLEX_QR = lines("""
 bad = 0
 high = n - 1
-turns = 0
+iterations = 0
 while high >= 0 and bad == 0:
     low = high
     while low > 0:
@@ -143,15 +143,15 @@ while high >= 0 and bad == 0:
         low = low - 1
     if low == high:
         high = high - 1
-        turns = 0
+        iterations = 0
         continue
-    turns = turns + 1
-    if turns > MOST_TURNS:
+    iterations = iterations + 1
+    if iterations > MOST_ITERATIONS:
         bad = high + 1
         break
     corner = h[high * n + high]
     below = h[high * n + high - 1]
-    if turns % 10 == 0:
+    if iterations % 10 == 0:
         shift = corner + T(R(0.75) * abs1(below))
     else:
         half = (h[(high - 1) * n + high - 1] - corner) * R(0.5)
@@ -200,7 +200,7 @@ while high >= 0 and bad == 0:
                 other = z[(k + 1) * n + j]
                 z[k * n + j] = item * first + other * second
                 z[(k + 1) * n + j] = other * ca - item * sa
-""".replace("MOST_TURNS", str(_MOST_TURNS)))
+""".replace("MOST_ITERATIONS", str(_MOST_TURNS)))
 """A complex Hessenberg matrix to triangular form, with a single shift and rotations."""
 
 _REAL_QR = lines("""
@@ -209,7 +209,7 @@ p = R(0)
 q = R(0)
 r = R(0)
 high = n - 1
-turns = 0
+iterations = 0
 while high >= 0 and bad == 0:
     low = high
     while low > 0:
@@ -224,21 +224,21 @@ while high >= 0 and bad == 0:
         wr[high] = h[high * n + high]
         wi[high] = R(0)
         high = high - 1
-        turns = 0
+        iterations = 0
         continue
     if low == high - 1:
         STANDARD
         high = high - 2
-        turns = 0
+        iterations = 0
         continue
-    turns = turns + 1
-    if turns > MOST_TURNS:
+    iterations = iterations + 1
+    if iterations > MOST_ITERATIONS:
         bad = high + 1
         break
     x0 = h[high * n + high]
     y = h[(high - 1) * n + high - 1]
     w = h[high * n + high - 1] * h[(high - 1) * n + high]
-    if turns % 10 == 0:
+    if iterations % 10 == 0:
         s = abs(h[high * n + high - 1]) + abs(h[(high - 1) * n + high - 2])
         x0 = R(0.75) * s + h[high * n + high]
         y = x0
@@ -331,7 +331,7 @@ while high >= 0 and bad == 0:
                 p = x0 * z[k * n + j] + y * z[(k + 1) * n + j]
                 z[k * n + j] = z[k * n + j] - p
                 z[(k + 1) * n + j] = z[(k + 1) * n + j] - p * q
-""".replace("MOST_TURNS", str(_MOST_TURNS)))
+""".replace("MOST_ITERATIONS", str(_MOST_TURNS)))
 """A real Hessenberg matrix to quasi-triangular form, with double shifts; eigenvalues in wr and wi."""
 
 _STANDARD = lines("""
@@ -605,7 +605,7 @@ for k in range(n):
         {name}[b * n * n + i * n + k] = part
     largest = R(0)
     total = R(0)
-    turn = complex_from(R(1), R(0))
+    phase = complex_from(R(1), R(0))
     chosen = 0
     for i in range(n):
         part = {name}[b * n * n + i * n + k]
@@ -614,10 +614,10 @@ for k in range(n):
         if most > largest:
             largest = most
             chosen = i
-            turn = conj(part) / most
+            phase = conj(part) / most
     total = sqrt(total)
     for i in range(n):
-        part = {name}[b * n * n + i * n + k] * turn
+        part = {name}[b * n * n + i * n + k] * phase
         {name}[b * n * n + i * n + k] = part / total
         if i == chosen:
             {name}[b * n * n + i * n + k] = complex_from(largest / total, R(0))

@@ -168,7 +168,7 @@ bad = 0
 if n > 0:
     e[n - 1] = R(0)
 for l in range(n):
-    turns = 0
+    sweeps = 0
     while bad == 0:
         m = l
         while m < n - 1:
@@ -177,8 +177,8 @@ for l in range(n):
             m = m + 1
         if m == l:
             break
-        turns = turns + 1
-        if turns > SWEEPS:
+        sweeps = sweeps + 1
+        if sweeps > SWEEPS:
             bad = l + 1
             break
         g = (d[l + 1] - d[l]) / (R(2) * e[l])
@@ -306,7 +306,7 @@ if not limit == limit:
     bad = 1
 for step in range(n):
     k = n - 1 - step
-    turns = 0
+    sweeps = 0
     while bad == 0:
         first = k
         split = False
@@ -337,8 +337,8 @@ for step in range(n):
                 d[k] = -d[k]
                 FLIP
             break
-        turns = turns + 1
-        if turns > SWEEPS:
+        sweeps = sweeps + 1
+        if sweeps > SWEEPS:
             bad = k + 1
             break
         x0 = d[first]

@@ -133,7 +133,7 @@ def _check_lanes(loop: For) -> None:
         raise NotLanes(f"from 2 to {MOST} iterations, a number in the text: {loop.stop.text}")
     match statements_of(loop.body):
         case [For(kind="range", variable=Name(name=inner)) as within] if trip_count(within) == count:
-            _check_turn(statements_of(within.body), variable, inner, count)
+            _check_transpose(statements_of(within.body), variable, inner, count)
         case [Assign(targets=(total,), values=(Call(function="reduce_add", arguments=(Name(name=same), term)),))] if (
             same == total.name
         ):
@@ -152,7 +152,7 @@ def trip_count(loop: For) -> int:
     return int(stop.value) if isinstance(stop, Number) and stop.type == "int64" else 0
 
 
-def _check_turn(body: Sequence[Statement], outer: str, inner: str, count: int) -> None:
+def _check_transpose(body: Sequence[Statement], outer: str, inner: str, count: int) -> None:
     match body:
         case [Store(pointer=to, index=at, value=Load(pointer=source, index=of))] if (
             to.type == source.type and to.name != source.name and follows(at, outer) and count & (count - 1) == 0
@@ -160,7 +160,7 @@ def _check_turn(body: Sequence[Statement], outer: str, inner: str, count: int) -
             tables = {part.pointer.name for part in of.walk() if isinstance(part, Load)} - {to.name}
             if follows(of, inner, tables=tables):
                 return
-    raise NotLanes("a block that is turned: one copy between arrays, whose index follows the outer loop where it "
+    raise NotLanes("a block that is transposed: one copy between arrays, whose index follows the outer loop where it "
                    "stores and the inner one where it loads")  # fmt: skip
 
 

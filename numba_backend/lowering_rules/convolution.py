@@ -26,7 +26,7 @@ from ..emit.convolution import (
     sizes_of_gradient,
 )
 from ..emit.convolution_sums import gradient_of, matrices_of
-from ..expansions.convolution import gradient_numbers, turned_numbers
+from ..expansions.convolution import gradient_numbers, transposed_numbers
 from ..machine import target_machine
 from ..policy import convolutions as policy
 from ..policy.convolutions import Panels, Tile, tile_of, tiles_first, tiles_last
@@ -47,8 +47,8 @@ def _convolution(context: LoweringContext, instruction: HloInstruction) -> None:
     if numbers == gradient_numbers(spatial, False):
         _gradient_first(context, instruction, sizes_of_gradient(instruction, False))
         return
-    if numbers == turned_numbers(spatial):
-        _tiles_first(context, instruction, sizes_of(instruction), turned=True)
+    if numbers == transposed_numbers(spatial):
+        _tiles_first(context, instruction, sizes_of(instruction), transposed=True)
         return
     sizes = sizes_of(instruction)
     if context.has_blas and _has_tiles(sizes):
@@ -65,10 +65,10 @@ def _output_rows(instruction: HloInstruction) -> OutputRows | None:
     numbers, spatial = instruction.attributes.dimension_numbers, len(instruction.attributes.window)
     if numbers in (gradient_numbers(spatial, True), gradient_numbers(spatial, False)):
         return None
-    sizes, is_turned = sizes_of(instruction), numbers == turned_numbers(spatial)
-    if is_turned or _has_tiles(sizes):
+    sizes, is_transposed = sizes_of(instruction), numbers == transposed_numbers(spatial)
+    if is_transposed or _has_tiles(sizes):
         geometry = copies.geometry_of(sizes)
-        if is_turned or not sizes.channels_last:
+        if is_transposed or not sizes.channels_last:
             geometry = policy.cheaper(geometry, tile_of(target_machine(), sizes.element_type, sizes.outputs))
         elif policy.shares_weights(sizes, _tile_last(sizes, sizes.batch * sizes.positions)):
             return None
@@ -124,7 +124,9 @@ def _has_tiles(sizes: Sizes) -> bool:
     return sizes.element_type in SUPPORTED and sizes.holes == 1 and not is_pointwise(sizes)
 
 
-def _tiles_first(context: LoweringContext, instruction: HloInstruction, sizes: Sizes, *, turned: bool = False) -> None:
+def _tiles_first(
+    context: LoweringContext, instruction: HloInstruction, sizes: Sizes, *, transposed: bool = False
+) -> None:
     """Some images at a time, so that their copy is still in the cache when it is multiplied."""
     array, kernel = context.operands(instruction)
     (result,) = context.results(instruction)
@@ -145,7 +147,7 @@ def _tiles_first(context: LoweringContext, instruction: HloInstruction, sizes: S
                     [copies_of_images],
                 ),
                 Step(
-                    instruction.name, tiles_first(geometry, tile, sizes.batch, shares=1, turned=turned),
+                    instruction.name, tiles_first(geometry, tile, sizes.batch, shares=1, transposed=transposed),
                     [copies_of_images, kernel, offsets], [result],
                 ),
             ],
@@ -158,7 +160,7 @@ def _tiles_first(context: LoweringContext, instruction: HloInstruction, sizes: S
         some = min(images, sizes.batch - first)
         context.kernel(f"{instruction.name}.padded", copies.emit_copy_first(geometry, first, some), [array], [copy])
         target = _at(result, sizes, first * sizes.made * sizes.positions)
-        emitted = tiles_first(geometry, tile, some, shares=shares, turned=turned)
+        emitted = tiles_first(geometry, tile, some, shares=shares, transposed=transposed)
         context.kernel(instruction.name, emitted, [copy, kernel, offsets], [target])
 
 

@@ -95,12 +95,12 @@ class _Rows:
         table = _table(self._real, plan.passes, self._inverse, scale)
         builder = self._context.builder
         arrays = {"x": source, "out": target, "w": builder.constant(table)}
-        kinds = dict.fromkeys(("x", "out", "w", "work", "more", "reals", "turns"), self._real)
+        kinds = dict.fromkeys(("x", "out", "w", "work", "more", "reals", "twiddles"), self._real)
         for name in ("work", "more")[: len(plan.first)]:
             arrays[name] = self._context.scratch(self._real, 4 * block * n * groups)
         if before or after:
             arrays["reals"] = self._context.scratch(self._real, 2 * (n + 1) * groups)
-            arrays["turns"] = builder.constant(_pairs(roots(np.arange(n), 2 * n), self._real))
+            arrays["twiddles"] = builder.constant(_pairs(roots(np.arange(n), 2 * n), self._real))
         sizes = {"items": outer, "n": n, "groups": groups, "steps": len(plan.between), "inner": inner}
         if inner == 1:
             name, lines = "transform", texts.rows_text(plan.first, plan.kinds, plan.last, before, after)
@@ -191,8 +191,8 @@ class _Rows:
         if n % 2 == 0:
             self.transform(items, half, 1, source, between)
             lines = (*texts.EACH, *texts.FROM_REALS)
-            turns = roots(np.arange(half), n)
-            self._each("separated", lines, items, half, {"reals": between, "out": target, "turns": turns}, n=half)
+            twiddles = roots(np.arange(half), n)
+            self._each("separated", lines, items, half, {"reals": between, "out": target, "twiddles": twiddles}, n=half)
             return
         wide = self._context.scratch(self._complex, items * n)
         self._each("with_zeros", texts.WITH_ZEROS, items, n, {"x": source, "out": wide}, n=n)
@@ -212,8 +212,8 @@ class _Rows:
         between = self._context.scratch(self._complex, items * n)
         if n % 2 == 0:
             lines = (*texts.EACH, *texts.TO_REALS)
-            turns = roots(np.arange(half), n)
-            self._each("joined", lines, items, half, {"x": source, "reals": between, "turns": turns}, n=half)
+            twiddles = roots(np.arange(half), n)
+            self._each("joined", lines, items, half, {"x": source, "reals": between, "twiddles": twiddles}, n=half)
             self.transform(items, half, 1, between, target, 1 / n)
             return
         wide = self._context.scratch(self._complex, items * n)

@@ -110,7 +110,7 @@ class _Emitter(Storage):
         self._copies: dict[tuple[Memory, Preparation], Memory] = {}
         self._watch: Name | None = None
         self._nanoseconds = 0.0
-        self._turn = 0.0
+        self._iteration = 0.0
         """Nanoseconds of an iteration of the loop."""
         self._kernels: list[str] = []
 
@@ -138,7 +138,7 @@ class _Emitter(Storage):
         names = ("lo", "hi", *(p.name for p in parameters))
         program = LoopProgram(name, names, with_opaque_sums(body), vector_bits=bits)
         kernel = EmittedKernel(
-            program, parameters, parts, max(self._nanoseconds, 1) / parts, least=least_members(self._turn, parts),
+            program, parameters, parts, max(self._nanoseconds, 1) / parts, least=least_members(self._iteration, parts),
         )  # fmt: skip
         return NativeLoop(
             kernel, tuple(nbytes for _, nbytes in self._scratch), tuple(array for _, array in self._constants), watch
@@ -397,7 +397,7 @@ class _Emitter(Storage):
             return
         test_block, test = self._condition(loop.attributes.condition)
         body = self._within(loop.attributes.body)
-        self._turn = each = max(self._nanoseconds - before, 1.0)
+        self._iteration = each = max(self._nanoseconds - before, 1.0)
         watched = self._look(each)
         if test_block:
             leave = If([(unary("not", test), [Break()])])
@@ -411,7 +411,7 @@ class _Emitter(Storage):
         trips = counter.trip_count
         memory = self._memory(self._buffers(loop)[counter.index])
         body = self._within(loop.attributes.body)
-        self._turn = each = max(self._nanoseconds - before, 0.5)
+        self._iteration = each = max(self._nanoseconds - before, 0.5)
         self._nanoseconds = before + each * trips
         if not trips:
             return

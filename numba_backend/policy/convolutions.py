@@ -188,11 +188,11 @@ def _schedule_gradient(rows: int) -> Schedule:
     )
 
 
-def tiles_first(geometry: Geometry, tile: Tile, images: int, *, shares: int, turned: bool = False) -> EmittedKernel:
+def tiles_first(geometry: Geometry, tile: Tile, images: int, *, shares: int, transposed: bool = False) -> EmittedKernel:
     """The kernel of a convolution, channels first. The copy must be followed by as many elements, of any value, as a
-    tile has columns. An image, or a strip of it, is cut into `shares` pieces, about. `turned`: the kernel is that of
-    the derivative by the input, [input, output, taps], read from its last tap on: it has a text of its own, since a
-    distance of taps that is a parameter costs 5%.
+    tile has columns. An image, or a strip of it, is cut into `shares` pieces, about. `transposed`: the kernel is that
+    of the derivative by the input, [input, output, taps], read from its last tap on: it has a text of its own, since
+    a distance of taps that is a parameter costs 5%.
 
     A share has all tiles of an image where images are pieces: numbers of items are taken apart by divisions, which
     cost a convolution of one input 8% if each tile is an item."""
@@ -204,7 +204,7 @@ def tiles_first(geometry: Geometry, tile: Tile, images: int, *, shares: int, tur
     blocks = -(-sizes.outputs // block)
     some = max(1, tiles * blocks // shares)
     tiles = -(-tiles // some)
-    of_output, of_input = (sizes.taps, sizes.outputs * sizes.taps) if turned else (depth, sizes.taps)
+    of_output, of_input = (sizes.taps, sizes.outputs * sizes.taps) if transposed else (depth, sizes.taps)
     numbers = {
         "images": images, "strips": geometry.strips, "groups": sizes.groups, "outputs": sizes.outputs,
         "cells": geometry.flat, "inputs": sizes.inputs, "taps": sizes.taps, "image": geometry.strips * geometry.image,
@@ -220,8 +220,8 @@ def tiles_first(geometry: Geometry, tile: Tile, images: int, *, shares: int, tur
     }  # fmt: skip
     for d, (size, count) in enumerate(geometry.lines):
         numbers |= {f"c{d}": size, f"m{d}": count}
-    numbers |= {"last_tap": sizes.taps - 1} if turned else {"of_group": sizes.outputs * depth}
-    form = Form("first", sizes.element_type, is_turned=turned, lines=len(geometry.lines))
+    numbers |= {"last_tap": sizes.taps - 1} if transposed else {"of_group": sizes.outputs * depth}
+    form = Form("first", sizes.element_type, is_transposed=transposed, lines=len(geometry.lines))
     extent = images * geometry.strips * sizes.groups * blocks * tiles
     return emit_sums(form, numbers, _schedule_first(tile), extent)
 

@@ -50,7 +50,7 @@ FEW_ROWS = 3
 SUMS = 24
 """Sums in registers. AVX-512 has 32; with fewer registers LLVM keeps some of these in memory."""
 
-SHALLOW_DEPTH, SHALLOW_TURNED_DEPTH = range(8, 257), range(8, 129)
+SHALLOW_DEPTH, SHALLOW_TRANSPOSED_DEPTH = range(8, 257), range(8, 129)
 """How many products in a sum make a kernel faster than BLAS, by 1.05 to 1.5 times. The second range holds if the
 left-hand side is stored column by column: each tile then reads a piece of every column."""
 SHALLOW_WORK = 1 << 21
@@ -106,7 +106,7 @@ def _emitter_of(dot: HloInstruction, machine: Machine) -> Emit | None:
         return partial(tiles, dot)
     gemm = gemm_of(dot)
     if _has_small_side(gemm):
-        return partial(small_product, dot, turns_b=True)
+        return partial(small_product, dot, transposes_b=True)
     return _few_vectors(gemm) or (partial(tiles, dot) if _is_shallow(dot, gemm) else None)
 
 
@@ -169,9 +169,9 @@ def tile_of(byte_width: int) -> tuple[int, int]:
 def tiles(
     dot: HloInstruction, rows: int = 0, wanted: Band = EVERYTHING, given: GivenBand | None = None
 ) -> EmittedKernel:
-    """The kernel of a product with panels of columns and tiles of rows. `rows`: it has a turn for so many rows each,
-    and the rest in the last, in the order of the result. Of the result only the band `wanted` matters; `given` is a
-    fact about the left-hand side."""
+    """The kernel of a product with panels of columns and tiles of rows. `rows`: it has an iteration for so many rows
+    each, and the rest in the last, in the order of the result. Of the result only the band `wanted` matters; `given` is
+    a fact about the left-hand side."""
     return _tiles(product_of(dot), rows, wanted, given)
 
 
@@ -309,7 +309,7 @@ def _is_shallow(dot: HloInstruction, gemm: Gemm) -> bool:
     rows, columns = tile_of(dot.shape.element.byte_width)
     if dot.shape.element.is_complex or gemm.m < rows or gemm.n < columns or gemm.flop < 2 * SHALLOW_WORK:
         return False
-    if gemm.k not in (SHALLOW_DEPTH if gemm.transpose_a == "N" else SHALLOW_TURNED_DEPTH):
+    if gemm.k not in (SHALLOW_DEPTH if gemm.transpose_a == "N" else SHALLOW_TRANSPOSED_DEPTH):
         return False
     return _waste(gemm.m, gemm.n, dot.shape.element.byte_width) <= MOST_WASTE
 

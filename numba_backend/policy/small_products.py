@@ -59,12 +59,12 @@ def work_of(dot: HloInstruction) -> tuple[int, bool]:
 
 
 def small_product(
-    dot: HloInstruction, *, prepared: tuple[int, int] | None = None, is_sliced: bool = True, turns_b: bool = False
+    dot: HloInstruction, *, prepared: tuple[int, int] | None = None, is_sliced: bool = True, transposes_b: bool = False
 ) -> EmittedKernel:
     """The kernel of a product. Operands and result are dense; BLAS could take them too. `prepared`: the number of an
     operand that is a copy, and the length of its rows. They are the steps of the sum, with zeros at their ends.
     `is_sliced`: `lo, hi` is a range of the first dimension of the batch or of the rows of the result; otherwise it has
-    one item. `turns_b`: a small rhs with rows along the sum is first copied into a local array, transposed."""
+    one item. `transposes_b`: a small rhs with rows along the sum is first copied into a local array, transposed."""
     gemm = gemm_of(dot)
     product = product_of_gemm(gemm)
     strides, padded, width = product.strides, "", 0
@@ -74,13 +74,13 @@ def small_product(
         strides = replace(strides, a=(1, width)) if operand == 0 else replace(strides, b=(width, 1))
         product = replace(product, strides=strides)
     by_rows, by_columns = strides.b[1] == 1, strides.a[0] == 1 and (bool(gemm.batch) or not is_sliced)
-    turned = (("p", gemm.k), ("j", gemm.n)) if turns_b and not by_rows and gemm.n > 1 else ()
-    lanes = "j" if gemm.n > 1 and (by_rows or turned) else "i" if 1 < gemm.m <= LITERAL and by_columns else ""
+    transposed = (("p", gemm.k), ("j", gemm.n)) if transposes_b and not by_rows and gemm.n > 1 else ()
+    lanes = "j" if gemm.n > 1 and (by_rows or transposed) else "i" if 1 < gemm.m <= LITERAL and by_columns else ""
     along, rows = (gemm.n, gemm.m) if lanes == "j" else (gemm.m, gemm.n)
     is_long, element = along > LITERAL, dot.shape.element
     has_whole = not element.is_complex and (width or along) * element.byte_width % WHOLE == 0
     schedule = _schedule(
-        product.indices, is_sliced, lanes, BLOCK if is_long else width, padded, turned,
+        product.indices, is_sliced, lanes, BLOCK if is_long else width, padded, transposed,
         together=4 if is_long else 2 if rows == 1 and gemm.k >= LEAST_PARTIAL else 0, has_partial=not is_long,
         has_tiles=has_whole and not is_long and not is_sliced and rows % TILE_ROWS == 0,
     )  # fmt: skip
@@ -94,7 +94,7 @@ def small_product(
 @lru_cache(maxsize=256)
 def _schedule(
     indices: tuple[str, ...], is_sliced: bool, lanes: str, width: int, padded: str,
-    turned: tuple[tuple[str, int], ...], *, together: int, has_partial: bool, has_tiles: bool,
+    transposed: tuple[tuple[str, int], ...], *, together: int, has_partial: bool, has_tiles: bool,
 ) -> Schedule:  # fmt: skip
     """`lanes`: along which dimension of the result, if any; `width`: in blocks of so many. `together`: products that
     are added to a row of sums at a time, or with `has_partial` to one each."""
@@ -111,7 +111,7 @@ def _schedule(
         *([Unroll(rows)] if has_tiles else []),
         *([Unroll("p")] if together else []),
         *([Partial("p")] if together and has_partial else []),
-        *([Pack("b", "turned", indices[-1] if indices else "", turned)] if turned else []),
+        *([Pack("b", "transposed", indices[-1] if indices else "", transposed)] if transposed else []),
         Lanes(lanes),
         *([Padded(padded)] if padded else []),
         Accumulate(outer[-1]),

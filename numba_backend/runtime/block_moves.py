@@ -36,7 +36,7 @@ _AHEAD = 256
 """Bytes from a block to the prefetched data of a later one."""
 
 
-def write_turn(builder: Any, loop: For, register: int, scalar: Scalar) -> None:
+def write_transpose(builder: Any, loop: For, register: int, scalar: Scalar) -> None:
     """The instructions that transpose a block, in smaller blocks with rows that fit into registers of so many bytes."""
     (within,) = statements_of(loop.body)
     assert isinstance(within, For)
@@ -58,7 +58,7 @@ def write_turn(builder: Any, loop: For, register: int, scalar: Scalar) -> None:
     for across in range(0, whole, side):
         for down in range(0, whole, side):
             rows = [builder.load(place(load.pointer, load.index, across + n, down), align=unit) for n in range(side)]
-            for n, value in enumerate(_turned(builder, rows, width, units)):
+            for n, value in enumerate(_transposed(builder, rows, width, units)):
                 builder.store(value, place(store.pointer, store.index, across, down + n), align=unit)
 
 
@@ -82,7 +82,7 @@ def _prefetch(builder: Any, place: Any) -> None:
     builder.call(function, [ahead, *(llir.Constant(_I32, number) for number in (0, 3, 1))])  # to read; keep; data
 
 
-def _turned(builder: Any, rows: list[Any], width: int, units: int) -> list[Any]:
+def _transposed(builder: Any, rows: list[Any], width: int, units: int) -> list[Any]:
     """The rows of a square block, transposed: the bits of an element's row number and of its place in the row are
     exchanged. An element has so many `units`, which are the elements of the vectors."""
     side, rows = len(rows), list(rows)

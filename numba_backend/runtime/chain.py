@@ -55,14 +55,14 @@ def chain_items(lo, hi, arguments):
         for _ in range(load(row + {8 * _COUNT})):
             given = arguments + load(stage + 8) * 8
             count = load(stage + 16)
-            turns = load(stage + 24)
+            iterations = load(stage + 24)
             for word in range(count):
                 move = stage + {8 * _STAGE} + word * 16
                 store(words + word * 8, load(given + word * 8) - load(move) * begin + load(move + 8) * home)
-            if turns == 0:
+            if iterations == 0:
                 call_kernel(load(stage), item, item + 1, words)
             else:
-                call_kernel(load(stage), begin * turns, end * turns, words)
+                call_kernel(load(stage), begin * iterations, end * iterations, words)
             stage += (count + count + {_STAGE}) * 8
     return 0
 """
@@ -77,12 +77,12 @@ class Stage(NamedTuple):
     arguments: tuple[Any, ...]
     """Each a `program.Argument`."""
     extent: int
-    """All turns; a kernel that is called alone has this one."""
+    """All iterations; a kernel that is called alone has this one."""
     grain: int
     nanoseconds: float
     origin: HloInstruction | None = None
     """The instruction that it computes."""
-    turns: int = 0
+    iterations: int = 0
     """In a chain: the number of iterations of a row; 0: one for each piece."""
 
 
@@ -121,7 +121,7 @@ def chain_words(
         count = len(stage.arguments)
         if count > MOST_ARGUMENTS:
             raise ProgramError(f"kernel {stage.kernel.name!r} has {count} arguments, a chain {MOST_ARGUMENTS} at most")
-        words += [stage.kernel, begin, count, stage.turns, *[word for a in stage.arguments for word in a.move]]
+        words += [stage.kernel, begin, count, stage.iterations, *[word for a in stage.arguments for word in a.move]]
         begin += count
     words[4] = 1 + len(words)
     return tuple(words)

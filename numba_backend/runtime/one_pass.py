@@ -46,7 +46,7 @@ from ..loops.statements import (
     walk,
 )
 from ..loops.vectorized_calls import LONG
-from .block_moves import write_streamed, write_turn
+from .block_moves import write_streamed, write_transpose
 from .dialect_define import Cast, DialectFunction, Kind
 from .dialect_memory import MOST_ELEMENTS, stack_array
 from .lane_loops import LaneWriter, Scalar, Vectors, multiplies_words
@@ -290,7 +290,7 @@ class OnePass:
         names = [loop.variable.name for loop in loops]
         with self._counters(names) as scalar:
             if len(loops) > 1:
-                write_turn(self._builder, node, self._register, scalar)
+                write_transpose(self._builder, node, self._register, scalar)
             elif node.kind == "streamed":
                 write_streamed(self._builder, node, self._register, scalar)
                 self._streams = True

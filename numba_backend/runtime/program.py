@@ -251,8 +251,8 @@ class ProgramBuilder:
             self._row(Op.JUMP, (), target)
             return
         self._work += 1  # an unknown number of times
-        turn = int(min(max(self._nanoseconds - target.nanoseconds, _LEAST_NANOSECONDS), FUEL))
-        self._row(Op.LOOP, (), target, turn)
+        fuel = int(min(max(self._nanoseconds - target.nanoseconds, _LEAST_NANOSECONDS), FUEL))
+        self._row(Op.LOOP, (), target, fuel)
 
     def jump_if_false(self, pred: Argument, target: Label) -> None:
         """Continue at `target`, which is further on, when the pred (one byte) that `pred` points to is false."""

@@ -74,8 +74,8 @@ _TAKE_CHUNKS = f"""
 
 
 def _back_off(indent: int) -> str:
-    """Statements for a loop that counts its turns in `waited`: spin, then yield, then sleep. A thread that has lost its
-    CPU must get it back, or the event that the loop waits for does not happen."""
+    """Statements for a loop that counts its iterations in `waited`: spin, then yield, then sleep. A thread that has
+    lost its CPU must get it back, or the event that the loop waits for does not happen."""
     lines = f"""
 waited += 1
 if waited <= load(pool + {SPINS}):

@@ -96,10 +96,10 @@ class Walk:
             else:
                 count, size = Name(f"{name}s"), Name(name)
                 number, low, high = loop.part.names
-                turn, further = self._digit(number, above, rest, count)
-                first = writer.assign(low, times(turn, size))
+                index, further = self._digit(number, above, rest, count)
+                first = writer.assign(low, times(index, size))
                 end = writer.assign(high, first + size)
-                with writer.if_(turn.eq(count - 1)):
+                with writer.if_(index.eq(count - 1)):
                     writer.assign(end, self.here.limits[loop.dimension][1])
                 self.here.limits[loop.dimension] = first, end
             rest = further
@@ -191,21 +191,21 @@ class Walk:
         rest = [x for x in loops if x is not loop]
         low, high = self.narrowed.get(loop.name) or self.here.limits_of(loop)
         if loop.split is None:
-            self._turn(loop, rest, loop.name, low, high, 1)
+            self._iterate(loop, rest, loop.name, low, high, 1)
             return
         size, start, inner = loop.split.size, loop.split.start or loop.name, loop.inner
         if isinstance(size, Name):
             with self.writer.loop(loop.name, Name(f"{loop.name}s")) as number:
-                turn = times(number, size)
-                begin = self.writer.assign(start, turn if low is ZERO else maximum(turn, low))
+                whole = times(number, size)
+                begin = self.writer.assign(start, whole if low is ZERO else maximum(whole, low))
                 self.here.starts[loop.name], self.here.numbers[loop.name] = begin, number
-                self.here.counts[inner] = self.writer.assign(loop.split.count, minimum(turn + size, high) - begin)
+                self.here.counts[inner] = self.writer.assign(loop.split.count, minimum(whole + size, high) - begin)
                 self._inside(rest, loop.name)
             del self.here.starts[loop.name]
         elif loop.split.tail == "shift":
             last = self.here.limits_of(loop)[1] - size
-            with self.writer.loop(loop.name, low, high, step=size) as turn:
-                self.here.starts[loop.name] = self.writer.assign(start, minimum(turn, last))
+            with self.writer.loop(loop.name, low, high, step=size) as begin:
+                self.here.starts[loop.name] = self.writer.assign(start, minimum(begin, last))
                 self.here.counts[inner] = Number(size)
                 self._inside(rest, loop.name)
             del self.here.starts[loop.name]
@@ -214,9 +214,9 @@ class Walk:
             self._inside(rest, loop.name)
             del self.here.starts[loop.name]
         elif loop.split.tail == "short":
-            with self.writer.loop(start, low, high, step=size) as turn:
-                self.here.starts[loop.name] = turn
-                self.here.counts[inner] = self.writer.assign(loop.split.count, minimum(Number(size), high - turn))
+            with self.writer.loop(start, low, high, step=size) as begin:
+                self.here.starts[loop.name] = begin
+                self.here.counts[inner] = self.writer.assign(loop.split.count, minimum(Number(size), high - begin))
                 self._inside(rest, loop.name)
             del self.here.starts[loop.name]
         else:
@@ -227,15 +227,15 @@ class Walk:
             else:
                 whole = self.writer.assign(name, low + (high - low) // Number(size) * Number(size))
             self.here.counts[inner] = Number(size)
-            self._turn(loop, rest, start, low, whole, size)
+            self._iterate(loop, rest, start, low, whole, size)
             if whole != high:
                 self.here.counts[inner] = Number(1)
-                self._turn(loop, rest, start, whole, high, 1)
+                self._iterate(loop, rest, start, whole, high, 1)
 
-    def _turn(self, loop: Loop, rest: Sequence[Loop], name: str, low: Expr, high: Expr, step: int) -> None:
+    def _iterate(self, loop: Loop, rest: Sequence[Loop], name: str, low: Expr, high: Expr, step: int) -> None:
         bounds = (high,) if low is ZERO and step == 1 else (low, high)
-        with self.writer.loop(name, *bounds, step=step) as turn:
-            self.here.starts[loop.name] = turn
+        with self.writer.loop(name, *bounds, step=step) as begin:
+            self.here.starts[loop.name] = begin
             self._inside(rest, loop.name)
         del self.here.starts[loop.name]
 
@@ -256,8 +256,8 @@ class Walk:
         for band in self.operand_bands:
             rows, columns = (name for name, _ in band.access.strides[-2:])
             inner = next(x for x in loops if x.dimension == columns)
-            count = next((self.here.turns(x) for x in loops if x.dimension == rows), Number(1))
+            count = next((self.here.trips(x) for x in loops if x.dimension == rows), Number(1))
             assert isinstance(count, Number)
             row = self.here.counter(rows)
-            before, deep = self.here.counter(columns), self.here.turns(inner)
+            before, deep = self.here.counter(columns), self.here.trips(inner)
             self.narrowed[inner.name] = band.limits(row, int(count.value), before, deep)

@@ -94,7 +94,7 @@ class Copies:
         self.here.name_start(access, f"from_{access.name}")
         array = self.arrays[pack.into]
         loops = [self.nest[name] for name, _ in pack.layout]
-        counts = [self.here.turns(loop) for loop in loops]
+        counts = [self.here.trips(loop) for loop in loops]
         if access.word and access.word.count > 1:
             self._copy_words(pack, access, access.word, loops, counts)
         else:
@@ -113,14 +113,14 @@ class Copies:
     def _copy(self, pack: Pack, access: Access, loops: Sequence[Loop], counts: Sequence[Expr]) -> None:
         last, word = loops[-1].dimension, access.word
         stride = word.step if word and word.dimension == last else access.stride(last)
-        turned = (*loops[-1:], *loops[:-1]), (*counts[-1:], *counts[:-1])
+        transposed = (*loops[-1:], *loops[:-1]), (*counts[-1:], *counts[:-1])
         if isinstance(stride, Number) or word or access.table(last):
-            self._each(pack, access, *((loops, counts) if stride == ONE else turned))
+            self._each(pack, access, *((loops, counts) if stride == ONE else transposed))
         else:
             with self.writer.if_(stride.eq(1)):
                 self._each(pack, access.with_neighbours(last), loops, counts)
             with self.writer.else_():
-                self._each(pack, access, *turned)
+                self._each(pack, access, *transposed)
 
     def _each(
         self, pack: Pack, access: Access, order: Sequence[Loop], counts: Sequence[Expr], some: Expr | None = None
@@ -149,11 +149,11 @@ class Copies:
         """Write zeros into lanes that a short iteration does not have."""
         writer, lanes = self.writer, self.nest.lanes
         assert lanes is not None
-        count, all_lanes = self.here.turns(lanes), Number(lanes.extent)
+        count, all_lanes = self.here.trips(lanes), Number(lanes.extent)
         zero = cast(array.type[:-1], 0) if self.algorithm.operand(pack.operand).word else self.algorithm.zero
         if count == all_lanes:
             return
-        others = [(loop, turns) for loop, turns in zip(loops, counts, strict=True) if loop is not lanes]
+        others = [(loop, trips) for loop, trips in zip(loops, counts, strict=True) if loop is not lanes]
 
         def fill() -> None:
             with writer.loop(lanes.name, count, all_lanes) as lane:
@@ -162,7 +162,7 @@ class Copies:
             del self.here.starts[lanes.name]
 
         with writer.if_(count < all_lanes):
-            self.here.each([loop for loop, _ in others], [turns for _, turns in others], fill)
+            self.here.each([loop for loop, _ in others], [trips for _, trips in others], fill)
 
     def _find_least(self, pack: Pack, array: Name, loops: Sequence[Loop], counts: Sequence[Expr]) -> None:
         """Keep the least of all numbers: without sign, as bits, and less 1, so that 0 is the greatest. ::

@@ -90,7 +90,7 @@ def _part_names(schedule: Schedule) -> set[str]:
 
 _OWN_WORDS = re.compile(
     r"((sums|element|factor|base|from|start|whole|to|item|part|lane|place|source|index|step|count|lo|hi)(_.*|\d.*)?)"
-    r"|.*_(number|first|end|count|above|turn|flipped)?"
+    r"|.*_(number|first|end|count|above|index|flipped)?"
 )
 """Names that kernels have, whatever the schedule."""
 
@@ -188,7 +188,7 @@ def _with_parts(
             else:
                 raise ScheduleError(f"{step} needs a size: how many elements of {step.dimension} a part has")
         elif isinstance(step, Split) and isinstance(step.size, Name) and str(step) not in map(str, old):
-            raise ScheduleError(f"no parameter {step.size.name} says the size of a turn of {step.outer}")
+            raise ScheduleError(f"no parameter {step.size.name} says the size of a block of {step.outer}")
     return found
 
 
@@ -216,7 +216,7 @@ def _value(e: Expr, sizes: Mapping[str, int]) -> int:
     return int(e.value) if isinstance(e, Number) else sizes[e.name] if isinstance(e, Name) else 0
 
 
-def _turn(split: Split, sizes: Mapping[str, int]) -> int:
+def _block(split: Split, sizes: Mapping[str, int]) -> int:
     """How many elements an iteration of the outer loop goes through."""
     return split.size if isinstance(split.size, int) else sizes[split.size.name]
 
@@ -232,7 +232,7 @@ def _range(nest: Nest, loop: Loop, sizes: Mapping[str, int]) -> tuple[int, int]:
         last = whole - (count - 1) * size
         return min(size, last) if count > 1 else last, max(size, last) if count > 1 else last
     assert around.split is not None
-    size = _turn(around.split, sizes)
+    size = _block(around.split, sizes)
     return (size if around.split.tail == "shift" else 1), size
 
 
@@ -240,13 +240,13 @@ def _check_sizes(nest: Nest, sizes: Mapping[str, int]) -> None:
     """The arrays of this kernel are as large as the steps need."""
     for loop in nest.loops:
         least, _ = _range(nest, loop, sizes)
-        if loop.split is not None and loop.split.tail == "shift" and least < (turn := _turn(loop.split, sizes)):
-            raise ScheduleError(f"{loop.name} shifts turns of {turn}, and there are but {least} elements")
+        if loop.split is not None and loop.split.tail == "shift" and least < (block := _block(loop.split, sizes)):
+            raise ScheduleError(f"{loop.name} shifts blocks of {block}, and there are but {least} elements")
     for pack in nest.packs:
         for name, room in pack.layout:
             _, most = _range(nest, nest[name], sizes)
             if most > room * nest[name].step:
-                raise ScheduleError(f"{name} has {most} turns, and {pack.into} room for {room}")
+                raise ScheduleError(f"{name} has {most} elements, and {pack.into} room for {room}")
     width = nest.lanes.extent if nest.lanes is not None else 1
     inside = [x for x in nest.inside(nest.accumulate.at) if x.kind == "unroll"]
     sums = math.prod(x.extent for x in inside if not nest.is_reduced(x)) * width
@@ -259,7 +259,7 @@ def _check_sizes(nest: Nest, sizes: Mapping[str, int]) -> None:
 
 
 def _extent(nest: Nest, sizes: Mapping[str, int]) -> int:
-    """How many turns `lo, hi` counts."""
+    """How many iterations `lo, hi` counts."""
     if nest.slice:
         return _value(nest.algorithm.dimension(nest.slice).extent, sizes)
     loops: Sequence[Loop] = [nest[name] for name in nest.parallel.loops]

@@ -104,7 +104,7 @@ class Nest:
         """The loop that becomes a vector."""
         return next((x for x in self.loops if x.kind == "lanes"), None)
 
-    def has_turns(self, loop: Loop) -> bool:
+    def is_inner(self, loop: Loop) -> bool:
         """The loop goes through the elements of another loop's iteration."""
         return any(x.inner == loop.name and x.split is not None for x in self.loops)
 
@@ -143,20 +143,20 @@ def _after(nest: Nest, step: Step) -> Nest:
             if tail == "shift":
                 for x in nest.loops:
                     if x.inner == name and x.split is not None and x.split.tail != "shift":
-                        raise ScheduleError(f"{outer} cannot shift: a turn of {x.name} may have fewer elements")
+                        raise ScheduleError(f"{outer} cannot shift: a block of {x.name} may have fewer elements")
             if isinstance(size, Name):
-                turns = Loop(outer, loop.dimension, 0, step, name)
-                return _replaced(nest, loop, turns, Loop(name, loop.dimension))
+                blocks = Loop(outer, loop.dimension, 0, step, name)
+                return _replaced(nest, loop, blocks, Loop(name, loop.dimension))
             if size < 1:
-                raise ScheduleError(f"turns of {size} elements of {name}")
+                raise ScheduleError(f"blocks of {size} elements of {name}")
             if tail == "shift" and 0 < loop.extent < size:
-                raise ScheduleError(f"{loop.extent} elements of {name} have no whole turn of {size}")
+                raise ScheduleError(f"{loop.extent} elements of {name} are no whole block of {size}")
             if tail == "shift" and nest.is_reduced(loop):
-                raise ScheduleError(f"{name} is summed over: what a turn that is shifted has again would count twice")
+                raise ScheduleError(f"{name} is summed over: elements of a shifted block would count twice")
             count = 0 if loop.extent % size else loop.extent // size
-            turns = Loop(outer, loop.dimension, count, step, name, kind=loop.kind)
+            blocks = Loop(outer, loop.dimension, count, step, name, kind=loop.kind)
             around = tuple(replace(x, inner=outer) if x.inner == name else x for x in nest.loops)
-            return _replaced(replace(nest, loops=around), loop, turns, Loop(name, loop.dimension, size))
+            return _replaced(replace(nest, loops=around), loop, blocks, Loop(name, loop.dimension, size))
         case Order(loops=names):
             if sorted(names) != sorted(loop.name for loop in nest.loops):
                 raise ScheduleError(f"an order has all loops once: {', '.join(loop.name for loop in nest.loops)}")
@@ -164,7 +164,7 @@ def _after(nest: Nest, step: Step) -> Nest:
         case Unroll(loop=name) | Lanes(loop=name):
             loop = nest[name]
             if not loop.extent:
-                raise ScheduleError(f"{name} has no literal number of turns")
+                raise ScheduleError(f"{name} has no literal number of iterations")
             changed = replace(loop, kind="unroll" if isinstance(step, Unroll) else "lanes")
             return _replaced(nest, loop, changed)
         case Partial(loop=name):
@@ -203,21 +203,21 @@ def _check(nest: Nest) -> None:
     names = [loop.name for loop in nest.loops]
     for loop in nest.loops:
         if loop.inner and names.index(loop.inner) < names.index(loop.name):
-            raise ScheduleError(f"{loop.inner} goes through a turn of {loop.name}, and is outside of it")
+            raise ScheduleError(f"{loop.inner} goes through a block of {loop.name}, and is outside of it")
         if loop.is_short and nest[loop.inner].kind == "unroll":
             collects = nest.collect.at and nest.position(loop.name) <= nest.position(nest.collect.at)
             if not collects or nest.is_reduced(loop):
-                raise ScheduleError(f"the last turn of {loop.name} is short: {loop.inner} cannot be written out")
+                raise ScheduleError(f"the last block of {loop.name} is short: {loop.inner} cannot be written out")
     if sum(loop.kind == "lanes" for loop in nest.loops) > 1:
         raise ScheduleError("one loop has lanes")
     parallel = nest.parallel.loops
     if list(parallel) != names[: len(parallel)]:
         raise ScheduleError(f"the outermost loops are parallel, not {', '.join(parallel)}")
     if parallel and nest.slice:
-        raise ScheduleError("threads share the turns of parallel loops, or a slice of a dimension")
+        raise ScheduleError("threads share the iterations of parallel loops, or a slice of a dimension")
     for loop in nest.loops:
         if loop.dimension == nest.slice and loop.split is not None and loop.split.tail == "shift":
-            raise ScheduleError(f"a slice may have fewer elements than a turn of {loop.name}: it cannot shift")
+            raise ScheduleError(f"a slice may have fewer elements than a block of {loop.name}: it cannot shift")
     for loop in nest.loops:
         is_parallel = loop.name in parallel
         if is_parallel and (nest.is_reduced(loop) or loop.split is not None):
@@ -231,7 +231,7 @@ def _check(nest: Nest) -> None:
     terms = nest.padding.terms if nest.padding else ""
     for loop in nest.outside(nest.accumulate.at):
         if loop.dimension == terms and not (loop.split and isinstance(loop.split.size, Name)):
-            raise ScheduleError(f"{loop.name} may have no turn, since terms of padding are left out")
+            raise ScheduleError(f"{loop.name} may have no iteration, since terms of padding are left out")
     for pack in nest.packs:
         _check_pack(nest, pack)
     packed = [pack.operand for pack in nest.packs]
@@ -258,7 +258,7 @@ def _check_sums(nest: Nest) -> None:
     if words := [a.name for a in nest.algorithm.operands if a.word and (partial or nest.any_order)]:
         raise ScheduleError(f"words of {words[0]} are added one after the other")
     if partial and is_part and not nest.accumulate.adds:
-        raise ScheduleError(f"turns of {partial[0]} have sums of their own, which cannot begin with what is written")
+        raise ScheduleError(f"iterations of {partial[0]} have sums of their own, which cannot begin with the result")
     if any(nest[name].extent & (nest[name].extent - 1) for name in across):
         raise ScheduleError(f"lanes along {across[0]}, a sum, are added in halves: they are a power of two")
     if across and nest.padded:
@@ -266,7 +266,7 @@ def _check_sums(nest: Nest) -> None:
     in_part = nest.algorithm.adds  # a shifted iteration would add some terms twice
     for loop in outside:
         if loop.kind != "serial":
-            raise ScheduleError(f"{loop.name} is outside of the sums of a turn of {at}, and is no plain loop")
+            raise ScheduleError(f"{loop.name} is outside of the sums of an iteration of {at}, and is no plain loop")
         if nest.is_reduced(loop):
             in_part = True
             if loop.split is not None and loop.split.tail == "rest":
@@ -287,12 +287,12 @@ def _check_collect(nest: Nest) -> None:
     if not all(map(nest.is_reduced, parts)) or any(map(nest.is_reduced, nest.outside(collect))):
         raise ScheduleError(f"between {collect} and {at} lie the parts of a sum, and no other loops")
     if nest.position(collect) > nest.position(at) or not nest.accumulate.adds:
-        raise ScheduleError(f"a turn of {collect} has sums that are added up, part after part")
+        raise ScheduleError(f"an iteration of {collect} has sums that are added up, part after part")
     if any(loop.is_partial for loop in nest.loops):
         raise ScheduleError("parts of a sum are not collected")
     lines, lanes = nest.algorithm.lines, nest.lanes
-    if lines and (lanes is None or lanes.dimension != lines.dimension or not nest.has_turns(lanes)):
-        raise ScheduleError(f"lanes go along {lines.dimension}, in turns: results there are in lines")
+    if lines and (lanes is None or lanes.dimension != lines.dimension or not nest.is_inner(lanes)):
+        raise ScheduleError(f"lanes go along {lines.dimension}, block by block: results there are in lines")
 
 
 def _check_pack(nest: Nest, pack: Pack) -> None:
@@ -309,11 +309,11 @@ def _check_pack(nest: Nest, pack: Pack) -> None:
         raise ScheduleError(f"{pack.into} is copied while sums are made")
     for loop, (_, most) in zip(copied, pack.layout, strict=True):
         if loop.split is not None and not loop.extent:
-            raise ScheduleError(f"{pack.into} has whole loops, and {loop.name} goes in turns")
+            raise ScheduleError(f"{pack.into} has whole loops, and {loop.name} goes block by block")
         if loop.kind == "unroll" and any(x.inner == loop.name and x.is_short for x in nest.loops):
-            raise ScheduleError(f"the last turn of {loop.name} is short: it is not written out for {pack.into}")
+            raise ScheduleError(f"the last block of {loop.name} is short: it is not written out for {pack.into}")
         if loop.extent > most:
-            raise ScheduleError(f"{loop.name} has {loop.extent} turns, and {pack.into} room for {most}")
+            raise ScheduleError(f"{loop.name} has {loop.extent} iterations, and {pack.into} room for {most}")
 
 
 def _names(loops: Iterable[Loop]) -> str:

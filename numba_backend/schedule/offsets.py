@@ -20,7 +20,7 @@ Place = tuple[int, ...]
 
 
 class OpenLoops:
-    """The loops that are open, by their names: `starts` has the first element of a loop's turn."""
+    """The loops that are open, by their names: `starts` has the first element of a loop's iteration."""
 
     def __init__(self, nest: Nest, writer: Writer) -> None:
         self.nest, self.algorithm, self.writer = nest, nest.algorithm, writer
@@ -54,15 +54,15 @@ class OpenLoops:
             count = Number(loop.extent)
         return self.limits[loop.dimension] if count is None else (ZERO, count)
 
-    def turns(self, loop: Loop) -> Expr:
+    def trips(self, loop: Loop) -> Expr:
         """How many elements a loop goes through."""
         low, high = self.limits_of(loop)
         return high - low
 
-    def turns_of(self, loops: Iterable[Loop]) -> Place:
+    def iterations_of(self, loops: Iterable[Loop]) -> Place:
         """The iterations of unrolled loops that are being written."""
-        turns = [self.starts[loop.name] for loop in loops]
-        return tuple([int(turn.value) for turn in turns if isinstance(turn, Number)])
+        indices = [self.starts[loop.name] for loop in loops]
+        return tuple([int(index.value) for index in indices if isinstance(index, Number)])
 
     def counter(self, dimension: str) -> Expr:
         """A dimension's counter, computed from the open loops."""
@@ -76,15 +76,15 @@ class OpenLoops:
         """`total`, and the terms that some loops add to it."""
         tables: dict[str, Name] = {}
         for loop in loops:
-            turn = self.starts.get(loop.name)
-            stride = ZERO if turn is None else access.stride(loop.dimension)
-            if turn is None or stride is ZERO:
+            index = self.starts.get(loop.name)
+            stride = ZERO if index is None else access.stride(loop.dimension)
+            if index is None or stride is ZERO:
                 continue
             table = access.table(loop.dimension)
             if table is not None:
                 tables[loop.dimension] = table
             else:
-                total = total + scaled(turn, self.packed_steps.get((access.name, loop.name)) or stride)
+                total = total + scaled(index, self.packed_steps.get((access.name, loop.name)) or stride)
         for dimension, table in tables.items():
             total = total + table[self.counter(dimension)]
         return total
@@ -102,7 +102,7 @@ class OpenLoops:
         """The offset of the element at the open loops' counters."""
         start, known = self.known_of(access)
         if access.name in self.based:
-            start = self.bases[access.name, self.turns_of(self.based[access.name])]
+            start = self.bases[access.name, self.iterations_of(self.based[access.name])]
             rest, known = self.rests.get(access.name) or (ZERO, known | self._of_bases(access))
             start = start + rest
         return self.offset_from(start, access, (x for x in self.nest.loops if x.name not in known))
@@ -133,8 +133,8 @@ class OpenLoops:
         self.rests[access.name] = self.writer.assign(name, rest), known | opened
 
     def name_bases(self, access: Access, loops: Sequence[Loop]) -> None:
-        """Give names to what the turns of loops that are written out add to an array's offset, where a table says it or
-        a turn may be short. What a short turn does not have is its last element again. ::
+        """Name an array's offsets in the iterations of unrolled loops, where a table has them or a block may be short.
+        Elements that a short block lacks are its last one again. ::
 
             base0 = from_a + rows[row]
             base1 = from_a + rows[row + minimum(1, some - 1)]
@@ -145,42 +145,42 @@ class OpenLoops:
             return
         start, known = self.known_of(access)
         others = [x for x in self.nest.loops if x.name not in known and any(x.dimension == y.dimension for y in mine)]
-        for turns in itertools.product(*[range(self.written_turns(x)) for x in mine]):
-            for loop, turn in zip(mine, turns, strict=True):
+        for indices in itertools.product(*[range(self.unrolled_trips(x)) for x in mine]):
+            for loop, index in zip(mine, indices, strict=True):
                 count = self.counts.get(loop.name)
-                at: Expr = Number(turn)
-                self.starts[loop.name] = minimum(at, count - 1) if turn and isinstance(count, Name) else at
-            name = f"base{'_'.join(map(str, turns))}"
+                at: Expr = Number(index)
+                self.starts[loop.name] = minimum(at, count - 1) if index and isinstance(count, Name) else at
+            name = f"base{'_'.join(map(str, indices))}"
             stem = name if len(self.algorithm.operands) == 1 else f"{name}_{access.name}"
-            self.bases[access.name, turns] = self.writer.assign(stem, self.offset_from(start, access, others))
+            self.bases[access.name, indices] = self.writer.assign(stem, self.offset_from(start, access, others))
         for loop in mine:
             del self.starts[loop.name]
         self.based[access.name] = mine
 
     def each(self, loops: Sequence[Loop], counts: Sequence[Expr], act: Callable[[], None]) -> None:
-        """``for p in range(k): for j in range(16): ...``; an unrolled loop `i` is one over `i_turn` here."""
+        """``for p in range(k): for j in range(16): ...``; an unrolled loop `i` is one over `i_index` here."""
         if not loops:
             act()
             return
         (loop, *others), (count, *more) = loops, counts
-        name = f"{loop.name}_turn" if loop.kind == "unroll" else loop.name
+        name = f"{loop.name}_index" if loop.kind == "unroll" else loop.name
         writer, step = self.writer, loop.step
         with writer.loop(name, 0, count, step=step) if step > 1 else writer.neighbours(name, count) as variable:
             self.starts[loop.name] = variable
             self.each(others, more, act)
         del self.starts[loop.name]
 
-    def written_turns(self, loop: Loop) -> int:
+    def unrolled_trips(self, loop: Loop) -> int:
         """How many iterations of a loop are unrolled: all of them, if it may be short."""
         count = self.counts.get(loop.name)
         return int(count.value) if isinstance(count, Number) else loop.extent
 
     def written_out(self, loops: Sequence[Loop]) -> Iterator[None]:
         """All iterations of some unrolled loops; sets their counters."""
-        counts = [range(self.written_turns(x)) for x in loops]
-        for turns in itertools.product(*counts):
-            for loop, turn in zip(loops, turns, strict=True):
-                self.starts[loop.name] = Number(turn)
+        counts = [range(self.unrolled_trips(x)) for x in loops]
+        for indices in itertools.product(*counts):
+            for loop, index in zip(loops, indices, strict=True):
+                self.starts[loop.name] = Number(index)
             yield
         for loop in loops:
             self.starts.pop(loop.name, None)
@@ -190,7 +190,7 @@ def names_of(loops: Iterable[Loop]) -> frozenset[str]:
     return frozenset(loop.name for loop in loops)
 
 
-def scaled(turn: Expr, stride: Expr) -> Expr:
-    if isinstance(turn, Number) and isinstance(stride, Number):
-        return Number(int(turn.value) * int(stride.value))
-    return times(turn, stride)
+def scaled(index: Expr, stride: Expr) -> Expr:
+    if isinstance(index, Number) and isinstance(stride, Number):
+        return Number(int(index.value) * int(stride.value))
+    return times(index, stride)

@@ -1,12 +1,12 @@
 """The steps of a schedule. A schedule is a tuple of them: data, which can be compared, printed, and given by hand.
 
     Part("j", "strip"), Part("i", "block")      threads share strips of columns and blocks of rows
-    Split("j", "column", 16)                    columns in turns of 16 ...
-    Split("i", "row", 6)                        and rows in turns of 6, the last turn shifted back to have all
+    Split("j", "column", 16)                    columns in blocks of 16 ...
+    Split("i", "row", 6)                        and rows in blocks of 6, the last one shifted back to have all
     Order("block", "strip", "column", "row", "p", "i", "j")
-    Unroll("i"), Lanes("j")                     a turn's 6 rows are written out, its 16 columns are vectors
+    Unroll("i"), Lanes("j")                     a block's 6 rows are written out, its 16 columns are vectors
     Pack("b", "panel", "column", (("p", 256), ("j", 16)))
-    Accumulate("row")                           sums of a turn of `row` are kept in registers
+    Accumulate("row")                           sums of a block of `row` are kept in registers
     Parallel("block", "strip")                  `lo, hi` counts blocks times strips
 
 Names of variables (`names`, `start`, `count`, `above`) are for the text alone, and are not printed.
@@ -223,6 +223,6 @@ Schedules = Mapping[str, Steps]
 """Schedules by the name of a kernel, or `EVERY`."""
 
 
-def turns_of(schedule: Steps, outer: str) -> int:
+def block_size(schedule: Steps, outer: str) -> int:
     """The number of elements in an iteration of the loop `outer`, which a step `Split` makes; 0 without that step."""
     return next((s.size for s in schedule if isinstance(s, Split) and s.outer == outer and isinstance(s.size, int)), 0)

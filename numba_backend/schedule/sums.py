@@ -50,8 +50,8 @@ class Sums:
 
     def _places(self) -> list[Place]:
         """The sums of the current iteration, as `counts` say."""
-        turns = [x.extent if x.is_partial else self.here.written_turns(x) for x in self.unrolled]
-        return list(itertools.product(*map(range, turns)))
+        trips = [x.extent if x.is_partial else self.here.unrolled_trips(x) for x in self.unrolled]
+        return list(itertools.product(*map(range, trips)))
 
     def begin(self) -> None:
         """Begin the sums with zero, or with the values that are written."""
@@ -143,9 +143,9 @@ class Sums:
         with ExitStack() as stack:
             lines = stack.enter_context(self._line(algorithm.lines)) if algorithm.lines else None
             for loop in self.unrolled:
-                here.starts[loop.name] = turn = stack.enter_context(writer.loop(loop.name, here.turns(loop)))
-                source = source * loop.extent + turn
-            wide = here.turns(self.lanes) if self.lanes and not self.along_lanes else Number(1)
+                here.starts[loop.name] = index = stack.enter_context(writer.loop(loop.name, here.trips(loop)))
+                source = source * loop.extent + index
+            wide = here.trips(self.lanes) if self.lanes and not self.along_lanes else Number(1)
             at, source = here.offset(result), source * self.collected_width
             if lines:
                 at, source, wide = at + lines[0], source + lines[1], lines[2]
@@ -234,7 +234,7 @@ class Sums:
             writer.store(result.pointer, at, sum_of(result.pointer[at], value) if adds else value)
 
         for place in self._places():
-            if any(turn for turn, loop in zip(place, self.unrolled, strict=True) if loop.is_partial):
+            if any(index for index, loop in zip(place, self.unrolled, strict=True) if loop.is_partial):
                 continue
             self._put(place)
             self._add_partial(place)
@@ -297,7 +297,7 @@ class Sums:
         if lanes is None:
             yield ZERO
             return
-        count = Number(lanes.extent) if (self.has_zeros if whole is None else whole) else here.turns(lanes)
+        count = Number(lanes.extent) if (self.has_zeros if whole is None else whole) else here.trips(lanes)
         with here.writer.neighbours(lanes.name, count) as lane:
             here.starts[lanes.name] = lane
             yield lane
@@ -344,7 +344,7 @@ class Sums:
 
         def add() -> None:
             """One sum: all terms that are written out."""
-            place = self.here.turns_of(self.unrolled)
+            place = self.here.iterations_of(self.unrolled)
             lane = ZERO if lanes is None else self.here.starts[lanes.name]
             value = self._get(place, lane)
             for _ in self.here.written_out([x for x in inner if x in terms]):
@@ -369,4 +369,4 @@ class Sums:
 
     def _key(self, access: Access, loops: Sequence[Loop]) -> tuple[str, Place]:
         """Which of an operand's elements the counters of written out loops mean."""
-        return access.name, self.here.turns_of(x for x in loops if x.kind == "unroll" and access.has(x.dimension))
+        return access.name, self.here.iterations_of(x for x in loops if x.kind == "unroll" and access.has(x.dimension))

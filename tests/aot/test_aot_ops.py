@@ -167,13 +167,13 @@ def test_products_without_a_blas() -> None:
                         batch=dimensions)  # type: ignore[arg-type]  # fmt: skip
             add_product(builder, gemm, *(pointer(len(bases) + i) for i in range(3)))
             bases += [a, b, c]
-            checks.append((turned(a, turn_a) @ turned(b, turn_b) + (3 if beta else 0), c))
+            checks.append((transposed(a, turn_a) @ transposed(b, turn_b) + (3 if beta else 0), c))
     builder.build().run([base.ctypes.data for base in bases])
     for expected, found in checks:
         np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
 
 
-def turned(x: NDArray, turn: str) -> NDArray:
+def transposed(x: NDArray, turn: str) -> NDArray:
     if turn == "N":
         return x
     swapped: NDArray = np.swapaxes(x, -1, -2)

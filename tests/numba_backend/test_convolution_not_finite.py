@@ -58,7 +58,7 @@ FORMS = {
         (1, 3, 4, 90), (9, 3, 3, 5), (1, 9, 4, 90), "size=3x5 pad=1_1x2_2 rhs_reversal=1x1", _2
     ),
     # the derivatives' own forms
-    "turned kernel": Form(
+    "transposed kernel": Form(
         (1, 9, 4, 150), (9, 3, 3, 5), (1, 3, 4, 150), "size=3x5 pad=1_1x2_2 rhs_reversal=1x1", "bf01_io01->bf01"
     ),
     "by the kernel": Form((6, 2, 9, 9), (6, 5, 9, 9), (5, 2, 3, 3), "size=9x9 pad=1_1x1_1", "fb01_io01->fb01"),
@@ -109,7 +109,7 @@ FORMS = {
     ),
 }
 TYPES = (E.F32, E.F64, E.F16, E.BF16, E.C64)
-_ALL_TYPES = ("tiles", "turned kernel", "by the kernel", "last", "depthwise, holes", "holes", "very many holes")
+_ALL_TYPES = ("tiles", "transposed kernel", "by the kernel", "last", "depthwise, holes", "holes", "very many holes")
 
 
 def _module(form: Form, element: ElementType = E.F32) -> HloModule:

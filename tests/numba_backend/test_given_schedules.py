@@ -65,10 +65,10 @@ def test_a_text_is_read_as_it_is_written() -> None:
     assert {type(s).__name__ for s in EVERY_STEP} | {"Jumps"} == set(text.STEPS), "every step"
 
 
-def arrays(m: int, k: int, n: int, *, turned: bool = False) -> tuple[np.ndarray, np.ndarray]:
+def arrays(m: int, k: int, n: int, *, transposed: bool = False) -> tuple[np.ndarray, np.ndarray]:
     """Whole numbers: sums are exact in any order."""
     rng = np.random.default_rng(m * n + k)
-    x, y = (rng.integers(-4, 5, s).astype(np.float32) for s in ((m, k), (n, k) if turned else (k, n)))
+    x, y = (rng.integers(-4, 5, s).astype(np.float32) for s in ((m, k), (n, k) if transposed else (k, n)))
     return x, y
 
 
@@ -137,17 +137,17 @@ def test_other_schedules_give_the_same_results(name: str) -> None:
 REFUSED: dict[str, tuple[Any, str]] = {
     "no kernel": ({"dog": "Vectors(256)"}, "no kernel dog: there are dot"),
     "a tile larger than a part": ({"dot": lambda: _changed(Split_column={"size": 32})}, "room for 16"),
-    "a turn larger than the array": (
+    "a block larger than the array": (
         "dot:\n Split('i', 'row', 512)\n Order('j', 'row', 'i', 'p')\n Accumulate('i')\n Parallel(('j',))",
-        "row shifts turns of 512, and there are but 300 elements",
+        "row shifts blocks of 512, and there are but 300 elements",
     ),
     "a copy that is too small": (
-        "dot:\n Pack('a', 'copied', 'i', (('p', 63),))\n Accumulate('j')\n Parallel(('i',))", "p has 64 turns",
+        "dot:\n Pack('a', 'copied', 'i', (('p', 63),))\n Accumulate('j')\n Parallel(('i',))", "p has 64 elements",
     ),
     "a stack that is too small": (
         "dot:\n Pack('a', 'copied', 'i', (('p', 99999999),))\n Accumulate('j')\n Parallel(('i',))", "local arrays of",
     ),
-    "a shift in a short turn": (
+    "a shift in a short block": (
         "dot:\n Split('j', 'c', 64, 'short')\n Split('j', 'd', 16)\n Accumulate('j')\n Slice('i')", "d cannot shift",
     ),
     "a summed axis that shifts": ({"dot": "Split('p', 'k0', 4)\nAccumulate('j')\nSlice('i')"}, "would count twice"),
@@ -242,7 +242,7 @@ def test_random_changes_are_refused_or_right(seed: int) -> None:
     rnd = random.Random(seed)
     done = 0
     for _ in range(60):
-        x, y = arrays(rnd.choice([41, 300]), rnd.choice([64, 100]), 300, turned=rnd.random() < 0.5)
+        x, y = arrays(rnd.choice([41, 300]), rnd.choice([64, 100]), 300, transposed=rnd.random() < 0.5)
         y = y if y.shape[0] == x.shape[1] else y.T
         steps = _random_steps(rnd)
         try:

@@ -65,7 +65,7 @@ MOVES = {
     ),
     "conditional": (
         "c = pred[] constant(1)"
-        "  ROOT m = T[4] conditional(c, x, y), true_computation=turned, false_computation=turned"
+        "  ROOT m = T[4] conditional(c, x, y), true_computation=reversed, false_computation=reversed"
     ),
 }  # fmt: skip
 """Entry computations of x and y, T[4] each."""
@@ -75,7 +75,7 @@ second { a = T[] parameter(0)  ROOT b = T[] parameter(1) }
 less {
   a = s32[] parameter(0)  b = s32[] parameter(1)  c = T[] parameter(2)  d = T[] parameter(3)
   ROOT l = pred[] compare(a, b), direction=LT }
-turned { x = T[4] parameter(0)  ROOT r = T[4] reverse(x), dimensions={0} }
+reversed { x = T[4] parameter(0)  ROOT r = T[4] reverse(x), dimensions={0} }
 first_three {
   t = (s32[], T[], T[4]) parameter(0)  i = s32[] get-tuple-element(t), index=0  n = s32[] constant(3)
   ROOT c = pred[] compare(i, n), direction=LT }

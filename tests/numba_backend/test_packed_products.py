@@ -28,7 +28,7 @@ DTYPES = {
     "u64": np.uint64, "bf16": ml_dtypes.bfloat16, "f16": np.float16, "f32": np.float32,
 }  # fmt: skip
 ROUNDING = {"bf16": 2.0**-8, "f16": 2.0**-11, "f32": 2.0**-24}
-FORMS = [dict(zip(("ta", "tb"), turned)) for turned in itertools.product((False, True), repeat=2)]
+FORMS = [dict(zip(("ta", "tb"), transposed)) for transposed in itertools.product((False, True), repeat=2)]
 
 
 @pytest.fixture(autouse=True)

@@ -72,7 +72,7 @@ def check(types: tuple[str, str, str], *sizes: int, kernel: str | None, **option
     x = numbers(types[0], *batch, *((k, m) if ta else (m, k)))  # type: ignore[misc]
     y = numbers(types[1], *batch, *((n, k) if tb else (k, n)))  # type: ignore[misc]
     (actual,) = executable.execute([x, y])
-    left, right = (v.swapaxes(-1, -2) if turned else v for v, turned in ((x, ta), (y, tb)))
+    left, right = (v.swapaxes(-1, -2) if transposed else v for v, transposed in ((x, ta), (y, tb)))
     if types[2] in TOLERANCE:
         wide = np.complex128 if types[2] == "c64" else np.float64
         expected = left.astype(wide) @ right.astype(wide)
@@ -83,7 +83,7 @@ def check(types: tuple[str, str, str], *sizes: int, kernel: str | None, **option
         np.testing.assert_array_equal(actual, expected, err_msg=text)
 
 
-FORMS = [dict(zip(("ta", "tb"), turned)) for turned in itertools.product((False, True), repeat=2)]
+FORMS = [dict(zip(("ta", "tb"), transposed)) for transposed in itertools.product((False, True), repeat=2)]
 F32 = ("f32", "f32", "f32")
 
 

@@ -253,18 +253,18 @@ TILES: Schedule = (
 @pytest.mark.parametrize(
     ("steps", "reason"),
     [
-        ((Split("p", "k0", 4, "shift"),), "p is summed over: what a turn that is shifted has again would count twice"),
+        ((Split("p", "k0", 4, "shift"),), "p is summed over: elements of a shifted block would count twice"),
         ((Order("i", "j"),), "an order has all loops once: i, j, p"),
-        ((Unroll("i"),), "i has no literal number of turns"),
+        ((Unroll("i"),), "i has no literal number of iterations"),
         (
             (Slice("i"), Split("p", "k0", 4, "short"), Split("p", "parts", 2, "rest"),
              Order("i", "j", "k0", "parts", "p"), Lanes("p"), Accumulate("k0")),
-            "turns of p have sums of their own, which cannot begin with what is written",
+            "iterations of p have sums of their own, which cannot begin with the result",
         ),
         (
             (Slice("i"), Split("p", "k0", 4, "short"), Split("p", "parts", 2, "rest"),
              Order("i", "j", "k0", "parts", "p"), Unroll("p"), Partial("p"), Accumulate("k0")),
-            "turns of p have sums of their own, which cannot begin with what is written",
+            "iterations of p have sums of their own, which cannot begin with the result",
         ),
         (
             (Slice("i"), Split("p", "parts", 6, "rest"), Order("i", "j", "parts", "p"), Lanes("p"), Accumulate("j")),
@@ -279,10 +279,10 @@ TILES: Schedule = (
         (
             (Slice("i"), Split("p", "k0", 4, "short"), Order("i", "j", "k0", "p"), Accumulate("k0"),
              Padding("p", "i", "b")),
-            "k0 may have no turn, since terms of padding are left out",
+            "k0 may have no iteration, since terms of padding are left out",
         ),
-        ((Split("i", "row", 6, "short"), Unroll("i")), "the last turn of row is short: i cannot be written out"),
-        ((Split("i", "row", 6), Order("i", "row", "j", "p")), "i goes through a turn of row, and is outside of it"),
+        ((Split("i", "row", 6, "short"), Unroll("i")), "the last block of row is short: i cannot be written out"),
+        ((Split("i", "row", 6), Order("i", "row", "j", "p")), "i goes through a block of row, and is outside of it"),
         ((Order("j", "i", "p"), Parallel(("i",))), "the outermost loops are parallel, not i"),
         ((Order("p", "i", "j"), Accumulate("j"), Parallel(("p",))), "p is no part of the result"),
         ((Order("i", "p", "j"), Accumulate("i"), Parallel(("i",))), "results along j do not lie in registers"),
@@ -305,14 +305,14 @@ TILES: Schedule = (
         (
             (Split("p", "k0", 4, "short"), Order("i", "j", "k0", "p"), Accumulate("k0"), Collect("j", "totals"),
              Parallel(("i",))),
-            "a turn of j has sums that are added up, part after part",
+            "an iteration of j has sums that are added up, part after part",
         ),
         (
             (Split("p", "k0", 4, "rest"), Order("j", "i", "k0", "p"), Accumulate("k0"), Parallel(("j",))),
             "parts of the sum over k0 are whole, or the last one is short",
         ),
         ((*TILES, Pack("b", "panel", "column", (("j", 16),))), "panel has what p, j read of b, not j"),
-        ((*TILES, Pack("b", "panel", "column", (("p", 256), ("j", 8)))), "j has 16 turns, and panel room for 8"),
+        ((*TILES, Pack("b", "panel", "column", (("p", 256), ("j", 8)))), "j has 16 iterations, and panel room for 8"),
         ((*TILES, Pack("b", "panel", "p", (("j", 16),))), "panel is copied while sums are made"),
         (
             (Order("i", "j", "p"), Accumulate("j"), Parallel(("i",)), Pack("b", "all", "", (("p", 8), ("j", 8)))),
@@ -320,8 +320,8 @@ TILES: Schedule = (
         ),
         ((Slice("j"), Accumulate("q")), "no loop q: there are i, j, p"),
         ((Slice("p"),), "p is summed over: threads do not share a sum"),
-        ((Split("i", "row", 6), Slice("i")), "a slice may have fewer elements than a turn of row: it cannot shift"),
-        ((Slice("i"), Parallel(("i",)), Accumulate("j")), "threads share the turns of parallel loops, or a slice"),
+        ((Split("i", "row", 6), Slice("i")), "a slice may have fewer elements than a block of row: it cannot shift"),
+        ((Slice("i"), Parallel(("i",)), Accumulate("j")), "threads share the iterations of parallel loops, or a slice"),
     ],
 )  # fmt: skip
 def test_steps_that_would_change_results_are_refused(steps: Schedule, reason: str) -> None:

@@ -79,7 +79,7 @@ def test_the_kernel_is_the_same_for_all_batches() -> None:
         compiled = hloom.jit(lambda x: jnp.transpose(x, (0, 2, 1)) + 0).lower(np.zeros(shape, np.int32)).compile()
         texts.add(str(compiled.kernels()).split("\n", 4)[-1])
     assert len(texts) == 1
-    assert "turned0" in texts.pop()
+    assert "transposed0" in texts.pop()
 
 
 def test_in_a_loop() -> None:

@@ -22,10 +22,10 @@ _SHAPES += ((3, 500), (500, 3), (8, 9), (9, 8), (2, 2), (0, 3))
 @pytest.mark.parametrize("dtype", _DTYPES)
 def test_transposes(dtype: Any) -> None:
     rng = np.random.default_rng(7)
-    turned = hloom.jit(jnp.transpose)
+    transposed = hloom.jit(jnp.transpose)
     for shape in _SHAPES:
         x = rng.integers(0, 100, shape).astype(dtype)
-        np.testing.assert_array_equal(np.asarray(turned(x)), x.T)
+        np.testing.assert_array_equal(np.asarray(transposed(x)), x.T)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int8, np.bool_, np.float16, np.complex64, np.complex128])
@@ -33,12 +33,12 @@ def test_results_that_go_past_the_caches(dtype: Any, monkeypatch: pytest.MonkeyP
     """As all do here: rows that begin with a line, and rows that begin anywhere."""
     monkeypatch.setattr(nest, "is_streamed", lambda nbytes: True)
     rng = np.random.default_rng(8)
-    turned = hloom.jit(lambda x: (jnp.transpose(x), x.T[::-1] == x.T))
+    transposed = hloom.jit(lambda x: (jnp.transpose(x), x.T[::-1] == x.T))
     moved = hloom.jit(jnp.transpose)
     for shape in ((80, 64), (66, 129), (201, 70), (81, 101), (301, 17), (131, 147), (161, 257)):  # no other test has
         x = rng.integers(0, 2, shape).astype(dtype)
         np.testing.assert_array_equal(np.asarray(moved(x)), x.T)
-        found, same = turned(x)
+        found, same = transposed(x)
         np.testing.assert_array_equal(np.asarray(found), x.T)
         np.testing.assert_array_equal(np.asarray(same), x.T[::-1] == x.T)
 
@@ -55,7 +55,7 @@ def test_the_shuffles_turn_a_block(width: int, register: int) -> None:
 
     block = np.arange(side * side * units).reshape(side, side, units)
     rows = [row.reshape(-1) for row in block]
-    found = block_moves._turned(Builder, rows, width, units)
+    found = block_moves._transposed(Builder, rows, width, units)
     np.testing.assert_array_equal(np.stack(found), block.transpose(1, 0, 2).reshape(side, -1))
 
 
@@ -86,14 +86,14 @@ def test_fusions(name: str) -> None:
 @pytest.mark.parametrize("order", [(0, 2, 1), (2, 1, 0), (2, 0, 1), (1, 2, 0), (1, 0, 2)])
 def test_three_dimensions(order: tuple[int, ...]) -> None:
     x = np.arange(70 * 5 * 90, dtype=np.int32)
-    turned = hloom.jit(lambda x: jnp.transpose(x, order))
+    transposed = hloom.jit(lambda x: jnp.transpose(x, order))
     for shape in ((70, 5, 90), (70, 90, 5), (5, 70, 90), (3, 70, 150), (70, 150, 3), (1125, 4, 7), (492, 8, 8)):
         some = x[: np.prod(shape)].reshape(shape)
-        np.testing.assert_array_equal(np.asarray(turned(some)), some.transpose(order))
+        np.testing.assert_array_equal(np.asarray(transposed(some)), some.transpose(order))
 
 
 def test_in_a_loop() -> None:
-    """The square of a matrix of integers, turned in each step of a native loop."""
+    """The square of a matrix of integers, transposed in each step of a native loop."""
     x = np.arange(64 * 64, dtype=np.int32).reshape(64, 64)
     found = hloom.jit(lambda x: hloom.lax.fori_loop(0, 3, lambda i, y: y.T + x, x))(x)
     expected = x
@@ -109,7 +109,7 @@ def test_the_kernel_is_the_same_for_all_long_sizes() -> None:
         (kernel,) = str(compiled.kernels()).split("# ")[1:]
         texts.add(kernel.split("\n", 1)[1])
     assert len(texts) == 1
-    assert "turned0" in texts.pop()
+    assert "transposed0" in texts.pop()
 
 
 @pytest.mark.parametrize("count", [(1 << 18) + 3, (1 << 21) + 1, 3_000_001])

@@ -99,7 +99,7 @@ def _in_f32(function: Callable[[HloInstruction], HloInstruction], i: HloInstruct
     return convert(function(wide), i.shape.element)
 
 
-def _turned(x: HloInstruction) -> HloInstruction:
+def _transposed(x: HloInstruction) -> HloInstruction:
     rank = x.shape.rank
     return transpose(x, [*range(rank - 2), rank - 1, rank - 2])
 
@@ -141,7 +141,7 @@ def cholesky(i: HloInstruction) -> HloInstruction:
     n, element = a.shape.dimensions[-1], a.shape.element
     if not a.shape.num_elements:
         return a
-    rest = a if i.attributes.lower else _conjugate(_turned(a))
+    rest = a if i.attributes.lower else _conjugate(_transposed(a))
     batch = rest.shape.dimensions[:-2]
     zero = make_zeros(Shape.array(element.real, (*batch, 1, 1)))
     positive = make_splat(True, Shape.array(_E.PRED, (*batch, 1, 1)))
@@ -158,11 +158,11 @@ def cholesky(i: HloInstruction) -> HloInstruction:
         whole = make_instruction(_O.CONCATENATE, (divisor, below), ConcatenateAttributes(len(batch)))
         columns.append(_pad(whole, [*[0] * len(batch), k, 0], [0] * (len(batch) + 2), [0] * (len(batch) + 2)))
         if size > 1:
-            rest = _op(_O.SUBTRACT, _part(rest, (1, size), (1, size)), _outer(below, _conjugate(_turned(below))))
+            rest = _op(_O.SUBTRACT, _part(rest, (1, size), (1, size)), _outer(below, _conjugate(_transposed(below))))
     factor = make_instruction(_O.CONCATENATE, columns, ConcatenateAttributes(len(batch) + 1))
     nan = make_splat(element.dtype.type(np.nan), factor.shape)
     factor = _op(_O.SELECT, _like(positive, factor), factor, nan)
-    return factor if i.attributes.lower else _conjugate(_turned(factor))
+    return factor if i.attributes.lower else _conjugate(_transposed(factor))
 
 
 def triangular_solve(i: HloInstruction) -> HloInstruction:
@@ -177,9 +177,9 @@ def triangular_solve(i: HloInstruction) -> HloInstruction:
     if attributes.transpose_a is TransposeKind.ADJOINT:
         a = _conjugate(a)
     if attributes.transpose_a is not TransposeKind.NO_TRANSPOSE:
-        a, lower = _turned(a), not lower
+        a, lower = _transposed(a), not lower
     if not attributes.left_side:
-        a, b, lower = _turned(a), _turned(b), not lower
+        a, b, lower = _transposed(a), _transposed(b), not lower
     rank, n = a.shape.rank, a.shape.dimensions[-1]
     rows, both = ReverseAttributes((rank - 2,)), ReverseAttributes((rank - 2, rank - 1))
     if not lower:
@@ -196,7 +196,7 @@ def triangular_solve(i: HloInstruction) -> HloInstruction:
     x = make_instruction(_O.CONCATENATE, found, ConcatenateAttributes(rank - 2))
     if not lower:
         x = make_instruction(_O.REVERSE, (x,), rows)
-    return x if attributes.left_side else _turned(x)
+    return x if attributes.left_side else _transposed(x)
 
 
 # ---- Fourier transforms: a product with a matrix for each dimension

@@ -134,8 +134,8 @@ def scatter(lowering: Lowering, instruction: HloInstruction, operands: Sequence[
     columns = updates[0].count // rows
 
     def matrix(value: HloInstruction) -> View:
-        turned = value if order == list(range(len(sizes))) else transpose(value, order)
-        return lowering.value(turned).reshape(rows, columns)
+        transposed = value if order == list(range(len(sizes))) else transpose(value, order)
+        return lowering.value(transposed).reshape(rows, columns)
 
     types = [o.shape.element for o in instruction.operands[count + 1 :]]
     given = [matrix(lowering.parameter(t, u)) for t, u in zip(types, updates, strict=True)]

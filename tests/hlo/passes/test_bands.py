@@ -215,5 +215,5 @@ def test_bands_are_sets() -> None:
         assert np.array_equal(inside(a.both(b)), inside(a) & inside(b))
         assert np.all(inside(a.hull(b)) >= (inside(a) | inside(b)))
         i, j = np.indices((5, 5))
-        turned = a.turned()
-        assert np.array_equal(((i + a.low <= j) & (j <= i + a.high)).T, (i + turned.low <= j) & (j <= i + turned.high))
+        t = a.transposed()
+        assert np.array_equal(((i + a.low <= j) & (j <= i + a.high)).T, (i + t.low <= j) & (j <= i + t.high))

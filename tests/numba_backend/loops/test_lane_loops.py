@@ -76,7 +76,7 @@ VECTORS = {
     "fifteen": ("for j in lanes(15):", "    row[j] = row[j] + wide[j]"),
     "fifty": ("for j in lanes(50):", "    v = wide[j]", "    wide[j] = v * v + x[i]"),
     "twelve bytes": ("for j in lanes(12):", "    p[i * 20 + j] = p[i * 20 + j]"),
-    "a block that is turned": (
+    "a block that is transposed": (
         "for j in lanes(8):", "    for m in range(8):", "        wide[m * 8 + j] = x[j * 8 + m + i]",
     ),
 }  # fmt: skip
