@@ -7,8 +7,8 @@ refused, and holds for each function and method of the library.
 
 On the stack, from the inside out, are
 
-* helpers, then the public function that promotes its arguments: a name without an underscore, in a module with
-  functions that a namespace offers;
+* helpers, then the public function that promotes its arguments: a name without an underscore, or code that is declared
+  public, in a module with functions that a namespace offers;
 * the code that leads to it: operators and methods of arrays, boundaries, the call of a ufunc, and tracer and
   transformations, which call the functions they are given (`jit(jnp.add)`);
 * the caller: a function of the user, or one of the library.
@@ -29,11 +29,17 @@ _LAYERS = frozenset({"autodiff", "hlo", "numba_backend", "tracer"})
 _OPERATORS = f"{_PACKAGE}.tracer.arrays.operators"
 _BOUNDARIES = f"{_PACKAGE}.hlo.support.tracebacks"
 _LEADING_ON: set[CodeType] = set()
+_PUBLIC: set[CodeType] = set()
 
 
 def leads_on(code: CodeType) -> None:
     """Declare that a method of the library calls the public function that the object is: its caller is that one's."""
     _LEADING_ON.add(code)
+
+
+def declare_public(code: CodeType) -> None:
+    """Declare that functions with this code are public ones, though they are made inside of another function."""
+    _PUBLIC.add(code)
 
 
 def is_call_of_user(inside: Any = None) -> bool:
@@ -62,4 +68,5 @@ def is_call_of_user(inside: Any = None) -> bool:
 
 
 def _is_public(code: CodeType, module: dict[str, Any]) -> bool:
-    return not code.co_qualname.startswith("_") and part_above("namespaces").is_home(module["__name__"])
+    is_public = not code.co_qualname.startswith("_") or code in _PUBLIC
+    return is_public and part_above("namespaces").is_home(module["__name__"])

@@ -14,22 +14,16 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import Any, TypeVar, cast
 
+from ..tracer.callers import declare_public
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 
 def declared(declaration: F, function: Callable[..., Any]) -> F:
-    """`function` with the name, home and documentation of its declaration, which has the same parameters.
+    """`function` with the name, home, documentation and annotations of its declaration, which has the same parameters.
 
-    Its source text, as `inspect` finds it, is the declaration: `__wrapped__` does the same as the function, and begins
-    on the declaration's line.
+    `inspect` shows the text of the declaration, to which `__wrapped__` leads.
     """
-    made = cast("FunctionType", function)
-    code = made.__code__.replace(co_name=declaration.__name__, co_qualname=declaration.__qualname__)
-    made.__code__ = code
-    code = code.replace(co_firstlineno=declaration.__code__.co_firstlineno)
-    shown = FunctionType(code, made.__globals__, None, made.__defaults__, made.__closure__)
-    shown.__kwdefaults__ = made.__kwdefaults__
-    functools.update_wrapper(shown, declaration)
-    del shown.__wrapped__  # type: ignore[attr-defined]  # the declaration does nothing
-    functools.update_wrapper(made, shown)
+    functools.update_wrapper(function, declaration)
+    declare_public(cast("FunctionType", function).__code__)
     return cast(F, function)
