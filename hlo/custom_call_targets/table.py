@@ -77,7 +77,7 @@ SYSTEMS = {
     "inverse": "T[*,n,n] -> T[*,n,n]",
     "determinant": "T[*,n,n] -> T[*]",
 }
-"""Of `hloom.` and the name of a function in systems.py: its types."""
+"""Of `hloom.` and the name of a function in linear_systems.py: its types."""
 
 
 def _built_in() -> dict[str, BuiltIn]:
@@ -98,7 +98,7 @@ def _built_in() -> dict[str, BuiltIn]:
     table["LuDecomposition"] = BuiltIn("composed", "lu_decomposition", "T[*,m,n] -> T[*,m,n], s32[*,k], s32[*,m]")
     table["ProductOfElementaryHouseholderReflectors"] = BuiltIn("composed", "householder_product", LAPACK["orgqr"][1])
     for function, signature in SYSTEMS.items():
-        table[f"hloom.{function}"] = BuiltIn("systems", function, signature)
+        table[f"hloom.{function}"] = BuiltIn("linear_systems", function, signature)
     for name in ("TopK", "mhlo.topk"):
         table[name] = BuiltIn("ordering", "topk")
     table["hloom.trace"] = BuiltIn("trace", "trace")

@@ -20,7 +20,7 @@ from ..opcode import Opcode
 from ..ops.collective import COLLECTIVES, CollectiveAttributes
 from ..shape import Shape
 from ..support.value_tree import leaves_of, value_of
-from .applied import Applied, as_ufunc, reduced_in
+from .scalar_computations import Applied, as_ufunc, reduced_in
 from .table import EVALUATE, NDArray, Value
 
 

@@ -28,7 +28,7 @@ from ..ops.elementwise import (
 )
 from ..shape import Shape
 from . import special
-from .applied import Applied
+from .scalar_computations import Applied
 from .table import EVALUATE, NDArray, Rule
 from .ufuncs import MAXIMUM, MINIMUM, UFUNCS, Extremum
 

@@ -14,7 +14,7 @@ from ..ir import HloComputation
 from ..opcode import Opcode
 from ..ops.indexing import GatherAttributes, ScatterAttributes
 from ..shape import Shape
-from .applied import Applied, as_ufunc
+from .scalar_computations import Applied, as_ufunc
 from .table import EVALUATE, NDArray, Value
 
 

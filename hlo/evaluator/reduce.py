@@ -18,7 +18,7 @@ from ..ir import HloComputation
 from ..opcode import Opcode
 from ..ops.reduce import ReduceAttributes
 from ..shape import Shape
-from .applied import Applied, as_ufunc, is_complex_extremum, reduced_in
+from .scalar_computations import Applied, as_ufunc, is_complex_extremum, reduced_in
 from .table import EVALUATE, NDArray, Value
 from .ufuncs import Ufunc
 

@@ -10,7 +10,7 @@ from ..element_type import element_type_of
 from ..opcode import Opcode
 from ..ops.sort import SortAttributes, TopKAttributes
 from ..shape import Shape
-from .applied import Applied
+from .scalar_computations import Applied
 from .table import EVALUATE, NDArray, Value
 
 Before = Callable[[NDArray, NDArray], NDArray]

@@ -15,7 +15,7 @@ from ..opcode import Opcode
 from ..ops.window import ReduceWindowAttributes, SelectAndScatterAttributes
 from ..shape import Shape
 from ..window import Window, WindowDimension
-from .applied import Applied, as_ufunc, reduced_in
+from .scalar_computations import Applied, as_ufunc, reduced_in
 from .table import EVALUATE, NDArray, Value
 
 

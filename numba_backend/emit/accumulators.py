@@ -139,8 +139,8 @@ class InResults(Accumulators):
 
     def cells(self, reduce: HloInstruction, at: Index) -> list[Cell]:
         nest = self.nest
-        spots = [(output, nest.spot(output, at)) for output in self.outputs(reduce)]
-        return [Cell(nest.stored_value(*each), partial(nest.store, *each)) for each in spots]
+        addresses = [(output, nest.address(output, at)) for output in self.outputs(reduce)]
+        return [Cell(nest.stored_value(*each), partial(nest.store, *each)) for each in addresses]
 
     def know(self, reduce: HloInstruction, at: Index) -> None:
         for output in self.outputs(reduce):

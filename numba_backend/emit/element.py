@@ -209,13 +209,13 @@ class ElementEmitter:
         number = instruction.attributes.number
         self.used.add(number)
         place = self.places.get(number)
-        return self.read(self.pointers[number], self.place_index.spot(place, instruction, index), place)
+        return self.read(self.pointers[number], self.place_index.address(place, instruction, index), place)
 
-    def read(self, pointer: PointerParameter, spot: ElementAddress, place: PhysicalLayout | None) -> Expr:
+    def read(self, pointer: PointerParameter, address: ElementAddress, place: PhysicalLayout | None) -> Expr:
         """An element of a buffer, in the type in which it is held."""
-        value: Expr = pointer_of(pointer)[spot.offset]
-        if place is not None and spot.shift is not None:
-            value = cast("uint8", (cast("int64", value) >> spot.shift) & ((1 << place.packed_bits) - 1))
+        value: Expr = pointer_of(pointer)[address.offset]
+        if place is not None and address.shift is not None:
+            value = cast("uint8", (cast("int64", value) >> address.shift) & ((1 << place.packed_bits) - 1))
         return loaded(pointer.element_type, value)
 
     @staticmethod

@@ -88,11 +88,11 @@ class NestEmitter:
             else:
                 self.outputs.append(PointerParameter("out" if single else f"out{k}", root.shape.element, None, k))
 
-    def spot(self, output: int, index: Index) -> ElementAddress:
+    def address(self, output: int, index: Index) -> ElementAddress:
         """Where an output's element is."""
-        return self.elements.place_index.spot(self.fused.root_places.get(output), self.roots[output], index)
+        return self.elements.place_index.address(self.fused.root_places.get(output), self.roots[output], index)
 
-    def store(self, output: int, spot: ElementAddress, value: Expr) -> None:
+    def store(self, output: int, address: ElementAddress, value: Expr) -> None:
         """Write an element of an output. An element of a packed output is written into the byte that it shares::
 
             out[at0 // 2] = uint8((int64(out[at0 // 2]) & ~(15 << (at0 % 2 * 4))) | ((int64(x) & 15) << (at0 % 2 * 4)))
@@ -103,30 +103,30 @@ class NestEmitter:
         """
         pointer, place = pointer_of(self.outputs[output]), self.fused.root_places.get(output)
         value = stored(self.outputs[output].element_type, value)
-        if place is None or spot.shift is None:
-            self.writer.store(pointer, spot.offset, value)
+        if place is None or address.shift is None:
+            self.writer.store(pointer, address.offset, value)
             return
         mask = Number((1 << place.packed_bits) - 1)
-        byte = (cast("int64", value) & mask) << spot.shift
-        if isinstance(spot.shift, Number):
-            parts = self._bytes.setdefault((output, spot.offset), [])
+        byte = (cast("int64", value) & mask) << address.shift
+        if isinstance(address.shift, Number):
+            parts = self._bytes.setdefault((output, address.offset), [])
             parts.append(byte)
             if len(parts) < 8 // place.packed_bits:
                 return
-            byte, *others = self._bytes.pop((output, spot.offset))
+            byte, *others = self._bytes.pop((output, address.offset))
             for other in others:
                 byte = byte | other
         else:
-            byte = (cast("int64", pointer[spot.offset]) & ~(mask << spot.shift)) | byte
-        self.writer.store(pointer, spot.offset, cast("uint8", byte))
+            byte = (cast("int64", pointer[address.offset]) & ~(mask << address.shift)) | byte
+        self.writer.store(pointer, address.offset, cast("uint8", byte))
 
-    def stored_value(self, output: int, spot: ElementAddress) -> Expr:
+    def stored_value(self, output: int, address: ElementAddress) -> Expr:
         """The current value of an output's element."""
-        return self.elements.read(self.outputs[output], spot, self.fused.root_places.get(output))
+        return self.elements.read(self.outputs[output], address, self.fused.root_places.get(output))
 
     def read_back(self, instruction: HloInstruction, output: int, index: Index) -> None:
         """From here on the value is read from an output that holds it."""
-        self.elements.spilled[instruction, index] = lambda: self.stored_value(output, self.spot(output, index))
+        self.elements.spilled[instruction, index] = lambda: self.stored_value(output, self.address(output, index))
 
     def tile_loops(self, domain: HloInstruction, digits: Sequence[LoopDigit], names: Mapping[int, str]) -> TileLoops:
         """Loops over `digits` of the indices of `domain`."""
@@ -140,7 +140,7 @@ class NestEmitter:
                 if not values[output].is_simple:
                     values[output] = self.writer.let(self.elements.stem(self.roots[output]), values[output])
         for output in sorted(range(len(self.roots)), key=lambda k: k in self.sharing):
-            self.store(output, self.spot(output, index), values[output])
+            self.store(output, self.address(output, index), values[output])
 
     @contextmanager
     def loops(self, sizes: Sequence[Expr], first: int) -> Iterator[list[Name]]:
@@ -378,8 +378,8 @@ def _transposed_nest(nest: NestEmitter, domain: HloInstruction) -> EmittedKernel
                     writer.loop(names[last + 4], side) as p,
                 ):
                     here = {**index, tiled: row + (low + p), last: column + (k + m)}
-                    spot = elements.place_index.spot(None, parameter, tuple(here[d] for d in where))
-                    writer.store(array, (low + p) * pitch + (k + m), pointer_of(pointer)[spot.offset])
+                    address = elements.place_index.address(None, parameter, tuple(here[d] for d in where))
+                    writer.store(array, (low + p) * pitch + (k + m), pointer_of(pointer)[address.offset])
             with writer.loop(names[last + 2], rows) as low:
                 here = {**index, tiled: writer.assign(names[tiled], row + low)}
                 shift = begin(here[tiled])
@@ -405,7 +405,7 @@ def _transposed_nest(nest: NestEmitter, domain: HloInstruction) -> EmittedKernel
                             for number in range(len(staged) or 1):
                                 with writer.loop(names[last + 3], Number(together), kind=kind) as m:
                                     if staged:
-                                        to = nest.spot(number, (*[here[d] for d in range(last)], first + (k + m)))
+                                        to = nest.address(number, (*[here[d] for d in range(last)], first + (k + m)))
                                         writer.store(pointer_of(nest.outputs[number]), to.offset, staged[number][k + m])
                                     else:
                                         nest.store_roots(values(k + m))
@@ -586,7 +586,7 @@ def emit_update(fused: FusedBody, sharing: Mapping[int, int]) -> EmittedKernel:
     def write(index: Index) -> None:
         target = tuple(s + i for s, i in zip(starts, index, strict=True))
         value = nest.elements.value(update, index)
-        nest.store(0, nest.spot(0, target), value)
+        nest.store(0, nest.address(0, target), value)
 
     place = fused.root_places.get(0)
     rank = update.shape.rank

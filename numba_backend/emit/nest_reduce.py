@@ -177,7 +177,7 @@ class ReductionNest(NestEmitter):
         if len(outputs) > 1 and self.sharing:  # one may overwrite an operand of another one
             values = [v if v.is_simple else self.writer.let("last", v) for v in values]
         for output, value in zip(outputs, values, strict=True):
-            self.store(output, self.spot(output, index), value)
+            self.store(output, self.address(output, index), value)
 
     def _plan_spills(self) -> _Spills:
         """Expensive values of the loop of one stage that the loop of a later one needs, each kept in an output.
@@ -283,7 +283,7 @@ class ReductionNest(NestEmitter):
         if not value.is_simple:
             value = self.writer.let("kept", value)
             self.writer.remember(instruction, value, index)
-        self.store(output, self.spot(output, index), value)
+        self.store(output, self.address(output, index), value)
         self.read_back(instruction, output, index)
 
     def writes_elements(self, stage: int) -> bool:

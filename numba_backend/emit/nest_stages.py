@@ -233,7 +233,7 @@ class StagedNest(ReductionNest):
             if isinstance(self.accumulators, InResults) and not value.is_simple:
                 value = self.writer.let("column", value)
                 self.writer.remember(self.roots[output], value, kept_index)
-            self.store(output, self.spot(output, kept_index), value)
+            self.store(output, self.address(output, kept_index), value)
         for reduce in self.reductions:
             if self.level[reduce] == stage:
                 self.accumulators.begin(reduce, kept_index)

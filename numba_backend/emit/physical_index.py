@@ -57,7 +57,7 @@ class PhysicalIndex:
         self.part: WordPart | None = None
         """The element that an unrolled loop is writing now."""
 
-    def spot(self, place: PhysicalLayout | None, instruction: HloInstruction, index: Index) -> ElementAddress:
+    def address(self, place: PhysicalLayout | None, instruction: HloInstruction, index: Index) -> ElementAddress:
         """Where the element of `instruction` at `index` is."""
         if place is None:
             return ElementAddress(self._sizes.offset(instruction, index))

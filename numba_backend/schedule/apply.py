@@ -196,10 +196,10 @@ class Walk:
         size, start, inner = loop.split.size, loop.split.start or loop.name, loop.inner
         if isinstance(size, Name):
             with self.writer.loop(loop.name, Name(f"{loop.name}s")) as number:
-                whole = times(number, size)
-                begin = self.writer.assign(start, whole if low is ZERO else maximum(whole, low))
+                lowest = times(number, size)
+                begin = self.writer.assign(start, lowest if low is ZERO else maximum(lowest, low))
                 self.here.starts[loop.name], self.here.numbers[loop.name] = begin, number
-                self.here.counts[inner] = self.writer.assign(loop.split.count, minimum(whole + size, high) - begin)
+                self.here.counts[inner] = self.writer.assign(loop.split.count, minimum(lowest + size, high) - begin)
                 self._inside(rest, loop.name)
             del self.here.starts[loop.name]
         elif loop.split.tail == "shift":

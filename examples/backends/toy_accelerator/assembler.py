@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from hloom.hlo import ElementType, HloComputation, HloInstruction, Opcode, Shape, UnsupportedError
 from hloom.hlo.builder import make_parameter
-from hloom.hlo.passes.applied import apply_to_arrays
+from hloom.hlo.passes.map_inliner import apply_to_arrays
 
 from .isa import SCRATCHPAD, SCRATCHPAD_BYTES, SIDE, Command, Dma, Gather, Iota, Label, MatMul, Scatter, Vector, View
 

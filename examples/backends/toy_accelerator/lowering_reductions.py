@@ -22,7 +22,7 @@ from hloom.hlo import (
     make_tuple,
 )
 from hloom.hlo.ops.elementwise import CompareAttributes, ComparisonDirection
-from hloom.hlo.passes.applied import apply_to_arrays
+from hloom.hlo.passes.map_inliner import apply_to_arrays
 from hloom.hlo.window import Window, dilated, is_plain
 
 from .assembler import not_elementwise

@@ -21,7 +21,7 @@ from ...ops.control_flow import WhileAttributes
 from ...ops.elementwise import CompareAttributes, ComparisonDirection
 from ...ops.movement import DynamicSliceAttributes
 from ...shape import Shape
-from ..applied import apply_to_arrays
+from ..map_inliner import apply_to_arrays
 from ..patterns import make_splat, reshape
 
 _O = Opcode

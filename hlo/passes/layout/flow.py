@@ -19,7 +19,7 @@ from ...shape import Shape
 from .layout_erasure import keeps_layouts
 from .order_rules import ROW_MAJOR, SAME, OrderRule, anything, first_result, is_free_to_remake, rule_of
 from .orders import Order, completed, identity, in_order, order_of
-from .problem import Edge, Problem, Taste
+from .problem import Edge, Preference, Problem
 
 Preferences = Callable[[HloInstruction], "tuple[int, ...] | None"]
 """preferences(instruction): the minor_to_major that a backend wants for its result, an array; None: no preference."""
@@ -213,7 +213,8 @@ class Flow:
             source = self.leaves[operand][0]
             if source is not None:
                 likes = partial(_is_matrix_in, is_matrix, operand.shape, batch, contracting)
-                self.problem.tastes.append(Taste(source, self._cost(computation, operand, operand.shape), likes))
+                cost = self._cost(computation, operand, operand.shape)
+                self.problem.preferences.append(Preference(source, cost, likes))
 
     def _cost(self, computation: HloComputation, value: HloInstruction, leaf: Shape) -> int:
         if math.prod(leaf.dimensions) == max(leaf.dimensions, default=1):

@@ -51,7 +51,7 @@ class Edge:
 
 
 @dataclass(frozen=True, slots=True)
-class Taste:
+class Preference:
     """Preferred orders of a variable: they cost nothing, all others cost a copy."""
 
     variable: int
@@ -76,7 +76,7 @@ class Problem:
 
     variables: list[Variable] = field(default_factory=list)
     edges: list[Edge] = field(default_factory=list)
-    tastes: list[Taste] = field(default_factory=list)
+    preferences: list[Preference] = field(default_factory=list)
 
     def variable(
         self, sizes: tuple[int, ...], fixed: Order | None = None, allows: Callable[[Order], bool] | None = None
@@ -98,12 +98,12 @@ class Solver:
         count = len(self.variables)
         self.into: list[list[int]] = [[] for _ in range(count)]
         self.out: list[list[int]] = [[] for _ in range(count)]
-        self.tastes: list[list[Taste]] = [[] for _ in range(count)]
+        self.preferences: list[list[Preference]] = [[] for _ in range(count)]
         for number, edge in enumerate(self.edges):
             self.into[edge.target].append(number)
             self.out[edge.source].append(number)
-        for taste in problem.tastes:
-            self.tastes[taste.variable].append(taste)
+        for preference in problem.preferences:
+            self.preferences[preference.variable].append(preference)
         self.maps: list[Order] = [identity(len(v.sizes)) for v in self.variables]
         self.component: list[_Component] = []
         for number, v in enumerate(self.variables):
@@ -269,7 +269,7 @@ class Solver:
 
     def _displeasure(self, v: int) -> int:
         order = self.orders[v]
-        return 0 if order is None else sum(t.cost for t in self.tastes[v] if not t.likes(order))
+        return 0 if order is None else sum(t.cost for t in self.preferences[v] if not t.likes(order))
 
     def _unmet(self, edge: Edge) -> Order | None:
         """The sequence of dimensions that an edge wants and its source does not have; None if it has it."""

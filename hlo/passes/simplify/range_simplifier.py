@@ -20,7 +20,7 @@ from ...opcode import Opcode
 from ...ops.elementwise import CompareAttributes, ComparisonDirection
 from ...ops.movement import DynamicSliceAttributes, SliceAttributes
 from ...shape import Shape
-from ..applied import apply_to_arrays
+from ..map_inliner import apply_to_arrays
 from ..patterns import binary, convert, is_progression, make_splat, reshape, splat_value
 from ..rewriter import RewriteLog, apply_rules
 from ..rules import RuleSet, Site, rule

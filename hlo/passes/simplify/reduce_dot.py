@@ -12,7 +12,7 @@ from ...builder import make_instruction, make_tuple
 from ...ir import HloInstruction
 from ...opcode import Opcode
 from ...ops.reduce import ReduceAttributes
-from ..applied import apply_to_arrays
+from ..map_inliner import apply_to_arrays
 from ..patterns import (
     broadcast,
     is_splat,

@@ -14,7 +14,7 @@ from ...ir import HloInstruction
 from ...opcode import Opcode
 from ...ops.elementwise import CompareAttributes, ComparisonDirection
 from ...ops.movement import DynamicSliceAttributes, SliceAttributes
-from ..applied import apply_to_arrays
+from ..map_inliner import apply_to_arrays
 from ..patterns import binary, convert, reshape
 from ..rules import rule
 

@@ -1,4 +1,4 @@
-"""Applies a computation on scalars to each element of arrays: its ops become ops on whole arrays.
+"""Inline a computation on scalars over arrays: its ops become ops on whole arrays.
 
 This is the meaning of `map`, and of a reduction over one element.
 """
