@@ -183,7 +183,7 @@ ERRORS = {
     "unbound index": (lambda x: lax.axis_index("q"), NameError, "unbound axis name: q"),
     "two senders": (lambda x: lax.ppermute(x, "i", [(0, 1), (2, 1)]), ValueError, "must be unique"),
     "no such element": (lambda x: lax.ppermute(x, "i", [(0, 3)]), ValueError, r"in \[0, 3\)"),
-    "no permutation": (lambda x: lax.pshuffle(x, "i", [0, 0, 1]), ValueError, "must be a permutation"),
+    "no permutation": (lambda x: lax.pshuffle(x, "i", [0, 0, 1]), ValueError, "does not represent a permutation"),
     "split of another size": (lambda x: lax.all_to_all(jnp.ones((2, 2)), "i", 0, 0), ValueError, "they are 2 and 3"),
     "scatter of another size": (lambda x: lax.psum_scatter(jnp.ones(2), "i"), ValueError, "must match axis size 3"),
     "groups of two sizes": (
