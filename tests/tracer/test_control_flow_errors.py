@@ -122,7 +122,7 @@ ERRORS: dict[str, tuple[Program, str, list[str]]] = {
     "while: condition without value": (
         lambda j, lax, xp: lax.while_loop(lambda c: None, lambda c: c + 1, 0),
         "TypeError",
-        ["boolean scalar, but got pytree None"],
+        ["boolean scalar, but got pytree PyTreeDef(None)"],
     ),
     "while: structure": (
         lambda j, lax, xp: lax.while_loop(lambda c: c["x"][0] < 3, lambda c: {"x": [c["x"][0], (1,)]}, {"x": [0, 1]}),
