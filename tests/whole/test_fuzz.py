@@ -272,6 +272,12 @@ _MULTIPLY = "{ x = c64[1] parameter(0)  z = c64[1] parameter(1)  ROOT y = c64[1]
             [np.float32([1e10, 1e10, 1e-10])], Verdict.FOUND, id="one that stays in range",
         ),
         pytest.param(
+            _PRODUCT.replace("constant(1)", "constant(48)")
+            .replace("y = f32[]", "y = f32[3]").replace("reduce(", "reduce-window(")
+            .replace("dimensions={0}", "window={size=3 pad=2_0}"),
+            [np.float32([1e-20, 1e20, 1e14])], Verdict.UNSTABLE, id="a product with padding that overflows on the way",
+        ),
+        pytest.param(
             "{ x = c64[1] parameter(0)  z = c64[1] parameter(1)  ROOT y = c64[1] power(x, z) }",
             [np.complex64([6e35 - 1e-30j]), np.complex64([2])], Verdict.UNSTABLE, id="a function that overflows",
         ),

@@ -283,7 +283,7 @@ class Noisy:
             return _sign_of_zeros(array) if instruction.opcode in _PRODUCTS else None
         is_sum = reducer is None or (reducer.root.opcode is O.ADD and len(reducer.instructions) == 3)
         if not is_sum:
-            if reducer.root.opcode is O.MULTIPLY and _may_leave_range(arrays[0]):
+            if reducer.root.opcode is O.MULTIPLY and _may_leave_range(_factors(instruction, arrays)):
                 self._cannot_tell()  # some product on the way may be infinite, or zero
             return max(16.0, min(_terms(instruction, array), LONGEST_SUM) / 16) * _magnitude(array)
         positive = [np.abs(a).astype(a.dtype) if is_inexact(a.dtype) else a for a in arrays]
@@ -360,6 +360,14 @@ def _wide(array: NDArray) -> NDArray:
 
 def _magnitude(array: NDArray) -> NDArray:
     return np.abs(_wide(array))
+
+
+def _factors(instruction: HloInstruction, arrays: list[NDArray]) -> NDArray:
+    """The factors of a product: the elements, and the initial value or updates. The padding of a window has the initial
+    value, too."""
+    array, *_, last = arrays
+    padding = math.prod(d.size for d in instruction.attributes.window) if instruction.opcode is O.REDUCE_WINDOW else 1
+    return np.concatenate([np.ravel(array), np.tile(np.ravel(last), padding)])
 
 
 def _may_leave_range(array: NDArray) -> bool:
