@@ -251,7 +251,7 @@ FOLDER_CIRCLES: dict[frozenset[str], str] = {
 
 def test_folders_of_the_backend_form_no_circle(root: Path) -> None:
     """So a folder can be read with those below it, and without those above: `ahead` uses `emit`, for example."""
-    folders = {path.name for path in (root / "numba_backend").iterdir() if path.is_dir()}
+    folders = {path.name for path in (root / "hloom" / "numba_backend").iterdir() if path.is_dir()}
 
     def place(module: str) -> str:
         return module.split(".")[1]
