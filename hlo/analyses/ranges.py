@@ -364,7 +364,7 @@ class _Loop:
             return None
         head, widened = self.first_guess(), False
         for attempt in range(_PATIENCE):
-            turn = _Turn(self, head, self.constant_steps)
+            turn = _Iteration(self, head, self.constant_steps)
             if turn.is_right:
                 break
             widened = True
@@ -376,7 +376,7 @@ class _Loop:
             raise AssertionError("the ranges of a loop's state do not settle")
         if (widened or turn.steps != self.constant_steps) and self.analysis.budget > 0:
             smaller = [h if w is None else w for h, w in zip(head, turn.wanted, strict=True)]
-            again = _Turn(self, smaller, turn.steps)
+            again = _Iteration(self, smaller, turn.steps)
             turn = again if again.is_right else turn
         log.extend(turn.log)
         return turn.after()
@@ -484,7 +484,7 @@ def _contain(head: Sequence[Range | None], wanted: Sequence[Range | None]) -> bo
     return all(w is None or (h is not None and h.contains(w)) for h, w in zip(head, wanted, strict=True))
 
 
-class _Turn:
+class _Iteration:
     """One iteration of a loop's condition and body from a guess of the state's ranges and of the increments of
     counters."""
 

@@ -157,7 +157,7 @@ def loops_are_wrong(count: int) -> bool:
 
 # fmt: off
 BREAKAGES: dict[str, tuple[Any, str, Any]] = {
-    "a loop runs once less": (ranges._Loop, "turns", lambda r: lambda *a: (n := r(*a)) and n - 1),
+    "a loop runs once less": (ranges._Loop, "trips", lambda r: lambda *a: (n := r(*a)) and n - 1),
     "a guess is not checked": (ranges, "_contain", lambda r: lambda head, wanted: True),
     "a condition holds too early": (ranges, "narrowed", lambda r: lambda d, a, b: r(d, a, Range(b.low, b.high - 1))),
     "the last run of a computation counts": (Range, "joined", lambda r: lambda self, other: other),
