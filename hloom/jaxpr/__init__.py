@@ -4,7 +4,8 @@
     view            an HLO computation -> a Jaxpr; tuples vanish, broadcast scalars become operands. make_jaxpr
     rules           the table: for each HLO op, which of JAX's primitives it is, and with which parameters; and the
                     broadcasts that are no equations, since JAX's primitive would broadcast its operand itself
-    <family>        the rules of that table, and the function that each primitive binds: both directions stand together
+    <family>        the rows of that table, and the functions that primitives bind where these are not the functions
+                    of the same name in `hloom.lax`
     calls           operations without an opcode in HLO: jit, scan, custom derivatives, checkpoint; and control flow
     primitives      the objects that `eqn.primitive` names, with `bind`
     printing        the notation

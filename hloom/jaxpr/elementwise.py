@@ -7,21 +7,19 @@ from typing import Any
 
 import numpy as np
 
-from ..hlo.element_type import element_type_of
 from ..hlo.ir import HloInstruction
 from ..hlo.opcode import Opcode
 from ..hlo.ops.elementwise import (
     CompareAttributes,
     ComparisonDirection,
     ComparisonType,
-    ReducePrecisionAttributes,
 )
 from ..tracer import dtypes, ops
 from ..tracer.core import Value, bind
 from ..tracer.ops import convert
 from .atoms import Atom
 from .primitives import primitive
-from .rules import SHOWN, Body, Shown, show_as_hlo
+from .rules import SHOWN, Body, ParamsOf, Shown, show, show_as_hlo, shows
 
 _O = Opcode
 _UNARY = {
@@ -61,38 +59,25 @@ def _spread(value: Value, shape: tuple[int, ...]) -> Value:
     return ops.broadcast(ops.reshape(value, [sizes[d] for d in kept]), shape, kept)
 
 
-def _define_unary(opcode: Opcode, name: str) -> None:
-    params: dict[str, Any] = {"accuracy": None} if name in _WITH_ACCURACY else {}
-
-    @SHOWN.register(opcode)
-    def show(i: HloInstruction, operands: Sequence[Atom], body: Body) -> Shown:
-        return Shown(name, operands, dict(params))
-
-    @primitive(name)
-    def apply(x: Value, *, accuracy: None = None) -> Value:
-        return bind(opcode, (x,))
+def _params_of(name: str) -> ParamsOf | None:
+    key = "accuracy" if name in _WITH_ACCURACY else "out_dtype" if name == "mul" else None
+    return None if key is None else lambda i: {key: None}
 
 
-def _define_binary(opcode: Opcode, name: str) -> None:
-    params: dict[str, Any] = {"out_dtype": None} if name == "mul" else {}
+for _opcode, _name in {**_UNARY, **_BINARY}.items():
+    show(_opcode, _name, _params_of(_name))
 
-    @SHOWN.register(opcode)
-    def show(i: HloInstruction, operands: Sequence[Atom], body: Body) -> Shown:
-        return Shown(name, operands, dict(params))
+
+def _define_as_hlo(opcode: Opcode, name: str) -> None:
+    """HLO's op on more types than `hloom.lax` takes, or with another order of complex numbers."""
 
     @primitive(name)
-    def apply(x: Value, y: Value, *, out_dtype: Any = None) -> Value:
-        if out_dtype is not None:
-            x, y = (convert(v, dtypes.requested_dtype(out_dtype, name)) for v in (x, y))
-        if opcode is Opcode.POWER and dtypes.is_inexact(x.aval.dtype) and not dtypes.is_inexact(y.aval.dtype):
-            y = convert(y, x.aval.dtype)
-        return bind(opcode, spread(x, y))
+    def apply(*values: Value) -> Value:
+        return bind(opcode, spread(*values))
 
 
-for _opcode, _name in _UNARY.items():
-    _define_unary(_opcode, _name)
-for _opcode, _name in _BINARY.items():
-    _define_binary(_opcode, _name)
+for _opcode, _name in {_O.IMAG: "imag", _O.MAXIMUM: "max", _O.MINIMUM: "min", _O.REAL: "real"}.items():
+    _define_as_hlo(_opcode, _name)
 
 
 # ---- comparisons
@@ -104,16 +89,15 @@ def _compare(i: HloInstruction, operands: Sequence[Atom], body: Body) -> Shown:
     return Shown(f"{name}_to" if i.attributes.type is ComparisonType.TOTALORDER else name, operands, {})
 
 
-def _define_comparison(direction: ComparisonDirection, order: ComparisonType | None) -> None:
-    @primitive(direction.value.lower() + ("_to" if order else ""))
+def _define_total(direction: ComparisonDirection) -> None:
+    @primitive(f"{direction.value.lower()}_to")
     def apply(x: Value, y: Value) -> Value:
-        is_ordered = order is not None and dtypes.is_floating(x.aval.dtype)
-        return bind(Opcode.COMPARE, spread(x, y), CompareAttributes(direction, order if is_ordered else None))
+        order = ComparisonType.TOTALORDER if dtypes.is_floating(x.aval.dtype) else None
+        return bind(Opcode.COMPARE, spread(x, y), CompareAttributes(direction, order))
 
 
 for _direction in ComparisonDirection:
-    _define_comparison(_direction, None)
-    _define_comparison(_direction, ComparisonType.TOTALORDER)
+    _define_total(_direction)
 
 
 # ---- others
@@ -126,73 +110,24 @@ def _select(i: HloInstruction, operands: Sequence[Atom], body: Body) -> Shown:
     return Shown("select_n", [which, on_false, on_true], {})
 
 
-@primitive("select_n")
-def _select_n(which: Value, *cases: Value) -> Value:
-    if which.aval.dtype == np.bool_:
-        on_false, on_true = cases
-        return ops.select(which, on_true, on_false)
-    result = cases[-1]
-    for k in range(len(cases) - 2, -1, -1):
-        result = ops.select(ops.compare(which, "LE", ops.full_like(which, k)), cases[k], result)
-    return result
+show(Opcode.CLAMP, "clamp")
 
 
-@SHOWN.register(Opcode.CLAMP)
-def _clamp(i: HloInstruction, operands: Sequence[Atom], body: Body) -> Shown:
-    return Shown("clamp", operands, {})
-
-
-@primitive("clamp")
-def _bind_clamp(low: Value, x: Value, high: Value) -> Value:
-    return ops.clamp(low, x, high)
-
-
-@SHOWN.register(Opcode.CONVERT)
-def _convert(i: HloInstruction, operands: Sequence[Atom], body: Body) -> Shown:
-    """HLO knows no weak types."""
-    dtype = i.shape.element.dtype
-    return Shown("convert_element_type", operands, {"new_dtype": dtype, "weak_type": False, "sharding": None})
-
-
-@primitive("convert_element_type")
-def _bind_convert(x: Value, *, new_dtype: Any, weak_type: bool = False, sharding: None = None) -> Value:
+@shows(
+    Opcode.CONVERT,  # HLO knows no weak types
+    "convert_element_type",
+    lambda i: {"new_dtype": i.shape.element.dtype, "weak_type": False, "sharding": None},
+)
+def _convert(x: Value, *, new_dtype: Any, weak_type: bool = False, sharding: None = None) -> Value:
     return convert(x, dtypes.requested_dtype(new_dtype, "convert_element_type"), weak_type)
 
 
-@SHOWN.register(Opcode.BITCAST_CONVERT)
-def _bitcast(i: HloInstruction, operands: Sequence[Atom], body: Body) -> Shown:
-    return Shown("bitcast_convert_type", operands, {"new_dtype": i.shape.element.dtype})
-
-
-@primitive("bitcast_convert_type")
-def _bind_bitcast(x: Value, *, new_dtype: Any) -> Value:
-    dtype = dtypes.requested_dtype(new_dtype, "bitcast_convert_type")
-    old, new = (element_type_of(d).bit_width for d in (x.aval.dtype, dtype))
-    sizes = x.aval.shape if old == new else (*x.aval.shape, old // new) if old > new else x.aval.shape[:-1]
-    return bind(Opcode.BITCAST_CONVERT, (x,), shape=ops.array_shape(dtype, sizes), weak_type=False)
-
-
-@SHOWN.register(Opcode.REDUCE_PRECISION)
-def _reduce_precision(i: HloInstruction, operands: Sequence[Atom], body: Body) -> Shown:
-    bits = i.attributes
-    return Shown(
-        "reduce_precision", operands, {"exponent_bits": bits.exponent_bits, "mantissa_bits": bits.mantissa_bits}
-    )
-
-
-@primitive("reduce_precision")
-def _bind_reduce_precision(x: Value, *, exponent_bits: int, mantissa_bits: int) -> Value:
-    return bind(Opcode.REDUCE_PRECISION, (x,), ReducePrecisionAttributes(exponent_bits, mantissa_bits))
-
-
-@SHOWN.register(Opcode.ROUND_NEAREST_AFZ, Opcode.ROUND_NEAREST_EVEN)
-def _round(i: HloInstruction, operands: Sequence[Atom], body: Body) -> Shown:
-    return Shown("round", operands, {"rounding_method": int(i.opcode is Opcode.ROUND_NEAREST_EVEN)})
-
-
-@primitive("round")
-def _bind_round(x: Value, *, rounding_method: int) -> Value:
-    return bind(Opcode.ROUND_NEAREST_EVEN if rounding_method else Opcode.ROUND_NEAREST_AFZ, (x,))
-
-
+show(Opcode.BITCAST_CONVERT, "bitcast_convert_type", lambda i: {"new_dtype": i.shape.element.dtype})
+show(
+    Opcode.REDUCE_PRECISION,
+    "reduce_precision",
+    lambda i: {"exponent_bits": i.attributes.exponent_bits, "mantissa_bits": i.attributes.mantissa_bits},
+)
+show(Opcode.ROUND_NEAREST_AFZ, "round", lambda i: {"rounding_method": 0})
+show(Opcode.ROUND_NEAREST_EVEN, "round", lambda i: {"rounding_method": 1})
 show_as_hlo(Opcode.MAP, Opcode.STOCHASTIC_CONVERT)

@@ -26,12 +26,13 @@ from ..hlo.ops.random import (
     RngBitGeneratorAttributes,
 )
 from ..hlo.shape import Shape
+from ..lax.reduce import limits
 from ..tracer import dtypes, ops
 from ..tracer.core import Value, bind, bind_multi
 from ..tracer.sharding.placement import device_put
 from .atoms import Atom
 from .primitives import primitive
-from .rules import SHOWN, Body, Shown, as_hlo, define_as_hlo, show_as_hlo
+from .rules import SHOWN, Body, Shown, as_hlo, define_as_hlo, show_as_hlo, shows
 
 
 def _lax() -> Any:
@@ -50,19 +51,9 @@ for _name in ("argmax", "argmin"):
     _define_arg_reduction(_name)
 
 
-@primitive("exp2")
-def _exp2(x: Value, *, accuracy: None = None) -> Any:
-    return _lax().exp2(x)
-
-
 @primitive("stack")
 def _stack(*operands: Value, axis: int = 0) -> Any:
     return _lax().stack(operands, axis)
-
-
-@primitive("unstack", multiple_results=True)
-def _unstack(x: Value, *, axis: int = 0) -> list[Any]:
-    return list(_lax().unstack(x, axis))
 
 
 @primitive("approx_top_k", multiple_results=True)
@@ -101,17 +92,10 @@ def _extremum(select_prim: Any, window: Sequence[int], strides: Sequence[int], p
     lax, is_max = _lax(), str(select_prim) == "ge"
 
     def reduced(x: Any) -> Any:
-        first = lax.full((), *_limits(x.aval.dtype, is_max))
+        first = lax.full((), limits(x.aval.dtype)[not is_max], x.aval.dtype)
         return lax.reduce_window(x, first, lax.max if is_max else lax.min, window, strides, padding, **dilation)
 
     return reduced
-
-
-def _limits(dtype: Any, is_max: bool) -> tuple[Any, Any]:
-    """The value that every number replaces, and the dtype."""
-    if dtypes.is_inexact(dtype):
-        return (-np.inf if is_max else np.inf), dtype
-    return (dtypes.iinfo(dtype).min if is_max else dtypes.iinfo(dtype).max), dtype
 
 
 @primitive("select_and_scatter_add")
@@ -195,10 +179,6 @@ def linalg_params(name: str, params: Params) -> Params | None:
     return None if rule is None else rule(params)
 
 
-def _same(params: Params) -> Params:
-    return dict(params)
-
-
 def _eigh_params(params: Params) -> Params | None:
     if not params["vectors"]:
         return None
@@ -219,40 +199,21 @@ def _svd_params(params: Params) -> Params:
 _PARAMS: dict[str, Callable[[Params], Params | None]] = {
     "eig": _eig_params,
     "eigh": _eigh_params,
-    "hessenberg": _same,
-    "householder_product": _same,
-    "lu": _same,
-    "lu_pivots_to_permutation": _same,
-    "ormqr": _same,
+    **dict.fromkeys((
+        "hessenberg", "householder_product", "lu", "lu_pivots_to_permutation", "ormqr", "tridiagonal",
+        "tridiagonal_solve",
+    ), dict),
     "qr": lambda params: {**params, "use_magma": None},
     "schur": lambda params: {
         "compute_schur_vectors": params["vectors"], "select_callable": None, "sort_eig_vals": False,
     },
     "svd": _svd_params,
-    "tridiagonal": _same,
-    "tridiagonal_solve": _same,
 }  # fmt: skip
 
 
 def _linalg() -> Any:
     """The library is above this folder."""
     return import_module("..lax.linalg", __package__)
-
-
-def _define(name: str) -> None:
-    """The primitive is the function of this name, which returns one array, or several in the primitive's order."""
-
-    @primitive(name, multiple_results=name in _SEVERAL)
-    def apply(*operands: Value, **params: Any) -> Any:
-        found = getattr(_linalg(), name)(*operands, **params)
-        return list(found) if name in _SEVERAL else found
-
-
-_SEVERAL = frozenset({"eig", "hessenberg", "lu", "qr", "schur", "tridiagonal"})
-for _name in (*_SEVERAL, "cholesky_update", "householder_product", "lu_pivots_to_permutation", "ormqr"):
-    _define(_name)
-for _name in ("symmetric_product", "tridiagonal_solve"):
-    _define(_name)
 
 
 @primitive("eigh", multiple_results=True)
@@ -283,40 +244,32 @@ def _bind_barrier(*values: Value) -> list[Value]:
     return [bind(Opcode.OPT_BARRIER, (v,)) for v in values]
 
 
-@SHOWN.register(Opcode.FFT)
-def _fft(i: HloInstruction, operands: Sequence[Atom], body: Body) -> Shown:
-    a = i.attributes
-    return Shown("fft", operands, {"fft_type": list(FftType).index(a.fft_type), "fft_lengths": a.fft_length})
+def _fft_params(i: HloInstruction) -> Params:
+    return {"fft_type": list(FftType).index(i.attributes.fft_type), "fft_lengths": i.attributes.fft_length}
 
 
-@primitive("fft")
-def _bind_fft(x: Value, *, fft_type: Any, fft_lengths: Sequence[int]) -> Value:
+@shows(Opcode.FFT, "fft", _fft_params)
+def _fft(x: Value, *, fft_type: Any, fft_lengths: Sequence[int]) -> Value:
     kind = list(FftType)[int(getattr(fft_type, "value", fft_type))]
     return bind(Opcode.FFT, (x,), FftAttributes(kind, tuple(fft_lengths)))
 
 
-@SHOWN.register(Opcode.CHOLESKY)
-def _cholesky(i: HloInstruction, operands: Sequence[Atom], body: Body) -> Shown:
+@shows(Opcode.CHOLESKY, "cholesky", lambda i: {} if i.attributes.lower else {"lower": False})
+def _cholesky(x: Value, *, lower: bool = True) -> Value:
     """JAX's primitive computes the lower triangle."""
-    return Shown("cholesky", operands, {} if i.attributes.lower else {"lower": False})
-
-
-@primitive("cholesky")
-def _bind_cholesky(x: Value, *, lower: bool = True) -> Value:
     return bind(Opcode.CHOLESKY, (x,), CholeskyAttributes(lower))
 
 
-@SHOWN.register(Opcode.TRIANGULAR_SOLVE)
-def _triangular_solve(i: HloInstruction, operands: Sequence[Atom], body: Body) -> Shown:
+def _triangular_params(i: HloInstruction) -> Params:
     a = i.attributes
     params = {"left_side": a.left_side, "lower": a.lower, "unit_diagonal": a.unit_diagonal}
     params["transpose_a"] = a.transpose_a is not TransposeKind.NO_TRANSPOSE
     params["conjugate_a"] = a.transpose_a is TransposeKind.ADJOINT
-    return Shown("triangular_solve", operands, params)
+    return params
 
 
-@primitive("triangular_solve")
-def _bind_triangular_solve(
+@shows(Opcode.TRIANGULAR_SOLVE, "triangular_solve", _triangular_params)
+def _triangular_solve(
     a: Value, b: Value, *, left_side: bool, lower: bool, transpose_a: bool, conjugate_a: bool, unit_diagonal: bool
 ) -> Value:
     kind = TransposeKind.TRANSPOSE if transpose_a else TransposeKind.NO_TRANSPOSE

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,7 +11,7 @@ from ..hlo.opcode import Opcode
 from ..hlo.ops.elementwise import CompareAttributes, ComparisonDirection, ComparisonType
 from ..hlo.ops.indexing import GatherAttributes, ScatterAttributes
 from ..hlo.ops.movement import IotaAttributes
-from ..hlo.ops.sort import SortAttributes, TopKAttributes
+from ..hlo.ops.sort import SortAttributes
 from ..lax.gather import GatherDimensionNumbers, ScatterDimensionNumbers
 from ..tracer import dtypes, ops
 from ..tracer.aval import ShapedArray
@@ -19,12 +20,7 @@ from ..tracer.recording import returns_element, trace_to_computation
 from .atoms import Atom
 from .evaluate import computation_of
 from .primitives import primitive
-from .rules import SHOWN, Body, Shown, as_hlo, define_as_hlo, show_as_hlo
-
-
-@SHOWN.register(Opcode.BROADCAST)
-def _broadcast(i: HloInstruction, operands: Sequence[Atom], body: Body) -> Shown:
-    return broadcast_in_dim(operands[0], i.shape.dimensions, i.attributes.dimensions)
+from .rules import SHOWN, Body, Shown, as_hlo, define_as_hlo, show, show_as_hlo, shows
 
 
 def broadcast_in_dim(operand: Atom, shape: Sequence[int], dimensions: Sequence[int]) -> Shown:
@@ -33,22 +29,20 @@ def broadcast_in_dim(operand: Atom, shape: Sequence[int], dimensions: Sequence[i
     return Shown("broadcast_in_dim", [operand], params)
 
 
+SHOWN[Opcode.BROADCAST] = lambda i, operands, body: broadcast_in_dim(
+    operands[0], i.shape.dimensions, i.attributes.dimensions
+)
+
+
 @primitive("broadcast_in_dim")
 def _bind_broadcast(
     x: Value, *sizes: Value, shape: Sequence[int], broadcast_dimensions: Sequence[int], sharding: None = None
 ) -> Value:
-    if x.aval.size == _product(shape):  # it has new dimensions of size 1
+    if x.aval.size == math.prod(shape):  # it has new dimensions of size 1
         return ops.reshape(x, tuple(shape))
     kept = [k for k, (d, n) in enumerate(zip(broadcast_dimensions, x.aval.shape, strict=True)) if shape[d] == n]
     narrow = ops.reshape(x, [x.aval.shape[k] for k in kept])
     return ops.broadcast(narrow, tuple(shape), [broadcast_dimensions[k] for k in kept])
-
-
-def _product(sizes: Sequence[int]) -> int:
-    result = 1
-    for size in sizes:
-        result *= size
-    return result
 
 
 @SHOWN.register(Opcode.RESHAPE)
@@ -82,108 +76,53 @@ def _bind_reshape(
     return ops.reshape(x if dimensions is None else ops.transpose(x, tuple(dimensions)), tuple(new_sizes))
 
 
-@primitive("squeeze")
-def _bind_squeeze(x: Value, *, dimensions: Sequence[int]) -> Value:
-    return ops.reshape(x, [n for d, n in enumerate(x.aval.shape) if d not in dimensions])
+show(Opcode.TRANSPOSE, "transpose", lambda i: {"permutation": i.attributes.dimensions})
+show(Opcode.REVERSE, "rev", lambda i: {"dimensions": i.attributes.dimensions})
 
 
-@SHOWN.register(Opcode.TRANSPOSE)
-def _transpose(i: HloInstruction, operands: Sequence[Atom], body: Body) -> Shown:
-    return Shown("transpose", operands, {"permutation": i.attributes.dimensions})
-
-
-@primitive("transpose")
-def _bind_transpose(x: Value, *, permutation: Sequence[int]) -> Value:
-    return ops.transpose(x, tuple(permutation))
-
-
-@SHOWN.register(Opcode.REVERSE)
-def _reverse(i: HloInstruction, operands: Sequence[Atom], body: Body) -> Shown:
-    return Shown("rev", operands, {"dimensions": i.attributes.dimensions})
-
-
-@primitive("rev")
-def _bind_rev(x: Value, *, dimensions: Sequence[int]) -> Value:
-    return ops.reverse(x, tuple(sorted(dimensions)))
-
-
-@SHOWN.register(Opcode.CONCATENATE)
-def _concatenate(i: HloInstruction, operands: Sequence[Atom], body: Body) -> Shown:
-    return Shown("concatenate", operands, {"dimension": i.attributes.dimension})
-
-
-@primitive("concatenate")
-def _bind_concatenate(*values: Value, dimension: int) -> Value:
+@shows(Opcode.CONCATENATE, "concatenate", lambda i: {"dimension": i.attributes.dimension})
+def _concatenate(*values: Value, dimension: int) -> Value:
     return ops.concatenate(values, dimension)
 
 
-@SHOWN.register(Opcode.IOTA)
-def _iota(i: HloInstruction, operands: Sequence[Atom], body: Body) -> Shown:
+def _iota_params(i: HloInstruction) -> dict[str, Any]:
     params = {"dtype": i.shape.element.dtype, "shape": i.shape.dimensions, "dimension": i.attributes.iota_dimension}
-    return Shown("iota", operands, {**params, "sharding": None})
+    return {**params, "sharding": None}
 
 
-@primitive("iota")
-def _bind_iota(*sizes: Value, dtype: Any, shape: Sequence[int], dimension: int, sharding: None = None) -> Value:
+@shows(Opcode.IOTA, "iota", _iota_params)
+def _iota(*sizes: Value, dtype: Any, shape: Sequence[int], dimension: int, sharding: None = None) -> Value:
     declared = ops.array_shape(dtypes.requested_dtype(dtype, "iota"), tuple(shape))
     return bind(Opcode.IOTA, (), IotaAttributes(dimension), shape=declared)
 
 
-@SHOWN.register(Opcode.PAD)
-def _pad(i: HloInstruction, operands: Sequence[Atom], body: Body) -> Shown:
+def _pad_params(i: HloInstruction) -> dict[str, Any]:
     padding = i.attributes
-    config = tuple(zip(padding.low, padding.high, padding.interior, strict=True))
-    return Shown("pad", operands, {"padding_config": config})
+    return {"padding_config": tuple(zip(padding.low, padding.high, padding.interior, strict=True))}
 
 
-@primitive("pad")
-def _bind_pad(x: Value, value: Value, *, padding_config: Sequence[tuple[int, int, int]]) -> Value:
-    low, high, interior = zip(*padding_config, strict=True) if padding_config else ((), (), ())
-    return ops.pad(x, value, low, high, interior)
-
-
-@SHOWN.register(Opcode.SLICE)
-def _slice(i: HloInstruction, operands: Sequence[Atom], body: Body) -> Shown:
+def _slice_params(i: HloInstruction) -> dict[str, Any]:
     where = i.attributes
     strides = where.strides if any(s != 1 for s in where.strides) else None
-    params = {"start_indices": where.start_indices, "limit_indices": where.limit_indices, "strides": strides}
-    return Shown("slice", operands, params)
+    return {"start_indices": where.start_indices, "limit_indices": where.limit_indices, "strides": strides}
 
 
-@primitive("slice")
-def _bind_slice(
-    x: Value, *, start_indices: Sequence[int], limit_indices: Sequence[int], strides: Sequence[int] | None
-) -> Value:
-    return ops.slice_(x, start_indices, limit_indices, strides)
+show(Opcode.PAD, "pad", _pad_params)
+show(Opcode.SLICE, "slice", _slice_params)
 
 
-@SHOWN.register(Opcode.DYNAMIC_SLICE)
-def _dynamic_slice(i: HloInstruction, operands: Sequence[Atom], body: Body) -> Shown:
-    return Shown("dynamic_slice", operands, {"slice_sizes": i.attributes.dynamic_slice_sizes})
-
-
-@primitive("dynamic_slice")
-def _bind_dynamic_slice(x: Value, *starts: Value, slice_sizes: Sequence[int]) -> Value:
+@shows(Opcode.DYNAMIC_SLICE, "dynamic_slice", lambda i: {"slice_sizes": i.attributes.dynamic_slice_sizes})
+def _dynamic_slice(x: Value, *starts: Value, slice_sizes: Sequence[int]) -> Value:
     return ops.read_block(x, starts, tuple(slice_sizes))
 
 
-@SHOWN.register(Opcode.DYNAMIC_UPDATE_SLICE)
-def _dynamic_update_slice(i: HloInstruction, operands: Sequence[Atom], body: Body) -> Shown:
-    return Shown("dynamic_update_slice", operands, {})
-
-
-@primitive("dynamic_update_slice")
-def _bind_dynamic_update_slice(x: Value, block: Value, *starts: Value) -> Value:
+@shows(Opcode.DYNAMIC_UPDATE_SLICE, "dynamic_update_slice")
+def _dynamic_update_slice(x: Value, block: Value, *starts: Value) -> Value:
     return ops.write_block(x, block, starts)
 
 
-@SHOWN.register(Opcode.COPY)
-def _copy(i: HloInstruction, operands: Sequence[Atom], body: Body) -> Shown:
-    return Shown("copy", operands, {})
-
-
-@primitive("copy")
-def _bind_copy(x: Value) -> Value:
+@shows(Opcode.COPY, "copy")
+def _copy(x: Value) -> Value:
     return bind(Opcode.COPY, (x,))
 
 
@@ -340,13 +279,6 @@ def _top_k(i: HloInstruction, operands: Sequence[Atom], body: Body) -> Shown:
     if not i.attributes.largest:
         return as_hlo(i, operands, body)
     return Shown("top_k", operands, {"k": i.attributes.k, "axis": i.operands[0].shape.rank - 1})
-
-
-@primitive("top_k", multiple_results=True)
-def _bind_top_k(x: Value, *, k: int, axis: int = -1) -> list[Value]:
-    if axis not in (-1, x.aval.ndim - 1):
-        raise ValueError(f"top_k of {x.aval.str_short()} works along the last dimension, not {axis}")
-    return bind_multi(Opcode.TOPK, (x,), TopKAttributes(k))
 
 
 define_as_hlo(Opcode.GATHER, Opcode.SCATTER, Opcode.TOPK)

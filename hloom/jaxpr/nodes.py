@@ -6,6 +6,7 @@ They are values: nothing changes them, `replace` makes others. Names and attribu
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import attrgetter
 from typing import Any, NamedTuple, Self
 
 from ..hlo.ir import Metadata
@@ -64,7 +65,7 @@ class _Value(SharedValue):
     def replace(self, **changes: Any) -> Self:
         """The same with other attributes."""
         names: tuple[str, ...] = self.__slots__
-        fields = {name.lstrip("_"): getattr(self, name) for name in names if name != "__weakref__"}
+        fields = {name: getattr(self, name) for name in names if name != "__weakref__"}
         unknown = changes.keys() - fields.keys()
         if unknown:
             raise TypeError(f"{type(self).__name__} has no attribute {', '.join(sorted(unknown))}")
@@ -163,6 +164,11 @@ class Jaxpr(_Value):
     __repr__ = __str__
 
 
+def _read(path: str) -> Any:
+    """A property that reads the attribute at `path`."""
+    return property(attrgetter(path))
+
+
 class ClosedJaxpr(_Value):
     """A jaxpr with the values of its `constvars`.
 
@@ -173,56 +179,24 @@ class ClosedJaxpr(_Value):
     ([Array([1., 2.], dtype=float32)], [ShapedArray(float32[], weak_type=True)])
     """
 
-    __slots__ = ("_consts", "_jaxpr")
+    __slots__ = ("consts", "jaxpr")
 
     def __init__(self, jaxpr: Jaxpr, consts: Sequence[Any] = ()) -> None:
         if len(consts) != len(jaxpr.constvars):
             raise ValueError(f"the jaxpr has {len(jaxpr.constvars)} constants, not {len(consts)}")
-        self._jaxpr = jaxpr
-        self._consts = list(consts)
+        self.jaxpr = jaxpr
+        self.consts = list(consts)
 
-    @property
-    def jaxpr(self) -> Jaxpr:
-        return self._jaxpr
-
-    @property
-    def consts(self) -> list[Any]:
-        return self._consts
-
-    literals = consts
+    literals: list[Any] = _read("consts")
     """Their older name."""
-
-    @property
-    def eqns(self) -> list[JaxprEqn]:
-        return self.jaxpr.eqns
-
-    @property
-    def constvars(self) -> list[Var]:
-        return self.jaxpr.constvars
-
-    @property
-    def invars(self) -> list[Var]:
-        return self.jaxpr.invars
-
-    @property
-    def outvars(self) -> list[Atom]:
-        return self.jaxpr.outvars
-
-    @property
-    def debug_info(self) -> Any:
-        return self.jaxpr.debug_info
-
-    @property
-    def in_avals(self) -> list[ShapedArray]:
-        return self.jaxpr.in_avals
-
-    @property
-    def out_avals(self) -> list[ShapedArray]:
-        return self.jaxpr.out_avals
-
-    @property
-    def effects(self) -> frozenset[Effect]:
-        return self.jaxpr.effects
+    eqns: list[JaxprEqn] = _read("jaxpr.eqns")
+    constvars: list[Var] = _read("jaxpr.constvars")
+    invars: list[Var] = _read("jaxpr.invars")
+    outvars: list[Atom] = _read("jaxpr.outvars")
+    debug_info: Any = _read("jaxpr.debug_info")
+    in_avals: list[ShapedArray] = _read("jaxpr.in_avals")
+    out_avals: list[ShapedArray] = _read("jaxpr.out_avals")
+    effects: frozenset[Effect] = _read("jaxpr.effects")
 
     def pretty_print(self, **options: Any) -> str:
         """As `Jaxpr.pretty_print`."""

@@ -3,8 +3,8 @@
     equation.primitive is hloom.lax.sin_p
     equation.primitive.bind(*values, **equation.params)
 
-`bind` takes JAX's parameters. The functions that it binds stand in the family's file, beside the rule that shows the
-HLO op; primitives that show no HLO op (`integer_pow`, `square`) bind the function of that name in `hloom.lax`.
+`bind` takes JAX's parameters, and runs the function of the primitive's name in `hloom.lax` or `hloom.lax.linalg`. A
+primitive with other parameters has a function of its own, in its family's file beside the rule that shows the HLO op.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ class JaxprPrimitive(SharedValue):
 
     def bind(self, *operands: Any, **params: Any) -> Any:
         """The operation on arrays and numbers, in the current trace: an array, or a list if `multiple_results`."""
-        return self._function()(*[o if isinstance(o, Token) else as_value(o) for o in operands], **params)
+        found = self._function()(*[o if isinstance(o, Token) else as_value(o) for o in operands], **params)
+        return list(found) if self._multiple_results else found
 
     def get_bind_params(self, params: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
         """The arguments that `bind` takes before the operands (none), and its parameters (the equation's)."""

@@ -3,7 +3,6 @@ Products: dot and convolution."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -21,13 +20,14 @@ from ..hlo.shape import Shape
 from ..hlo.window import ConvolutionDimensionNumbers, WindowDimension
 from ..lax.convolution import ConvDimensionNumbers
 from ..lax.precision import hlo_precision, shown_pair, shown_precision
+from ..lax.reduce import all_bits, limits
 from ..tracer import dtypes, ops
 from ..tracer.aval import ShapedArray, aval_of_shape
 from ..tracer.core import Value, bind, bind_multi
 from .atoms import Atom, Literal, short
 from .evaluate import computation_of
 from .primitives import primitive
-from .rules import SHOWN, Body, Shown, show_as_hlo
+from .rules import SHOWN, Body, Shown, show_as_hlo, shows
 
 _MONOIDS = {
     Opcode.ADD: "sum", Opcode.MULTIPLY: "prod", Opcode.MAXIMUM: "max", Opcode.MINIMUM: "min",
@@ -41,22 +41,10 @@ def neutral(opcode: Opcode, dtype: np.dtype[Any]) -> Any:
         case Opcode.MULTIPLY:
             return 1
         case Opcode.MAXIMUM | Opcode.MINIMUM:
-            return _limit(dtype, opcode is Opcode.MAXIMUM)
+            return limits(dtype)[opcode is Opcode.MINIMUM]
         case Opcode.AND:
-            element = element_type_of(dtype)
-            return True if dtype == np.bool_ else -1 if element.is_signed else element.limits[1]
+            return all_bits(dtype)
     return 0
-
-
-def _limit(dtype: np.dtype[Any], is_lowest: bool) -> Any:
-    if dtype == np.bool_:
-        return not is_lowest
-    if dtypes.is_integer(dtype):
-        return element_type_of(dtype).limits[0 if is_lowest else 1]
-    infinite = -math.inf if is_lowest else math.inf
-    if np.isinf(np.array(infinite, dtype).astype(np.float64)):
-        return infinite
-    return float(dtypes.finfo(dtype).min if is_lowest else dtypes.finfo(dtype).max)
 
 
 def monoid_of(computation: HloComputation, inits: Sequence[Atom]) -> str | None:
@@ -153,17 +141,6 @@ def _bind_reduce(
     return bind_multi(Opcode.REDUCE, values, attributes)
 
 
-def _define_reduction(opcode: Opcode, name: str) -> None:
-    @primitive(f"reduce_{name}")
-    def apply(x: Value, *, axes: Sequence[int], out_sharding: None = None) -> Value:
-        init = ops.scalar(neutral(opcode, x.aval.dtype), x.aval.dtype)
-        return ops.reduce_with(opcode, x, init, tuple(sorted(axes)))
-
-
-for _opcode, _name in _MONOIDS.items():
-    _define_reduction(_opcode, _name)
-
-
 # ---- over windows
 
 
@@ -240,17 +217,15 @@ def _bind_select_and_scatter(
     return bind(Opcode.SELECT_AND_SCATTER, (x, source, init), attributes)
 
 
-@SHOWN.register(Opcode.DOT)
-def _dot(i: HloInstruction, operands: Sequence[Atom], body: Body) -> Shown:
+def _dot_params(i: HloInstruction) -> dict[str, Any]:
     a = i.attributes
     numbers = ((a.lhs_contracting_dims, a.rhs_contracting_dims), (a.lhs_batch_dims, a.rhs_batch_dims))
     params = {"dimension_numbers": numbers, "precision": shown_precision(a)}
-    element = {"preferred_element_type": i.shape.element.dtype, "out_sharding": None}
-    return Shown("dot_general", operands, {**params, **element})
+    return {**params, "preferred_element_type": i.shape.element.dtype, "out_sharding": None}
 
 
-@primitive("dot_general")
-def _bind_dot(
+@shows(Opcode.DOT, "dot_general", _dot_params)
+def _dot(
     x: Value, y: Value, *, dimension_numbers: Any, precision: Any = None, preferred_element_type: Any = None,
     out_sharding: None = None,
 ) -> Value:  # fmt: skip
@@ -268,8 +243,7 @@ def _bind_dot(
     return bind(Opcode.DOT, (x, y), attributes, shape=Shape.array(element, sizes))
 
 
-@SHOWN.register(Opcode.CONVOLUTION)
-def _convolution(i: HloInstruction, operands: Sequence[Atom], body: Body) -> Shown:
+def _convolution_params(i: HloInstruction) -> dict[str, Any]:
     a, n = i.attributes, i.attributes.dimension_numbers
     same = all(o.shape.element is i.shape.element for o in i.operands)
     numbers = ConvDimensionNumbers(
@@ -291,11 +265,11 @@ def _convolution(i: HloInstruction, operands: Sequence[Atom], body: Body) -> Sho
     }
     if any(w.reversed for w in a.window):
         params["rhs_reversed"] = tuple([w.reversed for w in a.window])
-    return Shown("conv_general_dilated", operands, params)
+    return params
 
 
-@primitive("conv_general_dilated")
-def _bind_convolution(
+@shows(Opcode.CONVOLUTION, "conv_general_dilated", _convolution_params)
+def _convolution(
     x: Value, kernel: Value, *, window_strides: Sequence[int], padding: Sequence[tuple[int, int]],
     lhs_dilation: Sequence[int], rhs_dilation: Sequence[int], dimension_numbers: Any, feature_group_count: int = 1,
     batch_group_count: int = 1, precision: Any = None, preferred_element_type: Any = None, out_sharding: None = None,

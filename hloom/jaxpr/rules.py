@@ -23,7 +23,7 @@ from ..tracer.aval import ShapedArray
 from ..tracer.core import Value
 from .atoms import Atom, Var
 from .nodes import Effect
-from .primitives import primitive
+from .primitives import F, primitive
 
 
 class Shown(NamedTuple):
@@ -57,7 +57,21 @@ ShowRule: TypeAlias = Callable[[HloInstruction, Sequence[Atom], Body], "Shown | 
 """rule(instruction, operands, body) -> the equation; or, where the rule has emitted equations itself, the atoms that
 are its result. The operands of element-wise ops may be narrower than HLO's (`rules.py`)."""
 
+ParamsOf: TypeAlias = Callable[[HloInstruction], dict[str, Any]]
+
 SHOWN: RuleTable[ShowRule] = RuleTable("jaxpr")
+
+
+def show(opcode: Opcode, name: str, params: ParamsOf | None = None) -> None:
+    """Declare that an op is an equation of the primitive `name`, on its operands. `params` gives the parameters. The
+    primitive binds the function of its name in `hloom.lax`."""
+    SHOWN[opcode] = lambda i, operands, body: Shown(name, operands, {} if params is None else params(i))
+
+
+def shows(opcode: Opcode, name: str, params: ParamsOf | None = None) -> Callable[[F], F]:
+    """The same for a primitive that binds another function: a decorator of that function."""
+    show(opcode, name, params)
+    return primitive(name)
 
 
 class HloAttributes:

@@ -290,14 +290,18 @@ _FUNCTIONS = {
     "regularized_incomplete_beta": "betainc",
 }
 """Primitives that are called otherwise in `hloom.lax`."""
-_SEVERAL = frozenset({"split"})
-"""Functions of `hloom.lax` that return a list."""
+_SEVERAL = frozenset({
+    "eig", "hessenberg", "lu", "qr", "schur", "split", "top_k", "tridiagonal", "unstack",
+})  # fmt: skip
+"""Functions of `hloom.lax` and `hloom.lax.linalg` that return several arrays."""
 
 
 def operation_of(name: str) -> tuple[Callable[..., Any], bool]:
-    """The function of `hloom.lax` that a primitive binds which no family defines, and whether it returns a list."""
-    lax = import_module("..lax", __package__)
+    """The function that a primitive binds which no family defines, and whether it returns a list: that of its name in
+    `hloom.lax` or `hloom.lax.linalg`."""
     function = _FUNCTIONS.get(name, name)
-    if function not in lax.__all__:
-        raise UnsupportedError(f"hloom has no operation for JAX's primitive {name}")
-    return getattr(lax, function), function in _SEVERAL
+    lax = import_module("..lax", __package__)
+    for namespace in (lax, lax.linalg):
+        if function in namespace.__all__:
+            return getattr(namespace, function), function in _SEVERAL
+    raise UnsupportedError(f"hloom has no operation for JAX's primitive {name}")

@@ -188,15 +188,16 @@ def reduce_and(operand: Any, axes: Sequence[int]) -> Value:
     Array([False,  True], dtype=bool)
     """
     x = as_value(operand)
-    return _strong(reduce_monoid(Opcode.AND, x, x.aval.dtype == np.bool_ or _all_bits(x.aval.dtype), axes))
+    return _strong(reduce_monoid(Opcode.AND, x, all_bits(x.aval.dtype), axes))
 
 
 def _strong(x: Value) -> Value:
     return convert(x, x.aval.dtype, False)
 
 
-def _all_bits(dtype: np.dtype[Any]) -> int:
-    return limits(dtype)[1] if dtypes.is_unsigned(dtype) else -1
+def all_bits(dtype: np.dtype[Any]) -> int:
+    """The element of an integer or boolean dtype in which all bits are set."""
+    return limits(dtype)[1] if dtype == np.bool_ or dtypes.is_unsigned(dtype) else -1
 
 
 def reduce_or(operand: Any, axes: Sequence[int]) -> Value:
