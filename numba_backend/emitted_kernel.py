@@ -6,7 +6,7 @@ in which the emitter meets things, not on names that a user or a file chose, so 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
@@ -16,7 +16,6 @@ from ..hlo.support.memory_pressure import on_pressure
 from .cost import nanoseconds
 from .loops.dead import without_dead_variables
 from .loops.expressions import Name
-from .loops.nontemporal import nontemporal_rows
 from .loops.opaque import with_opaque_sums
 from .loops.printer import to_text
 from .loops.split import split_loops
@@ -70,24 +69,21 @@ _texts: WeakKeyDictionary[LoopProgram, str] = WeakKeyDictionary()
 
 
 def program_of(
-    name: str, parameters: Iterable[KernelParameter], writer: Writer, large: Mapping[str, int] | None = None,
-    notes: tuple[object, ...] = (), vector_bits: int = 0,
+    name: str, parameters: Iterable[KernelParameter], writer: Writer, notes: tuple[object, ...] = (),
+    vector_bits: int = 0,
 ) -> LoopProgram:  # fmt: skip
     """``def name(lo, hi, parameters):`` with all that was written, its loops split where a test changes its answer.
-    `large`: results that are written by non-temporal stores, with the bytes of an element. `notes` and
-    `vector_bits`: see `LoopProgram`.
+    `notes` and `vector_bits`: see `LoopProgram`.
 
     Of what has been written before, the program is known: with other sizes most kernels are the same.
     """
     parameters = tuple(parameters)
     whole, names = writer.body(), ("lo", "hi", *[p.name for p in parameters])
     types = tuple([None if isinstance(p, SizeParameter) else (type(p), p.element_type) for p in parameters])
-    key = to_text(LoopProgram(name, names, whole, notes, vector_bits)), types, tuple((large or {}).items())
+    key = to_text(LoopProgram(name, names, whole, notes, vector_bits)), types
     program = _made.get(key)
     if program is None:
         parts = split_loops(whole)
-        if large:
-            parts = nontemporal_rows(parts, large, writer.fresh)
         body = vectorized_calls(whole if parts is whole else without_dead_variables(parts), writer.fresh)
         program = LoopProgram(name, names, with_opaque_sums(body), notes, vector_bits)
         if len(_made) >= _MOST_MADE:
@@ -96,8 +92,8 @@ def program_of(
     return program
 
 
-_made: dict[tuple[str, tuple[object, ...], tuple[tuple[str, int], ...]], LoopProgram] = {}
-"""Programs by their text, the types of their parameters, which are not in the text, and large results."""
+_made: dict[tuple[str, tuple[object, ...]], LoopProgram] = {}
+"""Programs by their text, the types of their parameters, which are not in the text."""
 _MOST_MADE = 256
 
 

@@ -32,15 +32,15 @@ def least_bytes() -> int:
     return target_machine().last_cache
 
 
-def large_result(body: HloComputation, name: str) -> dict[str, int] | None:
-    """The pointer `name` and the bytes of an element, if the one result of the fusion should be written by non-temporal
-    stores; else None."""
+def row_of(body: HloComputation) -> int:
+    """How many of the last dimensions are a row, if the one result of the fusion should be written by non-temporal
+    stores; else 0."""
     shape = body.root.shape
     if not shape.is_array or not shape.rank or not all(i.opcode in _MOVES for i in body.instructions):
-        return None
+        return 0
     sizes, width = shape.dimensions, shape.element.byte_width
     elements = math.prod(sizes)
     if elements * width < least_bytes() or 2 * sum(p.shape.num_elements for p in body.parameters) < elements:
-        return None
-    row = sizes[-1] * (sizes[-2] if len(sizes) > 1 and sizes[-1] <= _TOGETHER else 1)
-    return {name: width} if row * width >= LEAST_ROW else None
+        return 0
+    count = 2 if len(sizes) > 1 and sizes[-1] <= _TOGETHER else 1
+    return count if math.prod(sizes[-count:]) * width >= LEAST_ROW else 0

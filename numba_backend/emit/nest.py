@@ -32,6 +32,7 @@ from ...hlo.ir import HloComputation, HloInstruction
 from ...hlo.opcode import Opcode
 from ..emitted_kernel import HI, LO, EmittedKernel, memory_type, pointer_of, program_of
 from ..loops.expressions import ZERO, Expr, Name, Number, call, is_number
+from ..loops.nontemporal import streamed_row
 from ..loops.statements import KernelParameter, LoopKind, PointerParameter
 from ..loops.writer import Writer, cast
 from ..machine import target_machine
@@ -39,7 +40,7 @@ from .alignment import roots_of
 from .collapse import FusedBody
 from .copies import is_streamed
 from .element import ElementEmitter, is_held_as_stored, loaded, stored
-from .large_results import large_result
+from .large_results import row_of
 from .movement import clamped_starts
 from .physical_index import ElementAddress, LoopDigit, TileLoops, guide_of, loop_digits, reached_parameters
 from .physical_layouts import PhysicalLayout
@@ -71,6 +72,8 @@ class NestEmitter:
         self.elements = ElementEmitter(body, self.writer, self.sizes)
         self.elements.places.update(fused.parameter_places)
         self.sharing = sharing
+        self._staged: tuple[Name, Expr] | None = None
+        """The array and the index in it in which an element of a large result is now."""
         self._bytes: dict[tuple[int, Expr], list[Expr]] = {}
         """By output and offset of the byte: the known elements of the byte."""
         self.outputs: list[PointerParameter] = []
@@ -103,6 +106,9 @@ class NestEmitter:
         """
         pointer, place = pointer_of(self.outputs[output]), self.fused.root_places.get(output)
         value = stored(self.outputs[output].element_type, value)
+        if self._staged is not None:
+            self.writer.store(*self._staged, value)
+            return
         if place is None or address.shift is None:
             self.writer.store(pointer, address.offset, value)
             return
@@ -151,6 +157,28 @@ class NestEmitter:
                 for level, size in enumerate(sizes, first)
             ]
 
+    @property
+    def row(self) -> int:
+        """How many of the last dimensions are a row of a large result: see `row_of`."""
+        is_plain = len(self.roots) == 1 and not self.sharing and not self.fused.root_places
+        return row_of(self.body) if is_plain else 0
+
+    @contextmanager
+    def row_loop(
+        self, domain: HloInstruction, outer: Sequence[Expr], names: Sequence[str], bounds: tuple[Expr, Expr]
+    ) -> Iterator[list[Expr]]:
+        """The loops over a row of the large result, which has the elements of `domain`; gives their variables. `outer`:
+        the index of the row."""
+        inner = [ZERO] * (len(names) - 1)
+        opened = streamed_row(
+            self.writer, names, bounds, domain.shape.dimensions[-1] if inner else 1, pointer_of(self.outputs[0]),
+            lambda component: self.sizes.offset(domain, (*outer, component, *inner)),
+        )  # fmt: skip
+        with opened as (variables, array, at):
+            self._staged = array, at
+            yield variables
+            self._staged = None
+
     def sliced_loop(self) -> AbstractContextManager[Name]:
         """The outermost loop, over `range(lo, hi)`."""
         return self.writer.loop(loop_variable(0), LO, HI)
@@ -163,9 +191,7 @@ class NestEmitter:
         inputs = [p for number, p in sorted(e.pointers.items()) if number in e.used]
         fresh = [p for k, p in enumerate(self.outputs) if k not in self.sharing]
         parameters: tuple[KernelParameter, ...] = (*inputs, *fresh, *self.sizes.parameters, *e.scalars)
-        single = len(self.roots) == 1 and not self.sharing and not self.fused.root_places
-        large = large_result(self.body, self.outputs[0].name) if single else None
-        program = program_of(kernel_name(self.body), parameters, self.writer, large)
+        program = program_of(kernel_name(self.body), parameters, self.writer)
         return EmittedKernel(program, parameters, extent, is_serial=packed and not whole_bytes)
 
 
@@ -523,6 +549,7 @@ def _sliced_nest(
         return nest.finish(1)
     tiled = strided_dimension(nest.roots) if len(dimensions) > sliced + 1 else None
     last = len(dimensions) - 1
+    row = last + 1 - nest.row if tiled is None and domain is nest.roots[0] else last + 1
     bounds = {sliced: (LO, HI), **{d: (ZERO, nest.sizes.of(domain, d)) for d in range(sliced + 1, len(dimensions))}}
     if tiled is not None and min(dimensions[tiled], dimensions[last]) <= _FEW:
         if dimensions[tiled] <= _FEW and tiled != sliced:
@@ -533,7 +560,12 @@ def _sliced_nest(
         index: dict[int, Expr] = dict.fromkeys(range(sliced), ZERO)
         for d, (low, high) in bounds.items():
             name = loop_variable(d - sliced)
-            if tiled is not None and d in (tiled, last):
+            if d >= row:
+                if d == row:
+                    names, outer = [loop_variable(e) for e in range(row, last + 1)], [index[e] for e in range(row)]
+                    variables = stack.enter_context(nest.row_loop(domain, outer, names, (low, high)))
+                    index.update(zip(range(row, last + 1), variables, strict=True))
+            elif tiled is not None and d in (tiled, last):
                 starts[d] = stack.enter_context(nest.writer.loop(f"{name}_tile", low, high, step=TILE))
             else:
                 is_whole = is_number(low, 0)

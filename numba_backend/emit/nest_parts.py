@@ -19,13 +19,13 @@ from contextlib import ExitStack
 
 from ...hlo.ir import HloComputation, HloInstruction
 from ...hlo.opcode import Opcode
-from ..emitted_kernel import HI, LO, EmittedKernel, pointer_of
+from ..emitted_kernel import HI, LO, EmittedKernel
 from ..loops.expressions import ZERO, Expr, maximum, minimum
 from .alignment import roots_of
 from .collapse import FusedBody
-from .element import stored
 from .movement import MANY_PARTS, part_ends
 from .nest import NestEmitter, loop_variable
+from .physical_index import ElementAddress
 
 _SMALL = 1 << 13
 """A result of at most so many elements is not shared between threads."""
@@ -73,22 +73,32 @@ def _write(
     is_serial: bool,
 ) -> None:  # fmt: skip
     """The loops over one part, without those that are around all of them."""
-    axis, sizes = concatenation.attributes.dimension, nest.sizes
+    axis, rank, sizes = concatenation.attributes.dimension, concatenation.shape.rank, nest.sizes
     size = sizes.of(part, axis)
+    row = rank if is_serial or concatenation is not nest.roots[0] else rank - nest.row
     with ExitStack() as stack:
-        if axis == 0 and not is_serial:
-            low, high = maximum(LO, start), minimum(HI, start + size)
-            at: Expr = stack.enter_context(nest.writer.loop(loop_variable(0), low, high))
+
+        def rows(index: list[Expr], bounds: tuple[Expr, Expr]) -> list[Expr]:
+            names = [loop_variable(d) for d in range(row, rank)]
+            return stack.enter_context(nest.row_loop(concatenation, index, names, bounds))
+
+        inner: list[Expr] = []
+        whole = (start, start + size) if axis else (maximum(LO, start), minimum(HI, start + size))
+        at: Expr
+        if axis == row:
+            at, *inner = rows(outer, whole)
+            local = at - start
+        elif axis == 0 and not is_serial:
+            at = stack.enter_context(nest.writer.loop(loop_variable(0), *whole))
             local = at - start
         elif part.shape.dimensions[axis] == 1:
             local, at = ZERO, start
         else:
             local = stack.enter_context(nest.writer.loop(loop_variable(axis), size))
             at = start + local
-        inner: list[Expr] = [
-            stack.enter_context(nest.writer.loop(loop_variable(d), sizes.of(concatenation, d)))
-            for d in range(axis + 1, concatenation.shape.rank)
-        ]
+        for d in range(axis + 1 + len(inner), min(row, rank)):
+            inner.append(stack.enter_context(nest.writer.loop(loop_variable(d), sizes.of(concatenation, d))))
+        if axis < row < rank:
+            inner += rows([*outer, at, *inner], (ZERO, sizes.of(concatenation, row)))
         value = nest.elements.value(part, (*outer, local, *inner))
-        target = sizes.offset(concatenation, (*outer, at, *inner))
-        nest.writer.store(pointer_of(nest.outputs[0]), target, stored(nest.outputs[0].element_type, value))
+        nest.store(0, ElementAddress(sizes.offset(concatenation, (*outer, at, *inner))), value)
