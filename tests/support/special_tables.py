@@ -1,12 +1,13 @@
 """How the coefficients in `hloom/lax/special_tables.py` were made: expansions by mpmath, rounded to float64.
 
-    python tests/support/special_tables.py > hloom/lax/special_tables.py      # then: ruff format
+    python tests/support/special_tables.py > hloom/lax/special_tables.py
 
 `tests/scipy/test_special_tables.py` compares the two.
 """
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable, Iterator
 
 import mpmath as mp
@@ -182,13 +183,17 @@ def _far_bessel(order: int, v: mp.mpf) -> mp.mpf:
 
 def text() -> str:
     lines = ['"""Coefficients of special functions. Made by `tests/support/special_tables.py`, which says how."""', ""]
+    lines.append("# fmt: off")
     for name, comment, rows in tables():
-        lines.append(f"# {comment}")
+        lines += [f"# {comment}", f"{name} = ("]
         if isinstance(rows[0], list):
-            body = ", ".join("(" + ", ".join(repr(float(c)) for c in row) + ")" for row in rows)
+            for row in rows:
+                body = ", ".join(repr(float(c)) for c in row)
+                lines.append(textwrap.fill(f"({body}),", 120, initial_indent="    ", subsequent_indent="     "))
         else:
             body = ", ".join(repr(float(c)) for c in rows)
-        lines.append(f"{name} = ({body})")
+            lines.append(textwrap.fill(f"{body},", 120, initial_indent="    ", subsequent_indent="    "))
+        lines.append(")")
     return "\n".join(lines) + "\n"
 
 
