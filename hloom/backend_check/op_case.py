@@ -179,3 +179,8 @@ def sizes_of(element_type: ElementType, types: Sequence[ElementType], main: Dime
 
 def shape_of(element_type: ElementType, dimensions: Sequence[int] = ()) -> Shape:
     return Shape.array(element_type, tuple(dimensions))
+
+
+def without(dims: Sequence[int], removed: Sequence[int]) -> list[int]:
+    """The sizes of the dimensions that are not removed."""
+    return [n for d, n in enumerate(dims) if d not in removed]

@@ -5,22 +5,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..hlo import ElementType, Opcode, Shape, make_computation, make_instruction, make_parameter
+from ..hlo import Shape, make_instruction
 from ..hlo.ir import HloComputation
 from ..hlo.ops.asynchronous import AsyncAttributes
 from ..hlo.ops.movement import ReverseAttributes
-from .op_case import ALL, Array, OpCase, Operand, Token, make_case, shape_of
-
-E = ElementType
-O = Opcode  # noqa: E741
+from .computations import computation
+from .op_case import ALL, Array, E, O, OpCase, Operand, Token, make_case, shape_of
 
 _TOKEN = Token()
 
 
 def _reversed(shape: Shape) -> HloComputation:
     """The first dimension backwards: the body of an asynchronous call is one instruction beside its parameters."""
-    x = make_parameter(0, shape, "x")
-    return make_computation("reversed", make_instruction(O.REVERSE, [x], ReverseAttributes((0,))), [x])
+    backwards = ReverseAttributes((0,))
+    return computation("reversed", lambda x: make_instruction(O.REVERSE, [x], backwards), shape)
 
 
 def cases() -> Iterator[OpCase]:

@@ -4,17 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import numpy as np
-
-from ..hlo import ElementType, Opcode, Shape
+from ..hlo import ElementType, Shape
 from ..hlo.ops.collective import CollectiveAttributes, CollectiveBroadcastAttributes
 from ..hlo.replica_groups import ReplicaGroups
-from .op_case import NUMBERS, Array, OpCase, make_case, shape_of, sizes_of
-from .op_cases_reduce import binary_computation
-from .op_values import NDArray, Values
-
-E = ElementType
-O = Opcode  # noqa: E741
+from .computations import binary_computation
+from .op_case import NUMBERS, Array, E, O, OpCase, make_case, shape_of, sizes_of
+from .op_values import fixed
 
 _NO_GROUPS = ReplicaGroups()
 _ALONE = ReplicaGroups(((0,),), "{{0}}")
@@ -22,13 +17,6 @@ _ALONE = ReplicaGroups(((0,),), "{{0}}")
 
 def _reducing(t: ElementType, groups: ReplicaGroups, dimension: int | None = None) -> CollectiveAttributes:
     return CollectiveAttributes(groups, dimension=dimension, to_apply=binary_computation(O.ADD, t))
-
-
-def _value(*values: int) -> Values:
-    def fixed(t: ElementType, dims: tuple[int, ...], position: int, rng: np.random.Generator) -> NDArray:
-        return np.array(values, t.dtype).reshape(dims)
-
-    return fixed
 
 
 def cases() -> Iterator[OpCase]:
@@ -60,7 +48,7 @@ def cases() -> Iterator[OpCase]:
     elsewhere = CollectiveBroadcastAttributes(ReplicaGroups(((1, 2),), "{{1,2}}"))
     yield make_case(O.COLLECTIVE_BROADCAST, [x], x.shape, elsewhere, note="none")
     chosen = CollectiveBroadcastAttributes(_ALONE, has_dynamic_root=True)
-    roots = [Array(E.S32, (count,), _value(*[0] * count)) for count in (1, 2)]
+    roots = [Array(E.S32, (count,), fixed(0)) for count in (1, 2)]
     yield make_case(O.COLLECTIVE_BROADCAST, [x, roots[0]], x.shape, chosen, note="root")
     yield make_case(O.COLLECTIVE_BROADCAST, [x, y, roots[1]], both, chosen, note="roots")
     yield make_case(O.COLLECTIVE_PERMUTE, [x], x.shape, CollectiveAttributes(), note="none")
@@ -69,7 +57,7 @@ def cases() -> Iterator[OpCase]:
     yield make_case(O.COLLECTIVE_PERMUTE_START, [x], pair, to_itself)
     yield make_case(O.COLLECTIVE_PERMUTE_DONE, [(x, x)], x.shape)
     for t in (E.S32, E.S64):
-        starts, sizes, ends = (Array(t, (2,), _value(*v)) for v in ((3, 0), (2, 3), (0, 4)))
+        starts, sizes, ends = (Array(t, (2,), fixed(v)) for v in ((3, 0), (2, 3), (0, 4)))
         operands = [Array(E.F32, (5, 2)), Array(E.F32, (7, 2)), starts, sizes, ends, sizes]
         attributes = CollectiveAttributes(_ALONE)
         yield make_case(O.RAGGED_ALL_TO_ALL, operands, shape_of(E.F32, (7, 2)), attributes, note=t.value)

@@ -8,10 +8,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from ..hlo import (
-    ElementType,
     HloComputation,
     HloInstruction,
-    Opcode,
     Shape,
     make_computation,
     make_constant,
@@ -21,38 +19,21 @@ from ..hlo import (
     make_tuple,
 )
 from ..hlo.ops.control_flow import CallAttributes, ConditionalAttributes, ScanAttributes, WhileAttributes
-from ..hlo.ops.elementwise import CompareAttributes, ComparisonDirection
 from ..hlo.ops.reduce import ReduceAttributes
-from .op_case import Array, OpCase, Operand, Token, make_case, shape_of
-from .op_values import NDArray, Values, finite, positive, small_integer
-
-E = ElementType
-O = Opcode  # noqa: E741
-
-
-def _fixed(value: int) -> Values:
-    def values(t: ElementType, dims: tuple[int, ...], position: int, rng: np.random.Generator) -> NDArray:
-        return np.full(dims, value, t.dtype)
-
-    return values
+from .computations import D, binary_computation, compare, computation, op
+from .op_case import Array, E, O, OpCase, Operand, Token, make_case, shape_of
+from .op_values import finite, fixed, positive, small_integer
 
 
 def _below(limit: int) -> HloComputation:
     """s32 -> is it below `limit`?"""
-    x = make_parameter(0, shape_of(E.S32), "x")
-    less = CompareAttributes(ComparisonDirection.LT)
-    return make_computation("below", make_instruction(O.COMPARE, [x, make_constant(np.int32(limit))], less), [x])
-
-
-def _doubled() -> HloComputation:
-    x = make_parameter(0, shape_of(E.S32), "x")
-    return make_computation("doubled", make_instruction(O.ADD, [x, x]), [x])
+    return computation("below", lambda x: compare(D.LT, x, make_constant(np.int32(limit))), E.S32)
 
 
 def _loops() -> Iterator[OpCase]:
-    attributes = WhileAttributes(_below(100), _doubled())
+    attributes = WhileAttributes(_below(100), computation("doubled", lambda x: op(O.ADD, x, x), E.S32))
     for start in (3, 100, 2**31 - 1):
-        yield make_case(O.WHILE, [Array(E.S32, (), _fixed(start))], shape_of(E.S32), attributes, note=str(start))
+        yield make_case(O.WHILE, [Array(E.S32, (), fixed(start))], shape_of(E.S32), attributes, note=str(start))
     yield _swapping_loop()
 
 
@@ -61,36 +42,28 @@ def _swapping_loop() -> OpCase:
     vector = shape_of(E.F32, (3,))
     pair = Shape.tuple([vector, vector])
     shape = Shape.tuple([shape_of(E.S32), Shape.tuple([pair, Shape.tuple([])])])
-    state = make_parameter(0, shape, "state")
-    greater = CompareAttributes(ComparisonDirection.GT)
-    counter = make_get_tuple_element(state, 0)
-    condition = make_computation(
-        "condition", make_instruction(O.COMPARE, [counter, make_constant(np.int32(0))], greater), [state]
-    )
-    state = make_parameter(0, shape, "state")
-    less = make_instruction(O.SUBTRACT, [make_get_tuple_element(state, 0), make_constant(np.int32(1))])
-    inner = make_get_tuple_element(state, 1)
-    x, y = (make_get_tuple_element(make_get_tuple_element(inner, 0), k) for k in range(2))
-    root = make_tuple([less, make_tuple([make_tuple([y, x]), make_get_tuple_element(inner, 1)])])
-    attributes = WhileAttributes(condition, make_computation("body", root, [state]))
+
+    def body(state: HloInstruction) -> HloInstruction:
+        less = op(O.SUBTRACT, make_get_tuple_element(state, 0), make_constant(np.int32(1)))
+        inner = make_get_tuple_element(state, 1)
+        x, y = (make_get_tuple_element(make_get_tuple_element(inner, 0), k) for k in range(2))
+        return make_tuple([less, make_tuple([make_tuple([y, x]), make_get_tuple_element(inner, 1)])])
+
+    zero = make_constant(np.int32(0))
+    condition = computation("condition", lambda state: compare(D.GT, make_get_tuple_element(state, 0), zero), shape)
+    attributes = WhileAttributes(condition, computation("body", body, shape))
     vectors = (Array(E.F32, (3,)), Array(E.F32, (3,)))
-    operand: Operand = (Array(E.S32, (), _fixed(5)), (vectors, ()))
+    operand: Operand = (Array(E.S32, (), fixed(5)), (vectors, ()))
     return make_case(O.WHILE, [operand], shape, attributes, note="nested")
 
 
 def _added(number: int, size: int) -> HloComputation:
     """f32[size] -> the sum of its elements and `number`."""
-    x = make_parameter(0, shape_of(E.F32, (size,)), "x")
-    add = _adder()
-    start = make_constant(np.float32(number))
-    return make_computation(
-        f"branch_{number}", make_instruction(O.REDUCE, [x, start], ReduceAttributes((0,), add)), [x]
+    add, start = binary_computation(O.ADD, E.F32), make_constant(np.float32(number))
+    total = ReduceAttributes((0,), add)
+    return computation(
+        f"branch_{number}", lambda x: make_instruction(O.REDUCE, [x, start], total), shape_of(E.F32, (size,))
     )
-
-
-def _adder() -> HloComputation:
-    x, y = make_parameter(0, shape_of(E.F32), "x"), make_parameter(1, shape_of(E.F32), "y")
-    return make_computation("add", make_instruction(O.ADD, [x, y]), [x, y])
 
 
 def _branches() -> Iterator[OpCase]:
@@ -99,13 +72,13 @@ def _branches() -> Iterator[OpCase]:
         attributes = ConditionalAttributes(tuple(_added(k, k + 1) for k in range(count)))
         operands = [Array(E.F32, (k + 1,), small_integer) for k in range(count)]
         for index in sorted({-1, 0, count - 1, count, 2**31 - 1}):
-            kind = Array(E.S32, (), _fixed(index))
+            kind = Array(E.S32, (), fixed(index))
             note = f"{count}-branches-{index}"
             yield make_case(O.CONDITIONAL, [kind, *operands], shape_of(E.F32), attributes, note=note)
     first, second = _tuple_or_array()
     vector = Array(E.F32, (2,))
     for taken in (0, 1):
-        kind = Array(E.PRED, (), _fixed(taken))
+        kind = Array(E.PRED, (), fixed(taken))
         operands_of_both: Sequence[Operand] = [kind, (vector, Token()), vector]
         attributes = ConditionalAttributes((first, second))
         yield make_case(O.CONDITIONAL, operands_of_both, vector.shape, attributes, note=f"tuple-or-array-{taken}")
@@ -114,10 +87,9 @@ def _branches() -> Iterator[OpCase]:
 def _tuple_or_array() -> tuple[HloComputation, HloComputation]:
     """(x, token) -> x, and x -> -x."""
     vector = shape_of(E.F32, (2,))
-    pair = make_parameter(0, Shape.tuple([vector, Shape.token()]), "pair")
-    x = make_parameter(0, vector, "x")
-    negated = make_computation("negated", make_instruction(O.NEGATE, [x]), [x])
-    return make_computation("first", make_get_tuple_element(pair, 0), [pair]), negated
+    pair = Shape.tuple([vector, Shape.token()])
+    first = computation("first", lambda pair: make_get_tuple_element(pair, 0), pair)
+    return first, computation("negated", lambda x: op(O.NEGATE, x), vector)
 
 
 def _calls() -> Iterator[OpCase]:
@@ -134,9 +106,11 @@ def _calls() -> Iterator[OpCase]:
 def _step(rank_1: bool) -> HloComputation:
     """(x, carry) -> (x * carry, x + carry), on scalars or vectors of 2."""
     shape = shape_of(E.F32, (2,) if rank_1 else ())
-    x, carry = make_parameter(0, shape, "x"), make_parameter(1, shape, "carry")
-    results: list[HloInstruction] = [make_instruction(o, [x, carry]) for o in (O.MULTIPLY, O.ADD)]
-    return make_computation("step", make_tuple(results), [x, carry])
+
+    def body(x: HloInstruction, carry: HloInstruction) -> HloInstruction:
+        return make_tuple([op(O.MULTIPLY, x, carry), op(O.ADD, x, carry)])
+
+    return computation("step", body, shape, shape)
 
 
 def _scans() -> Iterator[OpCase]:
@@ -148,11 +122,10 @@ def _scans() -> Iterator[OpCase]:
             result = Shape.tuple([shape_of(E.F32, dims), shape_of(E.F32, carry)])
             note = f"{dimension}-{'backwards' if is_reverse else 'forwards'}"
             yield make_case(O.SCAN, operands, result, attributes, ulps=4, note=note)
-    x, y = make_parameter(0, shape_of(E.S32), "x"), make_parameter(1, shape_of(E.S32), "y")
-    total = make_computation("total", make_instruction(O.ADD, [x, y]), [x, y])
+    total = computation("total", lambda x, y: op(O.ADD, x, y), E.S32, E.S32)
     operands = [Array(E.S32, (6,), finite), Array(E.S32)]
     yield make_case(O.SCAN, operands, shape_of(E.S32), ScanAttributes(0, total), note="no-slices")
-    negated = make_computation("negated", make_tuple([make_instruction(O.NEGATE, [x])]), [x])
+    negated = computation("negated", lambda x: make_tuple([op(O.NEGATE, x)]), E.S32)
     attributes = ScanAttributes(0, negated, num_carries=0)
     yield make_case(O.SCAN, operands[:1], Shape.tuple([shape_of(E.S32, (6,))]), attributes, note="no-carries")
 

@@ -6,15 +6,12 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from ..hlo import ElementType, Opcode
+from ..hlo import ElementType
 from ..hlo.ops.convolution import ConvolutionAttributes
 from ..hlo.window import ConvolutionDimensionNumbers, Window
-from .op_case import ALL, Array, OpCase, make_case, shape_of
+from .op_case import ALL, Array, E, O, OpCase, make_case, shape_of
 from .op_cases_window import placed, window_of
 from .op_values import Values, finite, positive, small_floats
-
-E = ElementType
-O = Opcode  # noqa: E741
 
 
 def _numbers(labels: str) -> ConvolutionDimensionNumbers:

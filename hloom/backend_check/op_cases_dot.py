@@ -6,13 +6,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ..hlo import ElementType, Opcode
+from ..hlo import ElementType
 from ..hlo.ops.dot import DOT_ALGORITHMS, DotAttributes, RaggedDotAttributes
-from .op_case import Array, OpCase, make_case, shape_of
-from .op_values import NDArray, Values, any_value
-
-E = ElementType
-O = Opcode  # noqa: E741
+from .op_case import Array, E, O, OpCase, make_case, shape_of
+from .op_values import NDArray, Values, any_value, fixed
 
 _MATRICES = DotAttributes((), (), (1,), (0,))
 
@@ -52,16 +49,9 @@ def _dot() -> Iterator[OpCase]:
     yield make_case(O.DOT, operands, shape_of(E.S32, (2, 4, 6)), batched, note="batched")
 
 
-def _groups(*sizes: object) -> Values:
-    def values(t: ElementType, dims: tuple[int, ...], position: int, rng: np.random.Generator) -> NDArray:
-        return np.array(sizes, t.dtype)
-
-    return values
-
-
 def _ragged() -> Iterator[OpCase]:
-    one = Array(E.S32, (3,), _groups(2, 0, 3))
-    two = Array(E.S64, (2, 3), _groups([2, 0, 3], [1, 1, 4]))
+    one = Array(E.S32, (3,), fixed([2, 0, 3]))
+    two = Array(E.S64, (2, 3), fixed([[2, 0, 3], [1, 1, 4]]))
     M = DotAttributes
 
     def case(

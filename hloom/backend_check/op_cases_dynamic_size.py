@@ -4,12 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..hlo import ElementType, Opcode
 from ..hlo.ops.dynamic_size import DimensionAttributes
-from .op_case import ALL, Array, OpCase, make_case, shape_of
-
-E = ElementType
-O = Opcode  # noqa: E741
+from .op_case import ALL, Array, E, O, OpCase, make_case, shape_of
 
 
 def cases() -> Iterator[OpCase]:

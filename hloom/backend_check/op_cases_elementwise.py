@@ -19,15 +19,14 @@ from .op_case import (
     SUBNORMAL,
     UNARY_SIZE,
     Array,
+    E,
+    O,
     OpCase,
     make_case,
     shape_of,
     sizes_of,
 )
 from .op_values import Values, any_value, near_integer, positive, shift_distance, small_integer, subnormal
-
-E = ElementType
-O = Opcode  # noqa: E741
 
 _EXACT_UNARY: dict[Opcode, tuple[ElementType, ...]] = {
     O.CEIL: FLOATS,

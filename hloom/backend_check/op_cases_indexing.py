@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -12,19 +12,13 @@ from ..hlo import (
     HloComputation,
     Opcode,
     Shape,
-    make_computation,
     make_constant,
-    make_instruction,
-    make_parameter,
     make_tuple,
 )
 from ..hlo.ops.indexing import GatherAttributes, ScatterAttributes
-from .op_case import ALL, FLOATS, INTEGERS, Array, Dimensions, OpCase, make_case, shape_of
-from .op_cases_reduce import argmax_computation, binary_computation
+from .computations import argmax_computation, binary_computation, computation, op
+from .op_case import ALL, FLOATS, INTEGERS, Array, Dimensions, E, O, OpCase, make_case, shape_of, without
 from .op_values import NDArray, Values, any_value, finite, positive, small_floats, small_integer
-
-E = ElementType
-O = Opcode  # noqa: E741
 
 
 def unique_indices(t: ElementType, dims: tuple[int, ...], position: int, rng: np.random.Generator) -> NDArray:
@@ -73,13 +67,9 @@ _GATHERS: dict[str, tuple[Dimensions, Dimensions, GatherAttributes]] = {
 }
 
 
-def _without(dims: Sequence[int], left_out: Sequence[int]) -> list[int]:
-    return [size for d, size in enumerate(dims) if d not in left_out]
-
-
 def _gather_result(indices: Dimensions, g: GatherAttributes) -> list[int]:
-    offsets = iter(_without(g.slice_sizes, (*g.collapsed_slice_dims, *g.operand_batching_dims)))
-    batch = iter(_without(indices, (g.index_vector_dim,)))
+    offsets = iter(without(g.slice_sizes, (*g.collapsed_slice_dims, *g.operand_batching_dims)))
+    batch = iter(without(indices, (g.index_vector_dim,)))
     rank = len(g.offset_dims) + len(indices) - (g.index_vector_dim < len(indices))
     return [next(offsets) if d in g.offset_dims else next(batch) for d in range(rank)]
 
@@ -105,33 +95,22 @@ def _gathers() -> Iterator[OpCase]:
 
 
 def _keep_update(t: ElementType) -> HloComputation:
-    x, y = (make_parameter(n, shape_of(t), name) for n, name in enumerate("xy"))
-    return make_computation("second", y, [x, y])
+    return computation("second", lambda x, y: y, t, t)
 
 
-def _keep_operand(t: ElementType) -> HloComputation:
-    x, y = (make_parameter(n, shape_of(t), name) for n, name in enumerate("xy"))
-    return make_computation("first", x, [x, y])
-
-
-def _less_first(t: ElementType) -> HloComputation:
-    """x, y -> y - x / 2: not commutative, so that the order of updates shows."""
-    x, y = (make_parameter(n, shape_of(t), name) for n, name in enumerate("xy"))
-    return make_computation("decay", make_instruction(O.SUBTRACT, [y, x]), [x, y])
-
-
-def _constant_combiner(t: ElementType) -> HloComputation:
-    x, y = (make_parameter(n, shape_of(t), name) for n, name in enumerate("xy"))
-    return make_computation("seven", make_constant(np.asarray(7, t.dtype)), [x, y])
+_ADD = binary_computation(O.ADD, E.F32)
+_SET = _keep_update(E.F32)
+_KEEP = computation("first", lambda x, y: x, E.F32, E.F32)
+_DECAY = computation("decay", lambda x, y: op(O.SUBTRACT, y, x), E.F32, E.F32)
+"""Not commutative, so that the order of updates shows."""
+_SEVEN = computation("seven", lambda x, y: make_constant(np.float32(7)), E.F32, E.F32)
 
 
 def _sum_and_count() -> HloComputation:
     """(f32, s32) -> sums of both, with the parts exchanged in between."""
-    shapes = [shape_of(E.F32), shape_of(E.S32)]
-    x, i, y, j = (make_parameter(n, shapes[n % 2], name) for n, name in enumerate("xiyj"))
-    total = make_instruction(O.ADD, [x, y])
-    count = make_instruction(O.ADD, [i, j])
-    return make_computation("sums", make_tuple([total, count]), [x, i, y, j])
+    return computation(
+        "sums", lambda x, i, y, j: make_tuple([op(O.ADD, x, y), op(O.ADD, i, j)]), E.F32, E.S32, E.F32, E.S32
+    )
 
 
 def _scatter(
@@ -141,16 +120,13 @@ def _scatter(
     return ScatterAttributes(update_window, inserted, index_map, vector, combiner, *batching, ordered, unique)
 
 
-_ADD = binary_computation(O.ADD, E.F32)
-_SET = _keep_update(E.F32)
-
 _SCATTERS: dict[str, tuple[Dimensions, Dimensions, Dimensions, ScatterAttributes]] = {
     "add": ((9,), (16, 1), (16,), _scatter((), (0,), (0,), 1, _ADD)),
     "implicit-vector": ((9,), (16,), (16,), _scatter((), (0,), (0,), 1, _ADD)),
     "set": ((9,), (16, 1), (16,), _scatter((), (0,), (0,), 1, _SET)),
-    "keep": ((9,), (16, 1), (16,), _scatter((), (0,), (0,), 1, _keep_operand(E.F32))),
-    "constant": ((9,), (6, 1), (6,), _scatter((), (0,), (0,), 1, _constant_combiner(E.F32))),
-    "order": ((9,), (16, 1), (16,), _scatter((), (0,), (0,), 1, _less_first(E.F32))),
+    "keep": ((9,), (16, 1), (16,), _scatter((), (0,), (0,), 1, _KEEP)),
+    "constant": ((9,), (6, 1), (6,), _scatter((), (0,), (0,), 1, _SEVEN)),
+    "order": ((9,), (16, 1), (16,), _scatter((), (0,), (0,), 1, _DECAY)),
     "unique": ((9,), (8, 1), (8,), _scatter((), (0,), (0,), 1, _ADD, unique=True)),
     "rows": ((9, 5), (16, 1), (16, 5), _scatter((1,), (0,), (0,), 1, _ADD)),
     "unique-rows": ((9, 5), (8, 1), (8, 5), _scatter((1,), (0,), (0,), 1, _SET, unique=True)),
@@ -159,7 +135,7 @@ _SCATTERS: dict[str, tuple[Dimensions, Dimensions, Dimensions, ScatterAttributes
     "swapped-map": ((9, 5), (6, 2), (6, 3), _scatter((1,), (0,), (1, 0), 1, _ADD)),
     "points": ((9, 5), (12, 2), (12,), _scatter((), (0, 1), (0, 1), 1, _ADD)),
     "windows": ((9, 7), (6, 2), (6, 3, 2), _scatter((1, 2), (), (0, 1), 1, _ADD)),
-    "windows-order": ((9, 7), (6, 2), (6, 3, 2), _scatter((1, 2), (), (0, 1), 1, _less_first(E.F32))),
+    "windows-order": ((9, 7), (6, 2), (6, 3, 2), _scatter((1, 2), (), (0, 1), 1, _DECAY)),
     "windows-first": ((9, 7), (6, 2), (3, 2, 6), _scatter((0, 1), (), (0, 1), 1, _SET)),
     "windows-around": ((9, 7), (4, 2, 3), (3, 4, 3, 2), _scatter((0, 3), (), (0, 1), 1, _ADD)),
     "vector-first": ((9, 7), (2, 4, 3), (4, 3, 3), _scatter((1,), (1,), (0, 1), 0, _ADD)),

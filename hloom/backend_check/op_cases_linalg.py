@@ -7,15 +7,12 @@ from itertools import product
 
 import numpy as np
 
-from ..hlo import ElementType, Opcode, Shape
+from ..hlo import ElementType, Shape
 from ..hlo.layout import Layout
 from ..hlo.ops.custom_call import CustomCallApiVersion, CustomCallAttributes
 from ..hlo.ops.linalg import CholeskyAttributes, FftAttributes, FftType, TransposeKind, TriangularSolveAttributes
-from .op_case import Array, Dimensions, OpCase, make_case, shape_of
+from .op_case import Array, Dimensions, E, O, OpCase, make_case, shape_of
 from .op_values import NDArray, Values
-
-E = ElementType
-O = Opcode  # noqa: E741
 
 SOLVABLE = (E.F16, E.BF16, E.F32, E.F64, E.C64, E.C128)
 _REAL = {E.C64: E.F32, E.C128: E.F64}

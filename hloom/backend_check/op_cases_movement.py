@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import product
 
-from ..hlo import ElementType, Opcode
 from ..hlo.ops.movement import (
     BroadcastAttributes,
     ConcatenateAttributes,
@@ -16,11 +15,8 @@ from ..hlo.ops.movement import (
     SliceAttributes,
     TransposeAttributes,
 )
-from .op_case import ALL, INTEGERS, Array, OpCase, make_case, shape_of
+from .op_case import ALL, INTEGERS, Array, E, O, OpCase, make_case, shape_of
 from .op_values import small_integer
-
-E = ElementType
-O = Opcode  # noqa: E741
 
 
 def _every_type() -> Iterator[OpCase]:

@@ -6,13 +6,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ..hlo import ElementType, Opcode, Shape
+from ..hlo import ElementType, Shape
 from ..hlo.ops.normalization import BatchNormAttributes
-from .op_case import FLOATS, Array, OpCase, make_case, shape_of
+from .op_case import FLOATS, Array, E, O, OpCase, make_case, shape_of
 from .op_values import NDArray, positive, small_floats
-
-E = ElementType
-O = Opcode  # noqa: E741
 
 _ULPS = {E.F16: 64, E.BF16: 24, E.F32: 2**6, E.F64: 2**6}
 """XLA rounds f16 and bf16 after each op."""

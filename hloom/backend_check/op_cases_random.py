@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ..hlo import ElementType, Opcode, Shape
+from ..hlo import ElementType, Shape
 from ..hlo.ops.random import (
     RandomAlgorithm,
     RandomDistribution,
@@ -15,11 +15,9 @@ from ..hlo.ops.random import (
     RngBitGeneratorAttributes,
     RngGetAndUpdateStateAttributes,
 )
-from .op_case import FLOATS, Array, OpCase, make_case, shape_of
-from .op_values import NDArray, Values
+from .op_case import FLOATS, Array, E, O, OpCase, make_case, shape_of
+from .op_values import NDArray, fixed
 
-E = ElementType
-O = Opcode  # noqa: E741
 _A = RandomAlgorithm
 _SIZES: tuple[tuple[int, ...], ...] = ((), (0,), (1,), (5,), (3, 4), (3, 5, 7), (2, 129))
 
@@ -42,26 +40,19 @@ def _bits() -> Iterator[OpCase]:
                 yield case(algorithm, length, t, dims)
 
 
-def _same(value: float) -> Values:
-    def values(t: ElementType, dims: tuple[int, ...], position: int, rng: np.random.Generator) -> NDArray:
-        return np.asarray(value).astype(t.dtype)
-
-    return values
-
-
 def _drawn() -> Iterator[OpCase]:
     D = RandomDistribution
     for t in FLOATS:
-        mean, none = Array(t, (), _same(1.5)), Array(t, (), _same(0))
+        mean, none = Array(t, (), fixed(1.5)), Array(t, (), fixed(0))
         for dims in ((3, 5), (), (0,)):
             note = "-".join(map(str, dims))
             yield make_case(O.RNG, [mean, none], shape_of(t, dims), RngAttributes(D.NORMAL), note=f"normal-{note}")
         yield make_case(O.RNG, [mean, mean], shape_of(t, (7,)), RngAttributes(D.UNIFORM), note="uniform")
     for t in (E.S8, E.U16, E.S32, E.U64, E.S64):
-        bounds = [Array(t, (), _same(5)), Array(t, (), _same(6))]
+        bounds = [Array(t, (), fixed(5)), Array(t, (), fixed(6))]
         yield make_case(O.RNG, bounds, shape_of(t, (3, 5)), RngAttributes(D.UNIFORM), note="uniform")
     for value, t in ((0, E.PRED), (1, E.PRED), (1, E.S32), (1, E.F32)):
-        operands = [Array(E.F32, (), _same(value))]
+        operands = [Array(E.F32, (), fixed(value))]
         note = f"bernoulli-{t.value}-{value}"
         yield make_case(O.RNG, operands, shape_of(t, (9,)), RngAttributes(D.BERNOULLI), note=note)
     attributes = RngGetAndUpdateStateAttributes(0)

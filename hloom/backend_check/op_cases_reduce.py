@@ -10,55 +10,14 @@ import numpy as np
 
 from ..hlo import (
     ElementType,
-    HloComputation,
-    HloInstruction,
     Opcode,
     Shape,
-    make_computation,
-    make_instruction,
-    make_parameter,
-    make_tuple,
 )
 from ..hlo.ops.dot import DotAttributes
-from ..hlo.ops.elementwise import CompareAttributes, ComparisonDirection
 from ..hlo.ops.reduce import ReduceAttributes
-from .op_case import ALL, FLOATS, INTEGERS, Array, OpCase, make_case, shape_of
+from .computations import argmax_computation, binary_computation, log_add_exp_computation
+from .op_case import ALL, FLOATS, INTEGERS, Array, E, O, OpCase, make_case, shape_of
 from .op_values import NDArray, Values, any_value, finite, positive, small_floats
-
-E = ElementType
-O = Opcode  # noqa: E741
-
-
-def binary_computation(opcode: Opcode, element_type: ElementType, *, swapped: bool = False) -> HloComputation:
-    """The reducer that is one op on its two scalar parameters."""
-    shape = shape_of(element_type)
-    x, y = make_parameter(0, shape, "x"), make_parameter(1, shape, "y")
-    operands = [y, x] if swapped else [x, y]
-    return make_computation(opcode.value, make_instruction(opcode, operands), [x, y])
-
-
-def argmax_computation(values: ElementType, indices: ElementType) -> HloComputation:
-    """The reducer on (value, index) that keeps the larger value, and of equal ones the smaller index."""
-    shapes = [shape_of(values), shape_of(indices)]
-    x, i, y, j = (make_parameter(n, shapes[n % 2], name) for n, name in enumerate("xiyj"))
-
-    def compare(direction: ComparisonDirection, p: HloInstruction, q: HloInstruction) -> HloInstruction:
-        return make_instruction(O.COMPARE, [p, q], CompareAttributes(direction))
-
-    same = compare(ComparisonDirection.EQ, x, y)
-    first = make_instruction(O.AND, [same, compare(ComparisonDirection.LT, i, j)])
-    keep = make_instruction(O.OR, [compare(ComparisonDirection.GT, x, y), first])
-    chosen = [make_instruction(O.SELECT, [keep, p, q]) for p, q in ((x, y), (i, j))]
-    return make_computation("argmax", make_tuple(chosen), [x, i, y, j])
-
-
-def log_add_exp_computation(element_type: ElementType) -> HloComputation:
-    """The reducer x, y -> max(x, y) + log1p(exp(-|x - y|))."""
-    x, y = (make_parameter(n, shape_of(element_type), name) for n, name in enumerate("xy"))
-    difference = make_instruction(O.NEGATE, [make_instruction(O.ABS, [make_instruction(O.SUBTRACT, [x, y])])])
-    rest = make_instruction(O.LOG1P, [make_instruction(O.EXP, [difference])])
-    return make_computation("logaddexp", make_instruction(O.ADD, [make_instruction(O.MAXIMUM, [x, y]), rest]), [x, y])
-
 
 _REDUCERS: dict[Opcode, tuple[ElementType, ...]] = {
     O.ADD: ALL,
@@ -104,7 +63,7 @@ _REDUCE_SIZES: tuple[tuple[tuple[int, ...], tuple[int, ...]], ...] = (
 )
 
 
-def _without(dims: Sequence[int], removed: Sequence[int]) -> list[int]:
+def without(dims: Sequence[int], removed: Sequence[int]) -> list[int]:
     return [n for d, n in enumerate(dims) if d not in removed]
 
 
@@ -121,12 +80,12 @@ def _reduce() -> Iterator[OpCase]:
     for (dims, reduced), opcode in product(_REDUCE_SIZES, (O.ADD, O.MAXIMUM)):
         operands = [Array(E.F32, dims, positive), Array(E.F32, (), _identity(opcode))]
         attributes = ReduceAttributes(reduced, binary_computation(opcode, E.F32))
-        result = shape_of(E.F32, _without(dims, reduced))
+        result = shape_of(E.F32, without(dims, reduced))
         ulps = 64 if opcode is O.ADD else 0
         note = f"{opcode.value}-over-{'.'.join(map(str, reduced))}"
         yield make_case(O.REDUCE, operands, result, attributes, ulps=ulps, signed_zeros=False, note=note)
     for dims, reduced in _REDUCE_SIZES:
-        results = [shape_of(E.F32, _without(dims, reduced)), shape_of(E.S32, _without(dims, reduced))]
+        results = [shape_of(E.F32, without(dims, reduced)), shape_of(E.S32, without(dims, reduced))]
         lowest = _identity(O.MAXIMUM)
         inits = [Array(E.F32, (), lowest), Array(E.S32, (), _identity(O.MINIMUM))]
         arrays = [Array(E.F32, dims, small_floats), Array(E.S32, dims, finite), *inits]
@@ -147,7 +106,7 @@ def _dot_case(
     batch: tuple[tuple[int, ...], tuple[int, ...]] = ((), ()),
 ) -> OpCase:
     result = [lhs[d] for d in batch[0]]
-    result += _without(lhs, (*batch[0], *contracting[0])) + _without(rhs, (*batch[1], *contracting[1]))
+    result += without(lhs, (*batch[0], *contracting[0])) + without(rhs, (*batch[1], *contracting[1]))
     values = finite if types[0].is_integral or types[0] is E.PRED else positive
     operands = [Array(types[0], lhs, values), Array(types[1], rhs, values)]
     terms = math.prod(lhs[d] for d in contracting[0])

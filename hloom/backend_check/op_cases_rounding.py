@@ -9,7 +9,6 @@ import numpy as np
 from ..hlo import (
     ElementType,
     HloComputation,
-    Opcode,
     make_computation,
     make_constant,
     make_get_tuple_element,
@@ -18,11 +17,8 @@ from ..hlo import (
 )
 from ..hlo.ops.control_flow import CallAttributes, WhileAttributes
 from ..hlo.ops.elementwise import CompareAttributes, ComparisonDirection, MapAttributes, ReducePrecisionAttributes
-from .op_case import FLOATS, OTHER_SIZES, SIGNED, SUBNORMAL, UNARY_SIZE, Array, OpCase, make_case, shape_of
+from .op_case import FLOATS, OTHER_SIZES, SIGNED, SUBNORMAL, UNARY_SIZE, Array, E, O, OpCase, make_case, shape_of
 from .op_values import any_value, near_integer, subnormal
-
-E = ElementType
-O = Opcode  # noqa: E741
 
 
 def _reduce_precision() -> Iterator[OpCase]:

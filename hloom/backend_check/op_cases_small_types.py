@@ -11,7 +11,7 @@ from itertools import product
 
 import numpy as np
 
-from ..hlo import ElementType, Opcode
+from ..hlo import ElementType
 from ..hlo.ops.elementwise import CompareAttributes, ComparisonDirection
 from ..hlo.ops.movement import (
     BroadcastAttributes,
@@ -22,12 +22,9 @@ from ..hlo.ops.movement import (
     TransposeAttributes,
 )
 from ..hlo.ops.reduce import ReduceAttributes
-from .op_case import ALL, Array, OpCase, make_case, shape_of
-from .op_cases_reduce import binary_computation
+from .computations import binary_computation
+from .op_case import ALL, Array, E, O, OpCase, make_case, shape_of
 from .op_values import NDArray, any_value, near_integer, small_integer
-
-E = ElementType
-O = Opcode  # noqa: E741
 
 SMALL_FLOATS = (
     E.F4E2M1FN, E.F8E3M4, E.F8E4M3, E.F8E4M3B11FNUZ, E.F8E4M3FN, E.F8E4M3FNUZ, E.F8E5M2, E.F8E5M2FNUZ, E.F8E8M0FNU,

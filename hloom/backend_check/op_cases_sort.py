@@ -10,28 +10,21 @@ from ..hlo import (
     ElementType,
     HloComputation,
     HloInstruction,
-    Opcode,
     Shape,
     make_computation,
     make_constant,
     make_instruction,
     make_parameter,
 )
-from ..hlo.ops.elementwise import CompareAttributes, ComparisonDirection, ComparisonType
+from ..hlo.ops.elementwise import ComparisonType
 from ..hlo.ops.sort import SortAttributes, TopKAttributes
-from .op_case import ALL, COMPLEX, FLOATS, INTEGERS, Array, Dimensions, OpCase, make_case, shape_of
+from .computations import D, compare, computation, op
+from .op_case import ALL, COMPLEX, FLOATS, INTEGERS, Array, Dimensions, E, O, OpCase, make_case, shape_of
 from .op_values import NDArray, Values, any_value, small_floats, small_integer
 
-E = ElementType
-O = Opcode  # noqa: E741
-D = ComparisonDirection
 TOTAL = ComparisonType.TOTALORDER
 
 Compared = Callable[[HloInstruction, HloInstruction], HloInstruction]
-
-
-def compare(direction: D, x: HloInstruction, y: HloInstruction, kind: ComparisonType | None = None) -> HloInstruction:
-    return make_instruction(O.COMPARE, [x, y], CompareAttributes(direction, kind))
 
 
 def canonical(x: HloInstruction) -> HloInstruction:
@@ -79,26 +72,23 @@ def plain(
 
 def _by_magnitude() -> HloComputation:
     """|x| < |y| for numbers of s32."""
-    x, y = (make_parameter(n, shape_of(E.S32), name) for n, name in enumerate("xy"))
-    less = compare(D.LT, make_instruction(O.ABS, [x]), make_instruction(O.ABS, [y]))
-    return make_computation("by_magnitude", less, [x, y])
+    return computation("by_magnitude", lambda x, y: compare(D.LT, op(O.ABS, x), op(O.ABS, y)), E.S32, E.S32)
 
 
 def _by_sum() -> HloComputation:
     """By the sum of two operands: a key that is no operand's own."""
-    x, y, p, q = (make_parameter(n, shape_of(E.S32), name) for n, name in enumerate("xypq"))
-    less = compare(D.LT, make_instruction(O.ADD, [x, p]), make_instruction(O.ADD, [y, q]))
-    return make_computation("by_sum", less, [x, y, p, q])
+    return computation("by_sum", lambda x, y, p, q: compare(D.LT, op(O.ADD, x, p), op(O.ADD, y, q)), *[E.S32] * 4)
 
 
 def _odd_first() -> HloComputation:
     """Odd numbers before even ones, each descending: no lexicographic comparison of keys."""
-    x, y = (make_parameter(n, shape_of(E.S32), name) for n, name in enumerate("xy"))
-    one = make_constant(np.int32(1))
-    p, q = (make_instruction(O.AND, [v, one]) for v in (x, y))
-    same = compare(D.EQ, p, q)
-    root = make_instruction(O.SELECT, [same, compare(D.GT, x, y), compare(D.GT, p, q)])
-    return make_computation("odd_first", root, [x, y])
+
+    def body(x: HloInstruction, y: HloInstruction) -> HloInstruction:
+        one = make_constant(np.int32(1))
+        p, q = (op(O.AND, v, one) for v in (x, y))
+        return op(O.SELECT, compare(D.EQ, p, q), compare(D.GT, x, y), compare(D.GT, p, q))
+
+    return computation("odd_first", body, E.S32, E.S32)
 
 
 def few(t: ElementType, dims: tuple[int, ...], position: int, rng: np.random.Generator) -> NDArray:

@@ -7,21 +7,17 @@ from collections.abc import Iterator
 import numpy as np
 
 from ..hlo import (
-    ElementType,
     HloComputation,
     HloInstruction,
     Literal,
     Opcode,
     Shape,
-    make_computation,
     make_constant,
     make_get_tuple_element,
     make_instruction,
-    make_parameter,
     make_tuple,
 )
 from ..hlo.ops.control_flow import CallAttributes, ConditionalAttributes, WhileAttributes
-from ..hlo.ops.elementwise import CompareAttributes, ComparisonDirection
 from ..hlo.ops.movement import BroadcastAttributes
 from ..hlo.ops.random import RandomAlgorithm, RngBitGeneratorAttributes
 from ..hlo.ops.structure import (
@@ -31,11 +27,9 @@ from ..hlo.ops.structure import (
     FusionKind,
     GetTupleElementAttributes,
 )
-from .op_case import ALL, UNSIGNED, Array, OpCase, Operand, make_case, shape_of, sizes_of
-from .op_values import NDArray, Values, any_value, finite, positive, small_integer
-
-E = ElementType
-O = Opcode  # noqa: E741
+from .computations import D, compare, computation, op
+from .op_case import ALL, UNSIGNED, Array, E, O, OpCase, Operand, make_case, shape_of, sizes_of
+from .op_values import any_value, finite, fixed, positive, small_integer
 
 
 def _random() -> Iterator[OpCase]:
@@ -51,38 +45,33 @@ def _random() -> Iterator[OpCase]:
 def _count_down_computations() -> tuple[HloComputation, HloComputation]:
     """While n > 0: n, x = n - 1, x * 1.5 + n."""
     state = Shape.tuple([shape_of(E.S32), shape_of(E.F32, (3,))])
-    parameter = make_parameter(0, state, "state")
-    counter = make_get_tuple_element(parameter, 0)
-    more = make_instruction(O.COMPARE, [counter, make_constant(np.int32(0))], CompareAttributes(_GT))
-    condition = make_computation("condition", more, [parameter])
-    parameter = make_parameter(0, state, "state")
-    counter, vector = (make_get_tuple_element(parameter, i) for i in range(2))
 
     def vector_of(scalar: HloInstruction) -> HloInstruction:
         return make_instruction(O.BROADCAST, [scalar], BroadcastAttributes(()), shape_of(E.F32, (3,)))
 
-    addend = vector_of(make_instruction(O.CONVERT, [counter], shape=shape_of(E.F32)))
-    scaled = make_instruction(O.MULTIPLY, [vector, vector_of(make_constant(np.float32(1.5)))])
-    less = make_instruction(O.SUBTRACT, [counter, make_constant(np.int32(1))])
-    root = make_tuple([less, make_instruction(O.ADD, [scaled, addend])])
-    return condition, make_computation("body", root, [parameter])
+    def body(state: HloInstruction) -> HloInstruction:
+        counter, vector = (make_get_tuple_element(state, i) for i in range(2))
+        addend = vector_of(make_instruction(O.CONVERT, [counter], shape=shape_of(E.F32)))
+        scaled = op(O.MULTIPLY, vector, vector_of(make_constant(np.float32(1.5))))
+        return make_tuple([op(O.SUBTRACT, counter, make_constant(np.int32(1))), op(O.ADD, scaled, addend)])
 
-
-_GT = ComparisonDirection.GT
+    zero = make_constant(np.int32(0))
+    condition = computation("condition", lambda state: compare(D.GT, make_get_tuple_element(state, 0), zero), state)
+    return condition, computation("body", body, state)
 
 
 def _tuple_branch(opcode: Opcode, shape: Shape) -> HloComputation:
     """A computation on a tuple of two arrays that returns the tuple of one op on them."""
-    parameter = make_parameter(0, Shape.tuple([shape, shape]), "pair")
-    x, y = (make_get_tuple_element(parameter, i) for i in range(2))
-    return make_computation(opcode.value, make_tuple([make_instruction(opcode, [x, y])]), [parameter])
+
+    def body(pair: HloInstruction) -> HloInstruction:
+        return make_tuple([op(opcode, *(make_get_tuple_element(pair, i) for i in range(2)))])
+
+    return computation(opcode.value, body, Shape.tuple([shape, shape]))
 
 
 def _two_parameters(shape: Shape) -> HloComputation:
     """x, y -> x * y + y."""
-    x, y = make_parameter(0, shape, "x"), make_parameter(1, shape, "y")
-    root = make_instruction(O.ADD, [make_instruction(O.MULTIPLY, [x, y]), y])
-    return make_computation("multiply_add", root, [x, y])
+    return computation("multiply_add", lambda x, y: op(O.ADD, op(O.MULTIPLY, x, y), y), shape, shape)
 
 
 def _control_flow() -> Iterator[OpCase]:
@@ -98,20 +87,13 @@ def _control_flow() -> Iterator[OpCase]:
     operand: Operand = (pair[0], pair[1])
     branches = tuple(_tuple_branch(o, shape) for o in (O.ADD, O.SUBTRACT, O.MAXIMUM))
     for index in range(-1, 4):
-        kind = Array(E.S32, (), _constant_value(index))
+        kind = Array(E.S32, (), fixed(index))
         attributes = ConditionalAttributes(branches)
         yield make_case(O.CONDITIONAL, [kind, *[operand] * 3], Shape.tuple([shape]), attributes, note=str(index))
     for taken in (True, False):
-        kind = Array(E.PRED, (), _constant_value(taken))
+        kind = Array(E.PRED, (), fixed(taken))
         attributes = ConditionalAttributes(branches[:2])
         yield make_case(O.CONDITIONAL, [kind, *[operand] * 2], Shape.tuple([shape]), attributes, note=str(taken))
-
-
-def _constant_value(value: int) -> Values:
-    def values(t: ElementType, dims: tuple[int, ...], position: int, rng: np.random.Generator) -> NDArray:
-        return np.full(dims, value, t.dtype)
-
-    return values
 
 
 def _structure() -> Iterator[OpCase]:

@@ -4,34 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-import numpy as np
-
 from ..hlo import (
     ElementType,
     HloComputation,
     Opcode,
     Shape,
     make_computation,
-    make_constant,
     make_instruction,
     make_parameter,
     make_tuple,
 )
-from ..hlo.ops.elementwise import CompareAttributes, ComparisonDirection
+from ..hlo.ops.elementwise import ComparisonDirection
 from ..hlo.ops.window import ReduceWindowAttributes, SelectAndScatterAttributes
 from ..hlo.window import Window, WindowDimension
-from .op_case import COMPLEX, FLOATS, INTEGERS, Array, OpCase, make_case, shape_of
-from .op_cases_reduce import (
-    _REDUCERS,
-    _identity,
+from .computations import (
     argmax_computation,
     binary_computation,
+    compare,
+    computation,
+    last_of_two,
     log_add_exp_computation,
 )
-from .op_values import NDArray, Values, any_value, finite, positive, small_floats
-
-E = ElementType
-O = Opcode  # noqa: E741
+from .op_case import COMPLEX, FLOATS, INTEGERS, Array, E, O, OpCase, make_case, shape_of
+from .op_cases_reduce import _REDUCERS, _identity
+from .op_values import Values, any_value, finite, fixed, positive, small_floats
 
 Part = tuple[int, ...]
 
@@ -102,25 +98,12 @@ def _note(window: Window) -> str:
     return "window-" + ",".join(parts)
 
 
-def zeros(t: ElementType, dims: tuple[int, ...], position: int, rng: np.random.Generator) -> NDArray:
-    """Nothing else."""
-    return np.zeros(dims, t.dtype)
-
-
 def _pair_sum(types: Sequence[ElementType]) -> HloComputation:
     """The reducer that adds up each of its operands."""
     shapes = [shape_of(t) for t in types]
     parameters = [make_parameter(i, shapes[i % len(types)]) for i in range(2 * len(types))]
     sums = [make_instruction(O.ADD, pair) for pair in zip(parameters, parameters[len(types) :], strict=False)]
     return make_computation("sums", make_tuple(sums), parameters)
-
-
-def last_of_two(t: ElementType) -> HloComputation:
-    """y unless it is zero, else x: associative, but not commutative."""
-    x, y = make_parameter(0, shape_of(t), "x"), make_parameter(1, shape_of(t), "y")
-    zero = make_constant(t.dtype.type(0))
-    test = make_instruction(O.COMPARE, [y, zero], CompareAttributes(ComparisonDirection.EQ))
-    return make_computation("last_of_two", make_instruction(O.SELECT, [test, x, y]), [x, y])
 
 
 def _reduce_window() -> Iterator[OpCase]:
@@ -140,7 +123,7 @@ def _reduce_window() -> Iterator[OpCase]:
     for t in (E.S4, E.U4, E.F8E4M3FN, E.F8E5M2):
         # XLA rounds sums of f8 at every step.
         for opcode in (O.ADD, O.MAXIMUM) if t.is_integral else (O.MAXIMUM,):
-            operands = [Array(t, (2, 9, 7), small_floats), Array(t, (), zeros)]
+            operands = [Array(t, (2, 9, 7), small_floats), Array(t, (), fixed(0))]
             attributes = ReduceWindowAttributes(mixed, binary_computation(opcode, t))
             result = shape_of(t, placed((2, 9, 7), mixed))
             yield make_case(O.REDUCE_WINDOW, operands, result, attributes, signed_zeros=False, note=opcode.value)
@@ -183,12 +166,6 @@ def _reduce_window() -> Iterator[OpCase]:
             yield make_case(O.REDUCE_WINDOW, operands, result, attributes, ulps=8, note=note)
 
 
-def _comparison(direction: ComparisonDirection, t: ElementType) -> HloComputation:
-    x, y = make_parameter(0, shape_of(t), "x"), make_parameter(1, shape_of(t), "y")
-    root = make_instruction(O.COMPARE, [x, y], CompareAttributes(direction))
-    return make_computation(direction.value, root, [x, y])
-
-
 def _select_case(
     t: ElementType, dims: tuple[int, ...], window: Window, direction: ComparisonDirection, scatter: Opcode,
     values: Values, *, ulps: float = 0,
@@ -196,7 +173,8 @@ def _select_case(
     counts = placed(dims, window)
     kind = any_value if scatter in (O.MAXIMUM, O.MINIMUM) else positive
     operands = [Array(t, dims, values), Array(t, counts, kind), Array(t, (), positive)]
-    attributes = SelectAndScatterAttributes(window, _comparison(direction, t), binary_computation(scatter, t))
+    select = computation(direction.value, lambda x, y: compare(direction, x, y), t, t)
+    attributes = SelectAndScatterAttributes(window, select, binary_computation(scatter, t))
     note = f"{direction.value}-{scatter.value}-{_note(window)}"
     return make_case(O.SELECT_AND_SCATTER, operands, shape_of(t, dims), attributes, ulps=ulps, note=note)
 

@@ -30,8 +30,8 @@ from . import (
     op_cases_structure,
     op_cases_window,
 )
+from .computations import binary_computation
 from .op_case import Array, OpCase, Operand, build_module, check_results, make_inputs
-from .op_cases_reduce import binary_computation
 
 __all__ = [
     "CASES", "WITHOUT_CASES", "Array", "OpCase", "Operand", "binary_computation", "build_module", "check_results",

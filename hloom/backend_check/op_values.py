@@ -142,6 +142,15 @@ def near_integer(
     return values.astype(element_type.dtype).reshape(dimensions)
 
 
+def fixed(value: object) -> Values:
+    """The kind with this value: a number for all elements, or an array."""
+
+    def values(t: ElementType, dims: tuple[int, ...], position: int, rng: np.random.Generator) -> NDArray:
+        return np.full(dims, value, t.dtype)
+
+    return values
+
+
 def ulp_distance(actual: NDArray, expected: NDArray) -> NDArray:
     """How many floats lie between two arrays of one floating-point type, element by element, as float64."""
     if actual.dtype == ml_dtypes.float4_e2m1fn:

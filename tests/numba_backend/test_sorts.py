@@ -16,9 +16,10 @@ from hloom.numba_backend.emit.sort_keys import keys_of
 from hloom.numba_backend.lowering_rules import sort as rows
 
 from hloom import hlo
+from hloom.backend_check.computations import D, compare
 from hloom.backend_check.op_case import FLOATS, INTEGERS, make_case, shape_of
 from hloom.backend_check.op_case import Array as Operand
-from hloom.backend_check.op_cases_sort import D, comparator, compare, few, parts, plain
+from hloom.backend_check.op_cases_sort import comparator, few, parts, plain
 from hloom.backend_check.op_table import build_module
 from hloom.backend_check.op_values import NDArray
 from tests.support.guarded import GuardedProgram, small_pieces

@@ -17,8 +17,8 @@ from hloom.numba_backend.policy.windows import FEW_ROWS, LANES, LEAST_IN_KEYS
 
 import hloom
 from hloom import hlo, lax
-from hloom.backend_check.op_cases_reduce import argmax_computation, binary_computation
-from hloom.backend_check.op_cases_window import last_of_two, placed, window_of
+from hloom.backend_check.computations import argmax_computation, binary_computation, last_of_two
+from hloom.backend_check.op_cases_window import placed, window_of
 
 E = ElementType
 O = Opcode  # noqa: E741

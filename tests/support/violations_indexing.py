@@ -10,7 +10,7 @@ from hloom.hlo.ir import Attributes
 from hloom.hlo.ops.indexing import GatherAttributes, ScatterAttributes
 from hloom.hlo.ops.sort import SortAttributes, TopKAttributes
 
-from hloom.backend_check.op_cases_reduce import binary_computation
+from hloom.backend_check.computations import binary_computation
 from hloom.backend_check.op_cases_sort import comparator
 
 E = ElementType

@@ -23,7 +23,7 @@ from hloom.hlo.ops.control_flow import ScanAttributes
 from hloom.hlo.ops.dynamic_size import DimensionAttributes
 from hloom.hlo.replica_groups import ReplicaGroups
 
-from hloom.backend_check.op_cases_reduce import binary_computation
+from hloom.backend_check.computations import binary_computation
 
 O = Opcode  # noqa: E741
 Violation = tuple[str, Opcode, list[str], Attributes, str | None]

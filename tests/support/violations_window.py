@@ -22,7 +22,7 @@ from hloom.hlo.ops.elementwise import CompareAttributes, ComparisonDirection
 from hloom.hlo.ops.window import ReduceWindowAttributes, SelectAndScatterAttributes
 from hloom.hlo.window import ConvolutionDimensionNumbers, WindowDimension
 
-from hloom.backend_check.op_cases_reduce import binary_computation
+from hloom.backend_check.computations import binary_computation
 
 from .violations_structure import Violation
 
