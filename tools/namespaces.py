@@ -7,8 +7,8 @@ A namespace such as `hloom/numpy` lists its names in a stub beside its file, `hl
 
 `hloom/namespaces` reads it when the namespace is imported, and type checkers and editors take it for an export. To
 add a function, add its name to the import of its file, in any form, and run this tool with `--write`. It sorts the
-names, wraps the lines, and writes the page. `hloom/namespaces/jax_names.py` records JAX's names, and why some are
-missing here.
+names, wraps the lines, and writes the page. `tests/data/jax_names.json` records JAX's names; the tool writes those that
+are missing here to `hloom/namespaces/jax_names.py`, which says why.
 
     python tools/namespaces.py            # says where the files differ from what they should be
     python tools/namespaces.py --write    # writes them
@@ -19,6 +19,8 @@ from __future__ import annotations
 import argparse
 import ast
 import difflib
+import json
+import re
 import sys
 import textwrap
 from importlib import import_module
@@ -29,6 +31,8 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 WIDTH = 118
 DOCUMENT = ROOT / "docs" / "namespaces.md"
+LISTS = ROOT / "hloom" / "namespaces" / "jax_names.py"
+RECORDED = json.loads((ROOT / "tests" / "data" / "jax_names.json").read_text())
 HEAD = """\
 # The names of JAX's namespaces
 
@@ -70,12 +74,7 @@ def _wrapped(names: list[str]) -> list[str]:
     return [line.replace("\0", " ") for line in lines]
 
 
-# ---- the page
-
-
-def _jax_names() -> ModuleType:
-    """Imported late: a stub may have to be written before it."""
-    return import_module("hloom.namespaces.jax_names")
+# ---- the lists of names that are missing, and the page
 
 
 def module_of(space: str) -> ModuleType | None:
@@ -92,28 +91,56 @@ def here_and_not(space: str) -> tuple[list[str], list[str]]:
     """The names of a namespace that hloom has, and those that it lacks."""
     module = module_of(space)
     here, missing = [], []
-    for name in sorted(_jax_names().names(space), key=lambda name: (name.lower(), name)):
+    for name in sorted(RECORDED["names"][space].split(), key=lambda name: (name.lower(), name)):
         is_here = module is not None and hasattr(module, name)
         is_here = is_here or module_of(f"{space}.{name}".lstrip(".")) is not None  # bound when it is imported
         (here if is_here else missing).append(name)
     return here, missing
 
 
+def lists() -> str:
+    """The file with the names that are missing."""
+    lines = [
+        f'VERSION = "{RECORDED["version"]}"',
+        '"""The version of JAX that these names follow."""',
+        '_NAMED = """',
+        *textwrap.wrap(" ".join(RECORDED["names"]).strip(), 120),
+        '"""',
+        'NAMESPACES = ("", *_NAMED.split())',
+        '"""JAX\'s namespaces below `jax`; "" is `jax` itself."""',
+        "LACKING = {",
+    ]
+    for space in RECORDED["names"]:
+        missing = sorted(here_and_not(space)[1])
+        names = textwrap.wrap(" ".join(missing), 100)
+        if len(names) == 1:
+            lines.append(f'    "{space}": "{names[0]}",')
+        elif names:
+            lines += [f'    "{space}": """', *names, '""",']
+    new = "\n".join([*lines, "}\n"])
+    return re.sub(r"VERSION = .*?\n}\n", lambda _: new, LISTS.read_text(), count=1, flags=re.DOTALL)
+
+
+def reason(space: str, name: str) -> str | None:
+    """Imported late: `lists` may have written the file."""
+    return import_module("hloom.namespaces.jax_names").reason(space, name)  # type: ignore[no-any-return]
+
+
 def unexplained() -> list[str]:
     """Names that are missing without a reason."""
-    missing = [(space, name) for space in _jax_names().NAMES for name in here_and_not(space)[1]]
-    return [f"{space}.{name}".lstrip(".") for space, name in missing if _jax_names().reason(space, name) is None]
+    missing = [(space, name) for space in RECORDED["names"] for name in here_and_not(space)[1]]
+    return [f"{space}.{name}".lstrip(".") for space, name in missing if reason(space, name) is None]
 
 
 def document() -> str:
     """The page."""
     rows, parts = ["| namespace | names | here |", "|---|---:|---:|"], []
-    for space in _jax_names().NAMES:
+    for space in RECORDED["names"]:
         here, missing = here_and_not(space)
         title = f"jax.{space}".rstrip(".")
         rows.append(f"| [`{title}`](#{title.replace('.', '').lower()}) | {len(here) + len(missing)} | {len(here)} |")
         parts.append(_part(space, title, here, missing))
-    return HEAD.format(version=_jax_names().VERSION) + "\n".join(rows) + "\n" + "".join(parts)
+    return HEAD.format(version=RECORDED["version"]) + "\n".join(rows) + "\n" + "".join(parts)
 
 
 def _part(space: str, title: str, here: list[str], missing: list[str]) -> str:
@@ -122,11 +149,11 @@ def _part(space: str, title: str, here: list[str], missing: list[str]) -> str:
         text += "\n" + ", ".join(f"`{name}`" for name in here) + "\n"
     reasons: dict[str, list[str]] = {}
     for name in missing:
-        reasons.setdefault(_jax_names().reason(space, name) or "not there yet", []).append(name)
+        reasons.setdefault(reason(space, name) or "not there yet", []).append(name)
     if reasons:
         text += "\n| not here | why |\n|---|---|\n"
-        for reason, names in reasons.items():
-            text += f"| {', '.join(f'`{name}`' for name in names)} | {reason} |\n"
+        for why, names in reasons.items():
+            text += f"| {', '.join(f'`{name}`' for name in names)} | {why} |\n"
     return text
 
 
@@ -139,9 +166,9 @@ def main() -> int:
         print(*unexplained(), sep="\n")
         return 0
     differ = False
-    for path in (*stubs(), DOCUMENT):  # the page last: it imports the namespaces
+    for path in (*stubs(), LISTS, DOCUMENT):  # the last two import the namespaces
         old = path.read_text() if path.exists() else ""
-        new = document() if path is DOCUMENT else formatted(old)
+        new = document() if path is DOCUMENT else lists() if path is LISTS else formatted(old)
         differ |= old != new
         if options.write:
             path.write_text(new)

@@ -16,7 +16,7 @@ from types import ModuleType
 from typing import Any
 
 from ..namespaces import missing, on_missing
-from ..namespaces.jax_names import NAMES, VERSION, names
+from ..namespaces.jax_names import NAMESPACES, VERSION, lacking
 from .misses import MISSES
 
 _PACKAGE = __name__.partition(".")[0]
@@ -138,7 +138,7 @@ def _module(package: str, inner: str) -> ModuleType | None:
         return _source(rest)
     if first in _OWN:
         return None
-    if inner in NAMES:  # some of these modules are there only after they were imported
+    if inner in NAMESPACES:  # some of these modules are there only after they were imported
         return importlib.import_module(f"{_PACKAGE}.{inner}")
     found: Any = sys.modules[_PACKAGE]
     for part in [first, *rest]:
@@ -192,7 +192,7 @@ def _not_here(package: str, inner: str) -> ModuleNotFoundError:
         few = f"{_PACKAGE} has only a few of JAX's internal modules; see docs/jax_programs.md"
         return _NotHere(f"no jax.{inner}: {few}")
     home = f"{_PACKAGE}.{space}".rstrip(".")
-    if not space or home in sys.modules or name in names(space):
+    if not space or home in sys.modules or name in lacking(space):
         error = missing(home, name)
         return _NotHere(str(error))
     MISSES.record(home, name)

@@ -27,7 +27,6 @@ from ..hlo.element_type import ElementType
 from ..hlo.ir import HloComputation, HloInstruction
 from ..hlo.opcode import Opcode
 from ..lax.composite import CompositeUse
-from ..namespaces.jax_names import names
 from ..tracer import core, dtypes
 from ..tracer.arrays.array import as_value
 from ..tracer.aval import ShapedArray, aval_of_shape
@@ -70,9 +69,14 @@ def _call(i: HloInstruction, operands: Sequence[Atom], body: Body) -> Shown | li
         return _composite(call, operands, body)
     if call.primitive.axes is not None:
         return _collective(call, operands)
-    if f"{call.primitive.name}_p" in names("lax"):
+    if _is_of_lax(call.primitive.name):
         return Shown(call.primitive.name, operands, {})
     return _kept(call.primitive.name, call, operands, body)
+
+
+def _is_of_lax(name: str) -> bool:
+    """Whether `hloom.lax` has a primitive of this name, as JAX."""
+    return f"{name}_p" in import_module("..lax", __package__).__all__
 
 
 def _collective(call: Call, operands: Sequence[Atom]) -> Shown:
@@ -301,7 +305,7 @@ def _of_library(call: Call, operands: Sequence[Atom], body: Body) -> Shown:
     if given.owner.is_shown or not given.owner.is_of_library:
         return Shown(given.owner, own, dict(given.params))
     name = call.primitive.name
-    if f"{name}_p" in names("lax"):
+    if _is_of_lax(name):
         return Shown(name, own, dict(given.params))
     factors = linalg_params(name, given.params)
     if factors is not None:

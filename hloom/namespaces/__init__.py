@@ -241,7 +241,7 @@ def _message(module: str, name: str) -> str:
     jax = f"jax.{space}".rstrip(".")
     advice = jax_names.reason(space, name)
     is_known = advice is not None
-    in_jax = name in jax_names.names(space)
+    in_jax = name in jax_names.lacking(space)
     elsewhere = _elsewhere(space, name, jax_names)
     if in_jax and elsewhere is None and advice is None:
         advice = _numpy_has(space, name)

@@ -144,6 +144,8 @@ def test_the_guide_is_followed_in_a_copy(root: Path, tmp_path: Path) -> None:
     shutil.copytree(root / "hloom", tmp_path / "hloom", ignore=shutil.ignore_patterns("__pycache__"))
     for folder in ("tools", "docs"):
         shutil.copytree(root / folder, tmp_path / folder, ignore=shutil.ignore_patterns("__pycache__", "images"))
+    (tmp_path / "tests/data").mkdir(parents=True)
+    shutil.copy(root / "tests/data/jax_names.json", tmp_path / "tests/data")
     guide = (root / "docs" / "adding_functions.md").read_text()
     function, function_line, primitive, primitive_line = re.findall(r"```python\n(.*?)```", guide, re.DOTALL)
     edits = {

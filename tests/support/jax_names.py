@@ -1,26 +1,24 @@
-"""The public names of JAX's namespaces, recorded in `hloom/namespaces/jax_names.py`: messages and tests know them
-without JAX.
+"""The public names of JAX's namespaces, recorded in `tests/data/jax_names.json`: tests know them without JAX.
 
     python tests/support/jax_names.py      # writes the names there anew, with the JAX that is installed
+    python tools/namespaces.py --write     # and in the package those that hloom lacks
 """
 
 from __future__ import annotations
 
 import importlib
 import importlib.util
+import json
 import pkgutil
-import re
-import textwrap
 import warnings
 from functools import partial
 from pathlib import Path
 from types import ModuleType
 
-from hloom.namespaces import jax_names
-
-PATH = Path(jax_names.__file__)
-VERSION = jax_names.VERSION
-RECORDED = tuple(jax_names.NAMES)
+PATH = Path(__file__).resolve().parent.parent / "data" / "jax_names.json"
+_RECORDED = json.loads(PATH.read_text())
+VERSION: str = _RECORDED["version"]
+RECORDED: tuple[str, ...] = tuple(_RECORDED["names"])
 """The namespaces below `jax`. One is added by an entry without names, and a run of this file."""
 
 
@@ -39,7 +37,7 @@ NAMESPACES = tuple(name for name in RECORDED if _is_here(name))
 
 def recorded() -> dict[str, list[str]]:
     """The names of each namespace."""
-    return {name: sorted(jax_names.names(name)) for name in RECORDED}
+    return {name: found.split() for name, found in _RECORDED["names"].items()}
 
 
 def namespace(package: str, name: str) -> ModuleType:
@@ -84,17 +82,8 @@ def _offered(module: ModuleType, name: str) -> set[str]:
     return found
 
 
-def as_source(names: dict[str, list[str]], version: str) -> str:
-    """The part of `hloom/namespaces/jax_names.py` that holds the names."""
-    lines = [f'VERSION = "{version}"', '"""The JAX whose names these are."""', "NAMES = {"]
-    for name, found in names.items():
-        lines += [f'    "{name}": """', *textwrap.wrap(" ".join(found), 120), '""",']
-    return "\n".join([*lines, "}\n"])
-
-
 if __name__ == "__main__":
     import jax
 
-    text = PATH.read_text()
-    new = as_source(of_jax(), jax.__version__)
-    PATH.write_text(re.sub(r"VERSION = .*?\n}\n", lambda _: new, text, count=1, flags=re.DOTALL))
+    found = {name: " ".join(names) for name, names in of_jax().items()}
+    PATH.write_text(json.dumps({"version": jax.__version__, "names": found}, indent=1) + "\n")
