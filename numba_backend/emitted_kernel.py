@@ -96,14 +96,7 @@ _made: dict[tuple[str, tuple[object, ...]], LoopProgram] = {}
 """Programs by their text, the types of their parameters, which are not in the text."""
 _MOST_MADE = 256
 
-
-def _forget() -> int:
-    """Forget the programs. The number of bytes that this frees is unknown, so it returns 0."""
-    _made.clear()
-    return 0
-
-
-on_pressure(_forget)
+on_pressure(_made.clear)
 
 
 def memory_type(element_type: ElementType) -> str:

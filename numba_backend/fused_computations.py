@@ -34,14 +34,7 @@ _known: dict[tuple[object, ...], _Known] = {}
 """The facts by structure, for all modules: many fusions of a program are the same with another constant or another
 batch. As many as have `_MOST_INSTRUCTIONS` together, a few megabytes."""
 
-
-def _forget() -> int:
-    """Forget them. The number of bytes that this frees is unknown, so it returns 0."""
-    _known.clear()
-    return 0
-
-
-on_pressure(_forget)
+on_pressure(_known.clear)
 
 
 def _known_of(computation: HloComputation) -> _Known:

@@ -11,17 +11,18 @@ from typing import Any, TypeVar
 
 T = TypeVar("T")
 
-_releases: list[Callable[[], int]] = []
+_releases: list[Callable[[], int | None]] = []
 
 
-def on_pressure(release: Callable[[], int]) -> None:
-    """`release` is called when memory is short. It frees as much as it can and returns the number of bytes."""
+def on_pressure(release: Callable[[], int | None]) -> None:
+    """`release` is called when memory is short. It frees as much as it can and returns the number of bytes, or None if
+    that is unknown."""
     _releases.append(release)
 
 
 def relieve() -> int:
     """Give back all memory that is kept for later use; returns the number of bytes."""
-    return sum([release() for release in _releases])
+    return sum([release() or 0 for release in _releases])
 
 
 def allocating(make: Callable[..., T], *args: Any, **options: Any) -> T:

@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ...hlo.window import WindowDimension
 from ..emitted_kernel import HI, LO, EmittedKernel, memory_type
 from ..loops.expressions import ZERO, Expr, Name, Number, all_of, is_number, maximum, minimum, product, unary
 from ..loops.overlapping import each_of
@@ -163,8 +164,19 @@ def carry(writer: Writer, digits: Sequence[Name], bounds: Sequence[Expr]) -> Non
             writer.augment(digits[d - 1], "+", 1)
 
 
-def emit_copy_first(geometry: Geometry, first_image: int, images: int) -> EmittedKernel:
-    """The copy of some images: [image, strip, feature, phases..., cells...]. Operand 0: the input; output 0: it. ::
+def _features_as_cells(geometry: Geometry) -> Geometry:
+    """Channels last as channels first, with one feature: the features of a cell are neighbours along the last axis."""
+    sizes, cells = geometry.sizes, []
+    for number, c in enumerate(geometry.cells, 1):
+        by = sizes.features if number == len(geometry.cells) else 1
+        axis = Axis(c.axis.size * by, c.axis.count, WindowDimension(padding_low=c.axis.part.padding_low * by))
+        cells.append(Cells(axis, 1, c.size * by))
+    return Geometry(replace(sizes, groups=1, inputs=1), tuple(cells))
+
+
+def emit_copy(geometry: Geometry, first_image: int, images: int) -> EmittedKernel:
+    """The copy of some images: [image, strip, feature, phases..., cells...], or channels last [image, cells...,
+    feature]. Operand 0: the input; output 0: it. ::
 
     for row in range(lo, hi):   # image, strip, f, h0, h1, q0
         ...
@@ -172,6 +184,8 @@ def emit_copy_first(geometry: Geometry, first_image: int, images: int) -> Emitte
         for j in range(c1):
             out[at + j] = x[base + j * s1] or 0
     """
+    if geometry.sizes.channels_last:
+        geometry = _features_as_cells(geometry)
     sizes, cells = geometry.sizes, geometry.cells
     text = KernelText("padded", guarded=True)
     writer, zero = text.writer, cast(memory_type(sizes.element_type), 0)
@@ -307,50 +321,3 @@ def emit_panels(sizes: Sizes, groups: int, depth: int, columns: int) -> EmittedK
             with writer.loop("j", wide, Number(columns)) as j:
                 writer.store(out, at + j, zero)
     return text.finish(groups * panels * depth)
-
-
-def emit_copy_last(geometry: Geometry, first_image: int, images: int) -> EmittedKernel:
-    """The copy of some images: [image, cells..., feature]. Operand 0: the input; output 0: the copy. ::
-
-    for row in range(lo, hi):   # image, q0
-        inside = cell0 >= 0 and cell0 < n0
-        for j in range(c1 * features):
-            out[at + j] = x[base + j] or 0
-    """
-    sizes, cells = geometry.sizes, geometry.cells
-    text = KernelText("padded_channels_last", guarded=True)
-    writer, zero = text.writer, cast(memory_type(sizes.element_type), 0)
-    x = text.operand("x", sizes.element_type, 0).pointer
-    out = text.output("out", sizes.element_type, 0).pointer
-    features = text.argument("features", sizes.features)
-    before = text.argument("first_image", first_image)
-    n = [text.size(f"n{d}", c.axis.size) for d, c in enumerate(cells)]
-    lows = [text.argument(f"p{d}", c.axis.part.padding_low) for d, c in enumerate(cells)]
-    counts = [text.size(f"c{d}", c.size) for d, c in enumerate(cells)]
-    bounds: list[Expr] = [ZERO, *counts[:-1]]
-    image, *digits = all_digits = take_apart(text, LO, ["image", *(f"q{d}" for d in range(len(cells) - 1))], bounds)
-    with writer.loop("row", LO, HI) as row:
-        indices: list[Expr] = [image + before]
-        tests: list[Expr] = []
-        for d, q in enumerate(digits):
-            cell = writer.assign(f"cell{d}", q - lows[d])
-            indices.append(cell)
-            tests += [cell >= 0, cell < n[d]]
-        size, count, low = n[-1], counts[-1], lows[-1]
-        left = writer.assign("left", minimum(maximum(0, low), count))
-        right = writer.assign("right", maximum(minimum(count, size + low), left))
-        if tests:
-            with writer.if_(unary("not", all_of(tests))):
-                writer.assign(left, count)
-                writer.assign(right, count)
-        base = writer.assign("base", product(row_major([*indices, ZERO], [ZERO, *n]) - low, features))
-        at = writer.assign("at", product(row, count, features))
-        with writer.loop("j", product(left, features)) as j:
-            writer.store(out, at + j, zero)
-        with writer.loop("j", product(left, features), product(right, features)) as j:
-            writer.store(out, at + j, x[base + j])
-        with writer.loop("j", product(right, features), product(count, features)) as j:
-            writer.store(out, at + j, zero)
-        carry(writer, all_digits, bounds)
-    rows = images * geometry.image // (cells[-1].size * sizes.features)
-    return text.finish(rows)

@@ -206,11 +206,4 @@ def _program(form: Form, schedule: Schedule) -> LoopProgram:
     parameters: tuple[KernelParameter, ...] = (*_pointers(form), *[SizeParameter(name, 0) for name in form.sizes])
     return program_of(form.name, parameters, writer, notes=(algorithm, *schedule))
 
-
-def _forget() -> int:
-    """Forget the programs. The number of bytes that this frees is unknown, so it returns 0."""
-    _program.cache_clear()
-    return 0
-
-
-on_pressure(_forget)
+on_pressure(_program.cache_clear)

@@ -96,10 +96,6 @@ def _at(argument: Argument, sizes: Sizes, elements: int) -> Argument:
     return argument._replace(word=argument.word + elements * sizes.element_type.byte_width)
 
 
-def _limit(total: int) -> int:
-    return max(policy.block_bytes(), total // MAX_BLOCKS)
-
-
 def _pointwise(context: LoweringContext, instruction: HloInstruction, sizes: Sizes) -> None:
     """result[b, g] = kernel[g] @ input[b, g] with channels first, result[:, g] = input[:, g] @ kernel[g] with channels
     last: all images are one matrix."""
@@ -143,7 +139,7 @@ def _tiles_first(
             sizes.batch * strips,
             [
                 Step(
-                    f"{instruction.name}.padded", copies.emit_copy_first(geometry, 0, sizes.batch), [array],
+                    f"{instruction.name}.padded", copies.emit_copy(geometry, 0, sizes.batch), [array],
                     [copies_of_images],
                 ),
                 Step(
@@ -153,12 +149,9 @@ def _tiles_first(
             ],
         )  # fmt: skip
         return
-    images = _images(geometry)
-    copy = context.scratch(sizes.element_type, images * geometry.image + tile.columns)
+    images = _images(geometry, policy.block_bytes())
     shares = -(-policy.MANY_ITEMS // (images * sizes.groups))
-    for first in range(0, sizes.batch, images):
-        some = min(images, sizes.batch - first)
-        context.kernel(f"{instruction.name}.padded", copies.emit_copy_first(geometry, first, some), [array], [copy])
+    for first, some, copy in _copies(context, instruction, geometry, images, tile.columns):
         target = _at(result, sizes, first * sizes.made * sizes.positions)
         emitted = tiles_first(geometry, tile, some, shares=shares, transposed=transposed)
         context.kernel(instruction.name, emitted, [copy, kernel, offsets], [target])
@@ -177,7 +170,7 @@ def _tiles_last(context: LoweringContext, instruction: HloInstruction, sizes: Si
         copy_of: Argument | PieceMemory = context.operands(instruction)[0]
         if not _is_in_place(geometry, tile):
             array, copy_of = copy_of, _image_memory(geometry, tile)
-            emitted = copies.emit_copy_last(geometry, 0, sizes.batch)
+            emitted = copies.emit_copy(geometry, 0, sizes.batch)
             steps.append(Step(f"{instruction.name}.padded", emitted, [array], [copy_of]))
         matrices = matrices_of(geometry, sizes.batch, each=True)
         emitted = tiles_last(sizes, matrices, panels, tile)
@@ -185,7 +178,8 @@ def _tiles_last(context: LoweringContext, instruction: HloInstruction, sizes: Si
         context.by_pieces(sizes.batch, steps)
         return
     rows: Argument | None = None
-    for first, some, copy in _copies_last(context, instruction, geometry, tile, _limit(0)):
+    in_place, images = _is_in_place(geometry, tile), _images(geometry, policy.block_bytes())
+    for first, some, copy in _copies(context, instruction, geometry, images, tile.columns, in_place):
         target = _at(result, sizes, first * sizes.made * sizes.positions)
         matrices = matrices_of(geometry, some, each=each)
         rows = rows or constant(matrices.rows)  # of the last images, there may be fewer
@@ -202,7 +196,8 @@ def _gradient_last(context: LoweringContext, instruction: HloInstruction, sizes:
     taps = context.builder.constant(geometry.position_offsets())
     rows = context.builder.constant(gradient_of(geometry, 1).rows)
     (result,) = context.results(instruction)
-    for first, some, copy in _copies_last(context, instruction, geometry, tile, policy.block_bytes() // 4):
+    in_place, images = _is_in_place(geometry, tile), _images(geometry, policy.block_bytes() // 4)
+    for first, some, copy in _copies(context, instruction, geometry, images, tile.columns, in_place):
         place = _at(weights, sizes, first * sizes.positions * panels.step)
         emitted = tiles_last(sizes, gradient_of(geometry, some), panels, tile, gradient=True, adds=first > 0)
         context.kernel(instruction.name, emitted, [copy, place, taps, rows], [result])
@@ -210,16 +205,13 @@ def _gradient_last(context: LoweringContext, instruction: HloInstruction, sizes:
 
 def _gradient_first(context: LoweringContext, instruction: HloInstruction, sizes: Sizes) -> None:
     """The same, channels first."""
-    array, cotangents = context.operands(instruction)
+    cotangents = context.operands(instruction)[1]
     (result,) = context.results(instruction)
     geometry = copies.geometry_of_gradient(sizes)
     inputs = np.arange(sizes.inputs, dtype=np.int64)[:, None] * geometry.plane
     elements = context.builder.constant((inputs + geometry.tap_offsets()).reshape(-1))
-    images = _images(geometry, sizes.made * sizes.positions)
-    copy = context.scratch(sizes.element_type, images * geometry.image)
-    for first in range(0, sizes.batch, images):
-        some = min(images, sizes.batch - first)
-        context.kernel(f"{instruction.name}.padded", copies.emit_copy_first(geometry, first, some), [array], [copy])
+    images = _images(geometry, policy.block_bytes(), sizes.made * sizes.positions)
+    for first, some, copy in _copies(context, instruction, geometry, images, 0):
         place = _at(cotangents, sizes, first * sizes.made * sizes.positions)
         emitted = policy.gradient_first(geometry, some, adds=first > 0)
         context.kernel(instruction.name, emitted, [copy, place, elements], [result])
@@ -253,23 +245,20 @@ def _panels(
     return weights, panels, tile
 
 
-def _copies_last(
-    context: LoweringContext, instruction: HloInstruction, geometry: copies.Geometry, tile: Tile, limit: int
-) -> Iterator[tuple[int, int, Argument]]:
-    """Copies the input, some images at a time: the first one, how many, and where they are."""
+def _copies(
+    context: LoweringContext, instruction: HloInstruction, geometry: copies.Geometry, images: int, more: int,
+    in_place: bool = False,
+) -> Iterator[tuple[int, int, Argument]]:  # fmt: skip
+    """Copies the input, some images at a time: the first one, how many, and where they are. `more`: elements after the
+    copies that may be read. `in_place`: the input needs no copy."""
     array, sizes = context.operands(instruction)[0], geometry.sizes
-    per_image = geometry.image * sizes.element_type.byte_width
-    limit = max(limit, sizes.batch * per_image // MAX_BLOCKS)
-    images = max(1, min(sizes.batch, limit // max(per_image, 1)))
-    in_place = _is_in_place(geometry, tile)
-    copy = array if in_place else context.scratch(sizes.element_type, images * geometry.image + tile.columns)
+    copy = array if in_place else context.scratch(sizes.element_type, images * geometry.image + more)
     for first in range(0, sizes.batch, images):
         some = min(images, sizes.batch - first)
-        if in_place:
-            yield first, some, _at(array, sizes, first * geometry.image)
-            continue
-        context.kernel(f"{instruction.name}.padded", copies.emit_copy_last(geometry, first, some), [array], [copy])
-        yield first, some, copy
+        if not in_place:
+            emitted = copies.emit_copy(geometry, first, some)
+            context.kernel(f"{instruction.name}.padded", emitted, [array], [copy])
+        yield first, some, _at(copy, sizes, first * geometry.image) if in_place else copy
 
 
 def _is_in_place(geometry: copies.Geometry, tile: Tile) -> bool:
@@ -278,8 +267,9 @@ def _is_in_place(geometry: copies.Geometry, tile: Tile) -> bool:
     return copies.lies_as_copied(geometry) and not (_is_depthwise(sizes) and sizes.features % tile.columns)
 
 
-def _images(geometry: copies.Geometry, others: int = 0) -> int:
-    """How many images are copied at a time. `others`: elements that are read besides, for each."""
+def _images(geometry: copies.Geometry, limit: int, others: int = 0) -> int:
+    """How many images are copied at a time: of `limit` bytes, or more for a large convolution. `others`: elements that
+    are read besides, for each."""
     sizes = geometry.sizes
     per_image = max(1, (geometry.image + others) * sizes.element_type.byte_width)
-    return max(1, min(sizes.batch, _limit(sizes.batch * per_image) // per_image))
+    return max(1, min(sizes.batch, max(limit, sizes.batch * per_image // MAX_BLOCKS) // per_image))
