@@ -8,7 +8,7 @@ branches carry the error of their bodies with their state.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import lru_cache, reduce
 from typing import Any
 
 import numpy as np
@@ -56,7 +56,7 @@ from ..tracer.trees import tree
 from .batches import Axis, all_with_batch, first_where
 from .jvp import parameter_avals
 from .operations import jax_name
-from .rules.bounds import BOUNDS
+from .rules.bounds import BOUNDS, Bound
 from .rules.scan import body_avals, make_loop, rule_of
 
 _BOOL = np.dtype(np.bool_)
@@ -315,8 +315,8 @@ class CheckTrace(Trace):
             divisor = operands[1]
             self._fail_if_any("div", "division by zero", compare(divisor, "EQ", full_like(divisor, 0)))
         if "oob" in self.checks.kinds and opcode in BOUNDS:
-            for bound in BOUNDS[opcode](operands, attributes):
-                self._check_bounds(*bound)
+            for site, failed, index in _first_outside(BOUNDS[opcode](operands, attributes)):
+                self.fail(site, failed, [index])
         if "nan" in self.checks.kinds and not has_trait(opcode, Trait.MOVEMENT) and opcode is not Opcode.OPT_BARRIER:
             for value in result if isinstance(result, list) else [result]:
                 if dtypes.is_inexact(value.aval.dtype):
@@ -325,16 +325,6 @@ class CheckTrace(Trace):
 
     def _fail_if_any(self, kind: str, message: str, failed: Value) -> None:
         self.fail(Site(kind, message, None, (), user_line() or ""), _any(failed), ())
-
-    def _check_bounds(self, array: ShapedArray, axis: int, index: Value, last: int) -> None:
-        """`index`, a scalar or an array, must be in [0, last]; the message has the first one that does not."""
-        outside = _or(
-            compare(index, "LT", full_like(index, 0)),
-            compare(index, "GT", full_like(index, last)),
-        )
-        aval = ShapedArray((), index.aval.dtype)
-        site = Site("oob", _out_of_bounds(array.shape, axis), _ONE, (aval,), user_line() or "")
-        self.fail(site, _any(outside), first_where(outside, [index]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -401,20 +391,34 @@ def refuse_checks(module: HloModule) -> None:
                 )
 
 
-def check_index(shape: tuple[int, ...], axis: int, index: Value) -> None:
-    """Look whether `index`, a scalar that counts from 0, is inside of an axis of an array."""
-    inside = _and(
-        compare(index, "GE", scalar_like(index, 0)), compare(index, "LT", scalar_like(index, max(shape[axis], 1)))
-    )
+def check_indices(shape: tuple[int, ...], axes: Sequence[int], indices: Sequence[Value]) -> None:
+    """Look whether indices, which count from 0 and have one shape, are inside of these axes of an array."""
+    bounds = [Bound(shape, axis, index, max(shape[axis], 1) - 1) for axis, index in zip(axes, indices, strict=True)]
     context = current_context()
-    if context.error_checking_behavior_oob == "raise":
-        set_error_if(_not(inside), f"Out of bounds indexing for axis {axis} of array of shape {shape}")
-    if "oob" in context.checks:
-        aval = ShapedArray((), index.aval.dtype)
-        bind_check(Site("oob", _out_of_bounds(shape, axis), _ONE, (aval,), user_line() or ""), inside, [index])
+    for axis, (site, failed, index) in zip(axes, _first_outside(bounds), strict=True):
+        if context.error_checking_behavior_oob == "raise":
+            set_error_if(failed, f"Out of bounds indexing for axis {axis} of array of shape {shape}")
+        if "oob" in context.checks:
+            bind_check(site, _not(failed), [index])
 
 
-def _out_of_bounds(shape: tuple[int, ...], axis: int) -> str:
+def _first_outside(bounds: Sequence[Bound]) -> list[tuple[Site, Value, Value]]:
+    """For each bound its site, whether it is broken, and the index: by the first element in which one of them is."""
+    if not bounds:
+        return []
+    positions = [b.position for b in bounds]
+    outside = [
+        _or(compare(p, "LT", full_like(p, 0)), compare(p, "GT", full_like(p, b.last)))
+        for p, b in zip(positions, bounds, strict=True)
+    ]
+    found = first_where(reduce(_or, outside), [*outside, *positions])
+    line = user_line() or ""
+    sites = [Site("oob", _out_of_bounds(b), _ONE, (ShapedArray((), b.position.aval.dtype),), line) for b in bounds]
+    return list(zip(sites, found[: len(bounds)], found[len(bounds) :], strict=True))
+
+
+def _out_of_bounds(bound: Bound) -> str:
+    shape, axis = bound.shape, bound.axis
     what = f"out-of-bounds indexing for array of shape {shape}"
     return f"{what}: index {{}} is out of bounds for axis {axis} with size {shape[axis]}. "
 

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from ...hlo.opcode import Opcode
-from ...tracer.aval import ShapedArray
 from ...tracer.core import Value
 from ...tracer.ops import reshape, slice_
 
@@ -14,9 +13,9 @@ from ...tracer.ops import reshape, slice_
 class Bound(NamedTuple):
     """A position, or an array of positions, that must be in [0, last]."""
 
-    array: ShapedArray
-    axis: int
+    shape: tuple[int, ...]
     """Of the array."""
+    axis: int
     position: Value
     last: int
 
@@ -26,7 +25,7 @@ def _block_bounds(
 ) -> list[Bound]:
     shape = array.aval.shape
     every = enumerate(zip(starts, shape, sizes, strict=True))
-    return [Bound(array.aval, axis, start, n - size) for axis, (start, n, size) in every if n != size]
+    return [Bound(shape, axis, start, n - size) for axis, (start, n, size) in every if n != size]
 
 
 def _dynamic_slice_bounds(operands: Sequence[Value], attributes: Any) -> list[Bound]:
@@ -62,7 +61,7 @@ def _index_bounds(
             starts = [k if d == place else 0 for d in range(len(shape))]
             limits = [k + 1 if d == place else n for d, n in enumerate(shape)]
             index = reshape(slice_(indices, starts, limits), [n for d, n in enumerate(shape) if d != place])
-        found.append(Bound(array.aval, axis, index, array.aval.shape[axis] - sizes[axis]))
+        found.append(Bound(array.aval.shape, axis, index, array.aval.shape[axis] - sizes[axis]))
     return found
 
 
@@ -72,4 +71,4 @@ BOUNDS: dict[Opcode, Callable[[Sequence[Value], Any], list[Bound]]] = {
     Opcode.GATHER: _gather_bounds,
     Opcode.SCATTER: _scatter_bounds,
 }
-"""rule(operands, attributes) -> a bound for each dimension that is indexed."""
+"""rule(operands, attributes) -> a bound for each dimension that is indexed; the positions have one shape."""

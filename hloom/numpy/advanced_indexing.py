@@ -216,13 +216,11 @@ def _counted(array: Any, size: int, dtype: np.dtype[Any], wrap: bool) -> Any:
 
 
 def report_bounds(index: ArrayIndex, shape: tuple[int, ...], wrap: bool) -> None:
-    """For checkify: the least and the greatest index of each dimension must be inside."""
+    """For checkify: the indices of each dimension must be inside."""
     if not current_context().looks_at_indices or 0 in index.joint:
         return
-    from ..autodiff.checks import check_index  # with it come transformations: only checkify needs them
+    from ..autodiff.checks import check_indices  # with it come transformations: only checkify needs them
 
-    for array, axis in zip(index.arrays, index.axes, strict=True):
-        values = as_value(_counted(array, shape[axis], index_dtype(shape[axis]), wrap))
-        flat = lax.reshape(values, (values.aval.size,))
-        for end in (lax.reduce_min(flat, (0,)), lax.reduce_max(flat, (0,))):
-            check_index(shape, axis, end)
+    every = zip(index.arrays, index.axes, strict=True)
+    counted = [as_value(_counted(array, shape[axis], index_dtype(shape[axis]), wrap)) for array, axis in every]
+    check_indices(shape, index.axes, [broadcast_to_shape(values, index.joint) for values in counted])

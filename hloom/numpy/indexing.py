@@ -172,12 +172,10 @@ def parse_index(shape: tuple[int, ...], index: Any, wrap: bool = True) -> _Index
 
 def _report_bounds(index: _Index, shape: tuple[int, ...]) -> None:
     """For checkify: clamping or dropping an integer out of bounds hides it from the operations."""
-    from ..autodiff.checks import check_index  # with it come transformations: only checkify needs them
+    from ..autodiff.checks import check_indices  # with it come transformations: only checkify needs them
 
-    for axis, (entry, dropped) in enumerate(zip(index.entries, index.dropped, strict=True)):
-        if not dropped:
-            continue
-        check_index(shape, axis, as_value(entry.start))
+    axes = [axis for axis, dropped in enumerate(index.dropped) if dropped]
+    check_indices(shape, axes, [as_value(index.entries[axis].start) for axis in axes])
 
 
 def _with_booleans(shape: tuple[int, ...], items: list[Any], wrap: bool) -> _Index:
