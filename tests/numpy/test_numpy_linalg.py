@@ -194,6 +194,15 @@ def test_batches(name: str) -> None:
         check_batches(function, inputs)
 
 
+@pytest.mark.parametrize("shape", [(200_000, 2), (2, 200_000)])
+def test_the_gradient_of_pinv_makes_no_large_square(shape: tuple[int, int]) -> None:
+    x = matrix(*shape).astype(np.float32)
+    found = np.asarray(hloom.grad(lambda x: (jnp.linalg.pinv(x) ** 2).sum())(x))
+    tall = np.float64(x if shape[0] > 2 else x.T)
+    expected = -2 * tall @ np.linalg.matrix_power(np.linalg.inv(tall.T @ tall), 2)  # |pinv x|^2 = tr (x^T x)^-1
+    assert np.allclose(found, expected if shape[0] > 2 else expected.T, rtol=1e-4, atol=1e-10)
+
+
 def test_solve_factors_its_matrix_once() -> None:
     """For the result and its gradient, and for a jacobian and a hessian too. Alone it keeps no factors."""
 

@@ -137,11 +137,15 @@ def _pinv_jvp(primals: Any, tangents: Any, *, hermitian: bool) -> tuple[Value, V
     """Golub and Pereyra, 1973: dP = -P da P + P P^H da^H (1 - a P) + (1 - P a) da^H P^H P."""
     (a, rtol), (da, _) = primals, tangents
     p: Any = _pinv.bind(a, rtol, hermitian=hermitian)
+    m, n = sizes(a)
+
+    def triple(x: Any, y: Any, z: Any) -> Any:
+        """x y z, of [n, m], [m, n] and [n, m], by way of the smaller square."""
+        return product(product(x, y), z) if n < m else product(x, product(y, z))
+
     ph, dah = adjoint(p), adjoint(da)
-    beside: Any = product(p, product(ph, dah))
-    above: Any = product(product(dah, ph), p)
-    inside: Any = product(product(p, da), p)
-    return p, beside - product(product(beside, a), p) + above - product(p, product(a, above)) - inside
+    beside, above = triple(p, ph, dah), triple(dah, ph, p)
+    return p, beside - triple(beside, a, p) + above - triple(p, a, above) - triple(p, da, p)
 
 
 def lstsq(
