@@ -46,6 +46,7 @@ from ..tracer.caches import on_clear
 from ..tracer.core import Value, bind, thread_state
 from ..tracer.errors import AxisError, ConcretizationTypeError, OperandError
 from ..tracer.ops import convert
+from ..tracer.sharding.placement import in_asked_place
 
 _state = thread_state()
 
@@ -170,11 +171,24 @@ def _broadcast_plan(
     kept_shape = None
     if given == shape and dims == tuple(range(len(shape))):
         return None, None
-    if len(dims) == len(given) and all(0 <= d < len(shape) for d in dims):
-        kept = [i for i, d in enumerate(dims) if given[i] != 1 or shape[d] == 1]
-        if len(kept) < len(dims):
-            given = kept_shape = tuple(given[i] for i in kept)
-            dims = tuple(dims[i] for i in kept)
+    why = None
+    if len(given) > len(shape):
+        why = "target broadcast shape must have equal or higher rank to the operand shape"
+    elif not all(0 <= d < len(shape) for d in dims):
+        why = "broadcast_dimensions must be a subset of output dimensions"
+    elif any(n not in (1, shape[d]) for n, d in zip(given, dims, strict=True)):
+        why = (
+            "operand dimension sizes must either be 1, or be equal to their corresponding dimensions in the target "
+            "broadcast shape"
+        )
+    elif len(set(dims)) < len(dims):
+        why = "broadcast_dimensions must not contain duplicates"
+    if why is not None:
+        raise OperandError(f"broadcast_in_dim {why}, got {given} to {shape} by dimensions {dims}", "broadcast_c3")
+    kept = [i for i, d in enumerate(dims) if given[i] != 1 or shape[d] == 1]
+    if len(kept) < len(dims):
+        given = kept_shape = tuple(given[i] for i in kept)
+        dims = tuple(dims[i] for i in kept)
     if given == shape and dims == tuple(range(len(shape))):
         return kept_shape, None
     return kept_shape, BroadcastAttributes(dims)
@@ -479,13 +493,13 @@ def unstack(x: Any, axis: int = 0) -> tuple[Value, ...]:
     return tuple([index_in_dim(value, k, axis, False) for k in range(value.aval.shape[axis])])
 
 
-def empty(shape: Any, dtype: DTypeLike, *, out_sharding: None = None) -> Value:
-    """An array with unspecified elements: zeros. `out_sharding` has no meaning on one device.
+def empty(shape: Any, dtype: DTypeLike, *, out_sharding: Any = None) -> Value:
+    """An array with unspecified elements: zeros.
 
     >>> lax.empty((2, 3), jnp.float32).shape
     (2, 3)
     """
-    return full(shape, 0, dtype)
+    return in_asked_place(full(shape, 0, dtype), None, out_sharding, "empty")
 
 
 def full(shape: Any, fill_value: Any, dtype: DTypeLike | None = None, *, sharding: Any = None) -> Value:
@@ -502,7 +516,7 @@ def full(shape: Any, fill_value: Any, dtype: DTypeLike | None = None, *, shardin
     value = as_value(fill_value) if found is None else _as_dtype(fill_value, found)
     if value.aval.shape:
         raise OperandError(f"full needs a scalar, not {value.aval.str_short()}", "full_c1")
-    return broadcast_in_dim(value, sizes, ())
+    return in_asked_place(broadcast_in_dim(value, sizes, ()), sharding, None, "full")
 
 
 def _of_float0(shape: tuple[int, ...]) -> Value:
@@ -544,6 +558,7 @@ def full_like(
     """An array of one value with the shape, dtype and weak type of x, unless others are given.
 
     x: an array, a number, or an object with only a shape and a dtype, such as `hloom.ShapeDtypeStruct`.
+    sharding: where the result is; outside of jit, where x was put, if the shapes are equal or all devices have all.
 
     >>> lax.full_like(jnp.zeros((2, 2)), 7)
     Array([[7., 7.],
@@ -554,15 +569,19 @@ def full_like(
     if not isinstance(x, ArrayBase) and is_described(x):
         kind, weak = dtypes.requested_dtype(x.dtype, "full_like"), getattr(x, "weak_type", False)
     else:
-        x = as_value(x).aval
-        kind, weak = x.dtype, x.weak_type
+        x = as_value(x)
+        kind, weak = x.aval.dtype, x.aval.weak_type
     sizes = canonical_shape(x.shape if shape is None else shape)
     if dtype is not None:
-        return full(sizes, fill_value, dtype)
-    scalar = _as_dtype(fill_value, kind)
-    if weak and isinstance(scalar, Array):
-        scalar = scalar.with_aval(scalar.aval.with_weak_type(True))
-    return broadcast_in_dim(scalar, sizes, ())
+        found = full(sizes, fill_value, dtype)
+    else:
+        scalar = _as_dtype(fill_value, kind)
+        if weak and isinstance(scalar, Array):
+            scalar = scalar.with_aval(scalar.aval.with_weak_type(True))
+        found = broadcast_in_dim(scalar, sizes, ())
+    if sharding is None and isinstance(x, Array) and x.committed and isinstance(found, Array):
+        sharding = x.sharding if sizes == x.shape or x.is_fully_replicated else None
+    return in_asked_place(found, sharding, None, "full_like")
 
 
 def is_described(x: Any) -> bool:
@@ -590,4 +609,5 @@ def broadcasted_iota(dtype: DTypeLike, shape: Any, dimension: int, *, out_shardi
     if dtypes.is_extended(found):
         raise OperandError(f"iota does not accept dtype {found.name}", "iota_c1")
     attributes = IotaAttributes(canonical_axis(dimension, len(sizes)))
-    return bind(Opcode.IOTA, (), attributes, shape=ShapedArray(sizes, found).hlo, weak_type=False)
+    numbers = bind(Opcode.IOTA, (), attributes, shape=ShapedArray(sizes, found).hlo, weak_type=False)
+    return in_asked_place(numbers, None, out_sharding, "broadcasted_iota")

@@ -32,7 +32,7 @@ from ..tracer.arrays.operators import ArrayBase, ArrayLike
 from ..tracer.compound import compound
 from ..tracer.core import Value
 from ..tracer.errors import OperandError, UnsupportedElementTypeError
-from ..tracer.sharding.placement import in_asked_place
+from ..tracer.sharding.placement import chosen_place, in_asked_place
 from ..tracer.source import warn_user
 from ..tracer.tracer import Tracer
 from .array_manipulation import diagonal_number, stack
@@ -223,7 +223,8 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> V
     Array([1.5, 2.5], dtype=float32)
     """
     data = array_of(x)
-    return array_from_numpy(data, copy=bool(copy) or dtypes.canonical_dtype(data.dtype) != data.dtype)
+    found = array_from_numpy(data, copy=bool(copy) or dtypes.canonical_dtype(data.dtype) != data.dtype)
+    return in_asked_place(found, device, None, "from_dlpack")
 
 
 def copy(a: ArrayLike, order: str | None = None) -> Value:
@@ -324,7 +325,7 @@ def full_like(
         check_arraylike("full_like", a, fill_value)
         like = as_value(a).aval
     if rank_of(fill_value) == 0:
-        return in_asked_place(lax.full_like(a, fill_value, dtype, shape), device, out_sharding, "full_like")
+        return lax.full_like(a, fill_value, dtype, shape, chosen_place(device, out_sharding, "full_like"))
     wanted = canonical_shape(like.shape if shape is None else shape)
     filled = broadcast_to_shape(asarray(fill_value, like.dtype if dtype is None else dtype), wanted)
     return in_asked_place(filled, device, out_sharding, "full_like")
@@ -343,7 +344,7 @@ def zeros_like(
     """
     if not is_described(a):
         check_arraylike("zeros_like", a)
-    return in_asked_place(lax.full_like(a, 0, dtype, shape), device, out_sharding, "zeros_like")
+    return lax.full_like(a, 0, dtype, shape, chosen_place(device, out_sharding, "zeros_like"))
 
 
 def ones_like(
@@ -356,7 +357,7 @@ def ones_like(
     """
     if not is_described(a):
         check_arraylike("ones_like", a)
-    return in_asked_place(lax.full_like(a, 1, dtype, shape), device, out_sharding, "ones_like")
+    return lax.full_like(a, 1, dtype, shape, chosen_place(device, out_sharding, "ones_like"))
 
 
 def empty_like(prototype: ArrayLike, dtype: Any = None, shape: Any = None, *, device: Any = None) -> Value:
@@ -366,7 +367,7 @@ def empty_like(prototype: ArrayLike, dtype: Any = None, shape: Any = None, *, de
     Array([[0, 0, 0],
            [0, 0, 0]], dtype=int8)
     """
-    return zeros_like(prototype, dtype, shape)
+    return zeros_like(prototype, dtype, shape, device=device)
 
 
 # ---- ranges
@@ -394,7 +395,7 @@ def arange(
     if not (dtypes.is_integer(target) or dtypes.is_inexact(target)):
         raise OperandError(f"arange does not make {target.name}: give dtype=int, and convert the result", "arange")
     bounds = [0 if stop is None else start, start if stop is None else stop, 1 if step is None else step]
-    numbers = [_known_number(b) for b in bounds]
+    numbers = [_known_number(b, name) for b, name in zip(bounds, ("start", "stop", "step"), strict=True)]
     if all(isinstance(n, int) for n in numbers) and target.kind in "iu":
         first, last, distance = numbers
         if distance == 0:
@@ -412,9 +413,10 @@ def arange(
     return in_asked_place(array_from_numpy(np.arange(*numbers).astype(target), target), device, out_sharding, "arange")
 
 
-def _known_number(bound: Any) -> Any:
+def _known_number(bound: Any, name: str) -> Any:
     if isinstance(bound, Tracer):
-        bound = known_array("arange", bound, "Give its bounds as static arguments.")
+        what = f"It arose in the jnp.arange argument '{name}': arange"
+        bound = known_array(what, bound, "Give it as a static argument.")
     return bound.item() if hasattr(bound, "item") else bound
 
 
@@ -452,7 +454,12 @@ def linspace(
     >>> jnp.linspace(0, 1, 4, endpoint=False, retstep=True)
     (Array([0.  , 0.25, 0.5 , 0.75], dtype=float32), Array(0.25, dtype=float32))
     """
-    return _linspace(start, stop, num, endpoint, retstep, dtype, axis)
+    found = _linspace(start, stop, num, endpoint, retstep, dtype, axis)
+    if device is None:
+        return found
+    values, *step = found if retstep else (found,)
+    values = in_asked_place(values, device, None, "linspace")
+    return (values, *step) if retstep else values
 
 
 @compound(static=("num", "endpoint", "retstep", "dtype", "axis"))
@@ -553,7 +560,8 @@ def eye(N: int, M: int | None = None, k: Any = 0, dtype: Any = None, *, device: 
         raise OperandError(f"eye: sizes must not be negative: {shape}", "eye_shape")
     row, column = (lax.broadcasted_iota(np.int32, shape, d) for d in (0, 1))
     mask = row + diagonal_number("eye", k, shape) == column
-    return lax.convert_element_type(mask, dtypes.default_float() if dtype is None else dtype)
+    ones_there = lax.convert_element_type(mask, dtypes.default_float() if dtype is None else dtype)
+    return in_asked_place(ones_there, device, None, "eye")
 
 
 def identity(n: int, dtype: Any = None) -> Value:

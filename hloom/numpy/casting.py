@@ -16,6 +16,7 @@ from ..tracer.arrays.array import Array, as_value
 from ..tracer.arrays.operators import ArrayLike
 from ..tracer.core import Value
 from ..tracer.errors import OperandError, UnsupportedError
+from ..tracer.sharding.placement import in_asked_place
 from .promotion import (
     check_arraylike,
 )
@@ -38,7 +39,7 @@ def astype(x: ArrayLike, dtype: Any, /, *, copy: bool = False, device: Any = Non
     value = as_value(x)
     target = dtypes.default_float() if dtype is None else dtypes.requested_dtype(dtype, "astype")
     found = to_bool(value) if target == dtypes.bool_ else lax.convert_element_type(value, target)
-    return copied(value) if copy and found is value else found
+    return in_asked_place(copied(value) if copy and found is value else found, device, None, "astype")
 
 
 def copied(x: Value) -> Value:

@@ -10,6 +10,7 @@ import pytest
 
 import hloom
 import hloom.numpy as jnp
+from hloom import lax
 
 
 class Wrapped:
@@ -130,6 +131,23 @@ PLACED: dict[str, Callable[..., Any]] = {
     "asarray": lambda s: jnp.asarray([1, 2], out_sharding=s),
     "array": lambda s: jnp.array([1, 2], out_sharding=s),
     "arange": lambda s: jnp.arange(2, out_sharding=s),
+    "lax.empty": lambda s: lax.empty(2, jnp.float32, out_sharding=s),
+    "broadcasted_iota": lambda s: lax.broadcasted_iota(jnp.int32, (2,), 0, out_sharding=s),
+}
+ON_A_DEVICE: dict[str, Callable[..., Any]] = {
+    "lax.full": lambda d: lax.full((2,), 1.0, sharding=d),
+    "lax.full_like": lambda d: lax.full_like(jnp.ones(2), 1.0, sharding=d),
+    "full_like": lambda d: jnp.full_like(jnp.ones(2), 1.0, device=d),
+    "zeros_like": lambda d: jnp.zeros_like(jnp.ones(2), device=d),
+    "empty_like": lambda d: jnp.empty_like(jnp.ones(2), device=d),
+    "eye": lambda d: jnp.eye(2, device=d),
+    "linspace": lambda d: jnp.linspace(0, 1, 2, device=d),
+    "linspace and its step": lambda d: jnp.linspace(0, 1, 2, retstep=True, device=d)[0],
+    "astype": lambda d: jnp.astype(jnp.ones(2), jnp.int32, device=d),
+    "Array.astype": lambda d: jnp.ones(2).astype(jnp.int32, device=d),
+    "from_dlpack": lambda d: jnp.from_dlpack(np.ones(2, np.float32), device=d),
+    "fftfreq": lambda d: jnp.fft.fftfreq(2, device=d),
+    "rfftfreq": lambda d: jnp.fft.rfftfreq(2, device=d),
 }
 CHECKED: dict[str, Callable[..., Any]] = {
     "dot": lambda s: jnp.dot(jnp.eye(2), jnp.eye(2), out_sharding=s),
@@ -163,6 +181,22 @@ def test_out_sharding_is_checked(name: str) -> None:
             use(hloom.NamedSharding(other, hloom.P("y")))
         with pytest.raises(ValueError, match="q of P"):
             use(hloom.P("q"))
+
+
+@pytest.mark.parametrize("name", ON_A_DEVICE)
+def test_device_is_where_the_result_is(name: str) -> None:
+    place = hloom.NamedSharding(hloom.make_mesh((1,), ("x",)), hloom.P("x"))
+    device = hloom.devices()[0]
+    for given, wanted in ((place, place), (device, hloom.sharding.SingleDeviceSharding(device))):
+        found = ON_A_DEVICE[name](given)
+        assert found.committed and found.sharding == wanted
+
+
+def test_an_array_like_another_is_where_that_is() -> None:
+    place = hloom.NamedSharding(hloom.make_mesh((1,), ("x",)), hloom.P("x"))
+    given = hloom.device_put(jnp.ones(2), place)
+    for like in (lambda x: lax.full_like(x, 1), jnp.zeros_like, lambda x: jnp.ones_like(x, dtype=int)):
+        assert like(given).sharding == place and not like(jnp.ones(2)).committed
 
 
 def test_entries_of_a_place_that_say_nothing() -> None:

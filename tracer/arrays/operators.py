@@ -432,13 +432,13 @@ class ArrayBase:
     conjugate = conj
 
     def astype(self, dtype: Any, copy: bool = False, device: Any = None) -> ArrayBase:
-        """The elements in another dtype, see `hloom.numpy.astype`. `copy` and `device` have no effect.
+        """The elements in another dtype, see `hloom.numpy.astype`.
 
         >>> import hloom.numpy as jnp
         >>> jnp.array([1.7, -1.7]).astype(int)
         Array([ 1, -1], dtype=int32)
         """
-        return _np.astype(self, dtype, copy=copy)
+        return _np.astype(self, dtype, copy=copy, device=device)
 
     def view(self, dtype: Any = None, type: None = None) -> ArrayBase:
         """The same bits as another dtype; the last dimension changes size with the width. NumPy's view shares memory,

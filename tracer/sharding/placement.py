@@ -137,12 +137,17 @@ def asked_place(given: Any, what: str) -> NamedSharding | None:
     return place
 
 
+def chosen_place(device: Any, out_sharding: Any, what: str) -> Sharding | None:
+    """The place that the arguments `device` and `out_sharding` of the function `what` name."""
+    return asked_place(out_sharding, what) if device is None else completed(device, what)
+
+
 def in_asked_place(value: Value, device: Any, out_sharding: Any, what: str) -> Value:
     """The result of the function `what`, in the place that its arguments `device` and `out_sharding` name. Entries of a
     spec that say nothing may be more than the result has dimensions."""
     if device is None and out_sharding is None:
         return value
-    place = asked_place(out_sharding, what) if device is None else completed(device, what)
+    place = chosen_place(device, out_sharding, what)
     if isinstance(place, NamedSharding):
         entries = list(place.spec.partitions)
         while len(entries) > value.aval.ndim and entries[-1] is None:

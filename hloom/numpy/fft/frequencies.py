@@ -9,6 +9,7 @@ from ... import lax
 from ...tracer import dtypes
 from ...tracer.arrays.operators import ArrayLike
 from ...tracer.core import Value
+from ...tracer.sharding.placement import in_asked_place
 from ..array_creation import arange
 from ..promotion import to_dtype
 
@@ -16,7 +17,7 @@ from ..promotion import to_dtype
 def fftfreq(n: int, d: ArrayLike = 1.0, *, dtype: Any = None, device: Any = None) -> Value:
     """The frequencies of `fft` of n samples, d apart, in cycles a unit: 0, 1, ..., -2, -1 divided by n d.
 
-    n: int; d: scalar; dtype: the result's, the default float's by default; `device` is ignored.
+    n: int; d: scalar; dtype: the result's, the default float's by default; device: where it is.
 
     >>> jnp.fft.fftfreq(4, d=0.5)
     Array([ 0. ,  0.5, -1. , -0.5], dtype=float32)
@@ -25,7 +26,7 @@ def fftfreq(n: int, d: ArrayLike = 1.0, *, dtype: Any = None, device: Any = None
     places = arange(count)
     half = count // 2
     signed = (places + half) % max(count, 1) - half
-    return _frequencies(signed, count, d, dtype, "fftfreq")
+    return in_asked_place(_frequencies(signed, count, d, dtype, "fftfreq"), device, None, "fftfreq")
 
 
 def rfftfreq(n: int, d: ArrayLike = 1.0, *, dtype: Any = None, device: Any = None) -> Value:
@@ -35,7 +36,8 @@ def rfftfreq(n: int, d: ArrayLike = 1.0, *, dtype: Any = None, device: Any = Non
     Array([0. , 0.5, 1. ], dtype=float32)
     """
     count = _count(n, "rfftfreq")
-    return _frequencies(arange(count // 2 + 1), count, d, dtype, "rfftfreq")
+    found = _frequencies(arange(count // 2 + 1), count, d, dtype, "rfftfreq")
+    return in_asked_place(found, device, None, "rfftfreq")
 
 
 def _count(n: Any, name: str) -> int:
