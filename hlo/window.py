@@ -73,7 +73,7 @@ def problem(window: Window, sizes: Sequence[int]) -> str:
             ("window dilation", part.window_dilation),
         ):
             if value < 1:
-                return f"the window's {name} along dimension {d} is {value}, but must be positive"
+                return f"the window's {name} must have every element be positive, but is {value} along dimension {d}"
         extents = (
             part.padding_low + dilated(size, part.base_dilation) + part.padding_high,
             dilated(size, part.base_dilation) + max(part.padding_low, part.padding_high),

@@ -237,13 +237,13 @@ class Tracer(ArrayBase):
         )
 
     def item(self, *args: int) -> Any:
-        raise self._no_number("a Python number (item)")
+        raise self._no_number("The item() method was called on traced array: a Python number")
 
     def tolist(self) -> Any:
-        raise self._no_number("a list (tolist)")
+        raise self._no_number("The tolist() method was called on traced array: a list")
 
     def tobytes(self, order: Any = "C") -> bytes:
-        raise self._no_number("the memory (tobytes)")
+        raise self._no_number("The tobytes() method was called on traced array: the memory")
 
     def __dlpack__(self, **options: Any) -> Any:
         raise self._no_number("a DLPack capsule")

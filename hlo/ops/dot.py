@@ -115,15 +115,31 @@ def _ragged_dot_rule(operands: Sequence[Shape], attributes: RaggedDotAttributes,
     lhs, rhs, sizes = operands
     if any(o.element_type is None for o in operands) or sizes.element_type not in INTEGERS or not sizes.dimensions:
         fail(opcode, operands, "operands must be arrays, group sizes integers of rank 1 or more", 1)
-    if len(attributes.lhs_ragged_dims) != 1 or not 0 <= attributes.lhs_ragged_dims[0] < lhs.rank:
-        fail(opcode, operands, "there must be one ragged dimension, of the lhs", 2)
+    if len(attributes.lhs_ragged_dims) != 1:
+        why = f"ragged-dot expects exactly one lhs ragged dimension, not {list(attributes.lhs_ragged_dims)}"
+        fail(opcode, operands, why, 2)
+    if not 0 <= attributes.lhs_ragged_dims[0] < lhs.rank:
+        why = (
+            "ragged-dot requires lhs ragged dimension numbers to be nonnegative and less than the number of axes of "
+            f"the lhs, not {list(attributes.lhs_ragged_dims)}"
+        )
+        fail(opcode, operands, why, 2)
     dot, ragged = attributes.dot, attributes.lhs_ragged_dims[0]
     groups = sizes.dimensions[-1]
     is_free = ragged not in (*dot.lhs_batch_dims, *dot.lhs_contracting_dims)
     group_dims = attributes.rhs_group_dims
     used = (*dot.rhs_batch_dims, *dot.rhs_contracting_dims, *group_dims)
-    if len(group_dims) != is_free or len(set(used)) != len(used) or not all(0 <= d < rhs.rank for d in group_dims):
-        fail(opcode, operands, f"rhs_group_dims {list(group_dims)} must be one dimension of its own, or none", 3)
+    reason = None
+    if is_free and len(group_dims) != 1:
+        reason = "requires exactly one rhs group dimension when lhs ragged dimension is noncontracting"
+    elif not is_free and group_dims:
+        reason = "requires zero group dimensions in the rhs when lhs ragged dimension is contracting or batch"
+    elif not all(0 <= d < rhs.rank for d in group_dims):
+        reason = "requires rhs group dimension numbers to be nonnegative and less than the number of axes of the rhs"
+    elif len(set(used)) != len(used):
+        reason = "requires rhs group dimension numbers to be distinct from contracting and batch dimensions"
+    if reason is not None:
+        fail(opcode, operands, f"ragged-dot {reason}, not {list(group_dims)}", 3)
     if is_free and rhs.dimensions[group_dims[0]] != groups:
         found = rhs.dimensions[group_dims[0]]
         fail(opcode, operands, f"expected rhs group dimension size to be {groups}, got {found}", 4)

@@ -83,7 +83,7 @@ def _require_index_map(
     if len(index_map) != components:
         why = (
             f"{_op(opcode)} has {len(index_map)} elements in {what} and the bound of dimension "
-            f"index_vector_dim={vector} of indices is {components}. These two numbers must be equal"
+            f"index_vector_dim={vector} of indices is {components}. These two numbers must be equal."
         )
         fail(opcode, operands, why, rule)
     if any(not 0 <= d < rank for d in index_map):

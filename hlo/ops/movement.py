@@ -196,13 +196,15 @@ def _pad_rule(operands: Sequence[Shape], attributes: PadAttributes, declared: Sh
     if not len(attributes.low) == len(attributes.high) == len(attributes.interior) == operand.rank:
         fail(Opcode.PAD, operands, "padding must be given for each dimension", 2)
     if any(i < 0 for i in attributes.interior):
-        fail(Opcode.PAD, operands, f"interior padding {list(attributes.interior)} must not be negative", 3)
+        why = f"interior padding in padding_config must be nonnegative, not {list(attributes.interior)}"
+        fail(Opcode.PAD, operands, why, 3)
     sizes = tuple(
         low + high + d + max(d - 1, 0) * interior
         for d, low, high, interior in zip(operand.dimensions, attributes.low, attributes.high, attributes.interior)
     )
     if any(s < 0 for s in sizes):
-        fail(Opcode.PAD, operands, f"the padded sizes {list(sizes)} must not be negative", 4)
+        why = f"Dimension size after padding is not at least 0: the padded sizes are {list(sizes)}"
+        fail(Opcode.PAD, operands, why, 4)
     return Shape.array(operand.element, sizes)
 
 

@@ -151,7 +151,7 @@ def conv_general_dilated(
         )
     spatial = [x.aval.shape[d] for d in numbers.lhs_spec[2:]]
     kernel = [y.aval.shape[d] for d in numbers.rhs_spec[2:]]
-    window = window_of("convolution", spatial, kernel, window_strides, padding, lhs_dilation, rhs_dilation)
+    window = window_of("conv_general_dilated", spatial, kernel, window_strides, padding, lhs_dilation, rhs_dilation)
     attributes = ConvolutionAttributes(
         window, _hlo_numbers(numbers), int(feature_group_count), int(batch_group_count), operand_precision(precision)
     )

@@ -257,7 +257,7 @@ def reduce(
     dims = tuple(canonical_axis(d, arrays[0].aval.ndim) for d in dimensions)
     if _MONOIDS.get(inner(computation)) is Opcode.ADD and not current_context().allow_f16_reductions:
         _check_half(arrays[0], dims)
-    reducer = reducer_of(computation, treedef, [a.aval.dtype for a in arrays])
+    reducer = reducer_of("reduce", computation, treedef, [a.aval.dtype for a in arrays])
     attributes = ReduceAttributes(dims, reducer)
     if len(arrays) == 1:
         results = [bind(Opcode.REDUCE, (*arrays, *starts), attributes, weak_type=arrays[0].aval.weak_type)]
@@ -266,16 +266,18 @@ def reduce(
     return tree.unflatten(treedef, results)
 
 
-def reducer_of(computation: Callable[[Any, Any], Any], treedef: Any, types: Sequence[np.dtype[Any]]) -> HloComputation:
-    """`computation` on scalars of `types` as a reducer of HLO: one op, or traced."""
+def reducer_of(
+    name: str, computation: Callable[[Any, Any], Any], treedef: Any, types: Sequence[np.dtype[Any]]
+) -> HloComputation:
+    """`computation` on scalars of `types` as a reducer of HLO: one op, or traced. `name`: of the function."""
     ordered = computation in _EXTREMA and dtypes.is_complex(types[0])  # HLO's op is not this function
     if computation in _MONOIDS and len(types) == 1 and not ordered:
         return _monoid(_MONOIDS[computation], element_type_of(types[0]))
-    return _traced_reducer(computation, treedef, [ShapedArray((), t) for t in types])
+    return _traced_reducer(name, computation, treedef, [ShapedArray((), t) for t in types])
 
 
 def _traced_reducer(
-    computation: Callable[[Any, Any], Any], treedef: Any, scalars: Sequence[ShapedArray]
+    name: str, computation: Callable[[Any, Any], Any], treedef: Any, scalars: Sequence[ShapedArray]
 ) -> HloComputation:
     count = len(scalars)
 
@@ -284,7 +286,9 @@ def _traced_reducer(
         found, out_treedef = tree.flatten(result)
         if out_treedef != treedef:
             raise OperandError(
-                f"reduce: the computation returns {tree.shown(out_treedef)}, not {tree.shown(treedef)}", "reduce_c6"
+                f"{name} output must have the same tree structure as the operands: {tree.shown(out_treedef)}, not "
+                f"{tree.shown(treedef)}",
+                "reduce_c6",
             )
         return [convert(as_value(r), s.dtype, False) for r, s in zip(found, scalars, strict=True)]
 

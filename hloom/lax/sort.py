@@ -141,6 +141,8 @@ def top_k(operand: Any, k: int, *, axis: int = -1) -> list[Value]:
             f"k argument to top_k must be no larger than size along axis; got k={k} with shape={x.aval.shape} and "
             f"axis={axis}"
         )
+    if x.aval.shape[axis] > np.iinfo(np.int32).max:
+        raise ValueError(f"top_k returns int32 indices, which will overflow for the shape {x.aval.shape}, axis {axis}")
     order = [d for d in range(x.aval.ndim) if d != axis] + [axis]
     back = [order.index(d) for d in range(x.aval.ndim)]
     values, indices = bind_multi(Opcode.TOPK, (transpose(x, order),), TopKAttributes(k))

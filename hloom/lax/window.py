@@ -85,8 +85,8 @@ def window_of(
 
 def _check_length(name: str, what: str, values: Sequence[Any], rank: int) -> None:
     if len(values) != rank:
-        why = f"{what} must have one entry for each of {rank} dimensions, but has {len(values)}"
-        raise OperandError(f"{name}: {why}", f"{name}_{what}")
+        why = f"window and {what} must have the same number of dimensions, but got {rank} and {len(values)}"
+        raise OperandError(f"{name} {why}", f"{name}_{what}")
 
 
 def reduce_window(
@@ -127,7 +127,8 @@ def reduce_window(
         "reduce_window", arrays[0].aval.shape, window_dimensions, window_strides, padding, base_dilation,
         window_dilation,
     )  # fmt: skip
-    attributes = ReduceWindowAttributes(window, reducer_of(computation, treedef, [a.aval.dtype for a in arrays]))
+    reducer = reducer_of("reduce_window", computation, treedef, [a.aval.dtype for a in arrays])
+    attributes = ReduceWindowAttributes(window, reducer)
     if len(arrays) == 1:
         results = [bind(Opcode.REDUCE_WINDOW, (*arrays, *starts), attributes, weak_type=arrays[0].aval.weak_type)]
     else:

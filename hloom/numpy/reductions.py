@@ -289,7 +289,7 @@ def mean(
     """
     no_out("mean", out)
     check_arraylike("mean", a)
-    x = as_value(a)
+    x, where = as_value(a), None if where is None else mask("mean", where)
     axes = canonical_axes(axis, x.aval.ndim)
     result = dtypes.requested_dtype(dtype, "mean") if dtype is not None else dtypes.to_inexact(x.aval.dtype)
     wide = dtypes.float32 if dtypes.is_floating(result) and result.itemsize < 4 else result
@@ -367,7 +367,7 @@ def var(
     """
     no_out("var", out)
     check_arraylike("var", a)
-    x = as_value(a)
+    x, where = as_value(a), None if where is None else mask("var", where)
     axes = canonical_axes(axis, x.aval.ndim)
     own = dtypes.to_inexact(x.aval.dtype)
     if dtype is not None and not dtypes.is_inexact(dtypes.canonical_dtype(dtype)):
@@ -413,6 +413,7 @@ def std(
     >>> jnp.std(jnp.array([[1, 3], [2, 6]]), axis=1)
     Array([1., 2.], dtype=float32)
     """
+    where = None if where is None else mask("std", where)
     return ew.sqrt(var(a, axis, dtype, out, ddof, keepdims, where=where, mean=mean, correction=correction))
 
 

@@ -196,7 +196,13 @@ def _contracted(axes: Any, x: Value, y: Value) -> tuple[list[int], list[int]]:
     if len(axes) != 2:
         raise _no_axes(axes)
     first, second = axes
+    if any(isinstance(given, Sequence) and not isinstance(given, list | tuple | range) for given in axes):
+        raise OperandError(
+            f"tensordot requires both axes lists to be either ints, tuples or lists, not {axes!r}", "tensordot_axes"
+        )
     if isinstance(first, Sequence) and isinstance(second, Sequence):
+        if len(first) != len(second):
+            raise OperandError(f"tensordot requires axes lists to have equal length, not {axes!r}", "tensordot_axes")
         return [canonical_axis(d, x.aval.ndim) for d in first], [canonical_axis(d, y.aval.ndim) for d in second]
     if isinstance(first, Sequence) or isinstance(second, Sequence):
         raise _no_axes(axes)
@@ -205,7 +211,7 @@ def _contracted(axes: Any, x: Value, y: Value) -> tuple[list[int], list[int]]:
 
 def _no_axes(axes: Any) -> OperandError:
     return OperandError(
-        f"tensordot: axes must be an integer, two integers, or two lists of integers, not {axes!r}", "tensordot_axes"
+        f"tensordot axes argument must be an int, a pair of ints, or a pair of lists, not {axes!r}", "tensordot_axes"
     )
 
 

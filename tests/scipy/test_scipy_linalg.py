@@ -226,7 +226,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "square": (lambda: linalg.expm(TALL), ValueError, "must be equal"),
     "frechet": (lambda: linalg.expm_frechet(A, TALL), ValueError, "one shape"),
     "companion": (lambda: linalg.companion(V[:1]), ValueError, "must be at least 2"),
-    "leslie": (lambda: linalg.leslie(V, V), ValueError, "s one less than f"),
+    "leslie": (lambda: linalg.leslie(V, V), ValueError, "Incorrect lengths for f and s"),
     "convolution_matrix": (lambda: linalg.convolution_matrix(V, 3, "x"), ValueError, "mode must be one of"),
     "convolution_matrix n": (lambda: linalg.convolution_matrix(V, 0), ValueError, "n must be a positive integer"),
     "dft": (lambda: linalg.dft(3, "x"), ValueError, "scale must be None, 'sqrtn', or 'n'"),

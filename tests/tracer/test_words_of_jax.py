@@ -27,6 +27,11 @@ def _gather(j: Any, offset_dims: tuple[int, ...]) -> Any:
     return j.lax.gather(np.ones((10, 9, 8, 7, 6), np.int32), np.ones((5, 4, 3, 2, 1), np.int32), numbers, (1,) * 5)
 
 
+def _ragged_general(j: Any, ragged: list[int], groups: list[int]) -> Any:
+    numbers = j.lax.RaggedDotDimensionNumbers((([1], [1]), ([], [])), ragged, groups)
+    return j.lax.ragged_dot_general(np.ones((11, 3), F32), np.ones((3, 3, 7), F32), np.ones(3, np.int32), numbers)
+
+
 def _ragged(j: Any, lhs: Any, sizes: tuple[int, ...]) -> Any:
     return j.lax.ragged_dot(np.ones(lhs, F32), np.ones((3, 5, 7), F32), np.ones(sizes, np.int32))
 
@@ -173,6 +178,26 @@ PROGRAMS: dict[str, tuple[Callable[[Any], Any], type[Exception], str]] = {
         TypeError,
         "broadcast_dimensions must have length equal to operand ndim",
     ),
+    "broadcast_in_dim: ranks": (
+        lambda j: j.lax.broadcast_in_dim(ONES, (2,), (0, 1)),
+        TypeError,
+        "target broadcast shape must have equal or higher rank to the operand shape",
+    ),
+    "broadcast_in_dim: subset": (
+        lambda j: j.lax.broadcast_in_dim(ONES[0], (2, 3), (2,)),
+        TypeError,
+        "broadcast_in_dim broadcast_dimensions must be a subset of output dimensions",
+    ),
+    "broadcast_in_dim: sizes": (
+        lambda j: j.lax.broadcast_in_dim(ONES[0], (2,), (0,)),
+        TypeError,
+        "operand dimension sizes must either be 1, or be equal to their corresponding dimensions in the target",
+    ),
+    "broadcast_in_dim: twice": (
+        lambda j: j.lax.broadcast_in_dim(np.ones((2, 2), F32), (2, 2), (0, 0)),
+        TypeError,
+        "broadcast_in_dim broadcast_dimensions must not contain duplicates",
+    ),
     "dynamic_slice": (
         lambda j: j.lax.dynamic_slice(ONES, (np.int32(1), np.int16(2)), (1, 1)),
         TypeError,
@@ -189,6 +214,76 @@ PROGRAMS: dict[str, tuple[Callable[[Any], Any], type[Exception], str]] = {
         lambda j: j.lax.pad(np.zeros(2, F32), np.zeros(2, F32), [(0, 0, 0)]),
         TypeError,
         "padding_value must be a scalar",
+    ),
+    "pad: interior": (
+        lambda j: j.lax.pad(np.zeros(2, F32), F32(0), [(0, 1, -1)]),
+        ValueError,
+        "interior padding in padding_config must be nonnegative",
+    ),
+    "pad: sizes": (
+        lambda j: j.lax.pad(np.zeros(2, F32), F32(0), [(-3, 0, 0)]),
+        ValueError,
+        "Dimension size after padding is not at least 0",
+    ),
+    "reduce_window: sizes": (
+        lambda j: j.lax.reduce_window(np.ones(1, F32), 0.0, j.lax.add, (0,), (1,), "VALID"),
+        TypeError,
+        "must have every element be (strictly )?positive",
+    ),
+    "reduce_window: structures": (
+        lambda j: j.lax.reduce_window(np.ones(1, F32), 0.0, lambda x, y: [x + y], (1,), (1,), "VALID"),
+        ValueError,
+        "reduce_window output must have the same tree structure as the operands",
+    ),
+    "convolution: strides": (
+        lambda j: j.lax.conv(np.ones((1, 1, 3, 3), F32), np.ones((1, 1, 1, 1), F32), [1], "SAME"),
+        ValueError,
+        "conv_general_dilated window and window_strides must have the same number of dimensions",
+    ),
+    "top_k: int32 indices": (
+        lambda j: j.eval_shape(lambda x: j.lax.top_k(x, 1), j.ShapeDtypeStruct((2**31 + 1,), F32)),
+        ValueError,
+        "top_k returns int32 indices, which will overflow",
+    ),
+    "tensordot: lengths": (
+        lambda j: j.numpy.tensordot(ONES, ONES, ([0], [0, 1])),
+        TypeError,
+        "tensordot requires axes lists to have equal length",
+    ),
+    "tensordot: strings": (
+        lambda j: j.numpy.tensordot(ONES, ONES, ("bad", "axes")),
+        TypeError,
+        "tensordot requires both axes lists to be either ints, tuples or lists",
+    ),
+    "tensordot: axes": (
+        lambda j: j.numpy.tensordot(ONES, ONES, "badaxes"),
+        TypeError,
+        "tensordot axes argument must be an int, a pair of ints, or a pair of lists",
+    ),
+    "arange: stop": (
+        lambda j: j.jit(j.numpy.arange)(3), TypeError, "It arose in the jnp.arange argument 'stop'",
+    ),
+    "arange: start": (
+        lambda j: j.jit(lambda n: j.numpy.arange(n, 3))(0), TypeError, "It arose in the jnp.arange argument 'start'",
+    ),
+    "tolist": (
+        lambda j: j.jit(lambda x: x.tolist())(ONES), TypeError, r"The tolist\(\) method was called on traced array",
+    ),
+    "tobytes": (
+        lambda j: j.jit(lambda x: x.tobytes())(ONES), TypeError, r"The tobytes\(\) method was called on traced array",
+    ),
+    "mean: where": (
+        lambda j: j.numpy.mean(ONES, where=np.ones(3, np.int32)),
+        ValueError,
+        "jnp.mean: where must be None or a boolean array",
+    ),
+    "std: where": (
+        lambda j: j.numpy.std(ONES, where=np.ones(3, np.int32)),
+        ValueError,
+        "jnp.std: where must be None or a boolean array",
+    ),
+    "qr: half precision": (
+        lambda j: j.numpy.linalg.qr(np.ones((2, 2), np.float16)), NotImplementedError, "Unsupported dtype float16",
     ),
     "split": (lambda j: j.lax.split(np.arange(5), [6]), ValueError, "Sum of sizes 6 must be equal"),
     "squeeze: twice": (lambda j: j.lax.squeeze(ONES[None], (0, 0)), ValueError, "dimensions are not unique"),
@@ -207,6 +302,18 @@ PROGRAMS: dict[str, tuple[Callable[[Any], Any], type[Exception], str]] = {
         TypeError,
         "reduce found non-scalar initial value",
     ),
+    **{
+        f"ragged_dot: {words}": (
+            lambda j, given=given: _ragged_general(j, *given), TypeError, f"ragged_dot_general {words}",
+        )
+        for given, words in (
+            (([0, 1], [0]), "expects exactly one lhs ragged dimension"),
+            (([2], [0]), "requires lhs ragged dimension numbers to be nonnegative and less than the number of axes"),
+            (([0], [1]), "requires rhs group dimension numbers to be distinct from contracting and batch dimensions"),
+            (([0], []), "requires exactly one rhs group dimension when lhs ragged dimension is noncontracting"),
+            (([1], [0]), "requires zero group dimensions in the rhs when lhs ragged dimension is contracting or batch"),
+        )
+    },
     "ragged_dot: groups": (lambda j: _ragged(j, (11, 5), (2,)), TypeError, "group dimension size to be 2, got 3"),
     "ragged_dot: group sizes": (
         lambda j: _ragged(j, (11, 5), (2, 3)),

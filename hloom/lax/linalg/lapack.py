@@ -95,8 +95,8 @@ def inexact(name: str, x: Any) -> Value:
     value = convert(value, dtypes.to_inexact(value.aval.dtype), False)
     if element_type_of(value.aval.dtype) not in _LETTERS:
         raise UnsupportedDtypeError(
-            f"{name} does not accept dtype {value.aval.dtype.name}: LAPACK has no routine for "
-            f"{value.aval.str_short()}\n  Convert the argument, as in x.astype('float32')."
+            f"{name} does not accept dtype {value.aval.dtype.name}. Unsupported dtype {value.aval.str_short()}: LAPACK "
+            "has no routine for it\n  Convert the argument, as in x.astype('float32')."
         )
     return value
 

@@ -29,13 +29,14 @@ from .construction import toeplitz
 
 
 def _vector(name: str, a: ArrayLike, least: int, *, inexact: bool = True) -> Any:
-    """An array with at least `least` numbers along its last dimension."""
+    """The argument `a` as an array with at least `least` numbers along its last dimension."""
     check_arraylike(name, a)
     (value,) = promote_dtypes_inexact(a) if inexact else promote_dtypes(a)
     found = atleast_1d(value)
     if found.shape[-1] < least:
         wanted = "nonzero" if least == 1 else f"at least {least}"
-        fail(name, [found], f"the length along the last axis must be {wanted}; got shape {found.shape}", "length")
+        why = f"the length of `a` along the last axis must be {wanted}; got shape {found.shape}"
+        fail(name, [found], why, "length")
     return found
 
 
@@ -82,8 +83,10 @@ def leslie(f: ArrayLike, s: ArrayLike) -> Value:
     """
     check_arraylike("leslie", f, s)
     first, low = (atleast_1d(v) for v in promote_dtypes(f, s))
-    if first.shape[-1] < 2 or low.shape[-1] != first.shape[-1] - 1:
-        fail("leslie", [first, low], "f must have at least 2 numbers, and s one less than f", "length")
+    if first.shape[-1] < 2:
+        fail("leslie", [first, low], "the length of f along the last axis must be at least 2", "length")
+    if low.shape[-1] != first.shape[-1] - 1:
+        fail("leslie", [first, low], "Incorrect lengths for f and s: s must have one number less than f", "length")
     batch = lax.broadcast_shapes(first.shape[:-1], low.shape[:-1])
     first, low = (lax.broadcast_in_dim(v, (*batch, v.shape[-1]), range(len(batch) + 1 - v.ndim, len(batch) + 1))
                   for v in (first, low))  # fmt: skip
@@ -155,7 +158,7 @@ def convolution_matrix(a: ArrayLike, n: int, mode: str = "full") -> Value:
         raise ValueError(f"mode must be one of 'full', 'valid', 'same'; got {mode!r}.")
     value = asarray(a)
     if not value.ndim or not value.shape[-1]:
-        fail("convolution_matrix", [value], "a must be at least 1-dimensional, with len(a) at least 1", "length")
+        fail("convolution_matrix", [value], "a must be at least 1-dimensional, and len(a) must be at least 1", "length")
     return _convolution_matrix(value, count, mode)
 
 
