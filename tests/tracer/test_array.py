@@ -91,6 +91,8 @@ def test_to_python() -> None:
         (lambda: len(jnp.asarray(1)), TypeError, "unsized"),
         (lambda: list(jnp.asarray(1)), TypeError, "iteration"),
         (lambda: jnp.ones(2) + [1, 2], TypeError, "unsupported operand"),
+        (lambda: jnp.ones(2) == [1, 1], TypeError, "unsupported operand type.* for ==: .Array. and .list."),
+        (lambda: jnp.ones(2) != (1, 1), TypeError, "unsupported operand type.* for !=: .Array. and .tuple."),
         (lambda: jnp.add(jnp.ones(2), [1, 2]), OperandError, "list at position 1"),
         (lambda: jnp.asarray("text"), UnsupportedElementTypeError, "'text' of type str"),
         (lambda: jnp.asarray(None), OperandError, "None is not a valid value"),

@@ -53,6 +53,7 @@ _UNPUBLISHED = {
 
 _NAME = re.compile(r"PrivateName: not here: ([\w.]+)")
 _ATTRIBUTE = re.compile(r"AttributeError: (?:module )?'([\w.]+)'(?: object)? has no attribute '(\w+)'")
+_CLASS = re.compile(r"'\.\*ArrayImpl'")
 _DEVICES = re.compile(r"devices must be those of hloom\.devices\(\), not Mock\w+")
 
 
@@ -63,6 +64,8 @@ def machinery(why: str) -> str | None:
         return next((reason for reason, starts in MACHINERY.items() if names.startswith(starts)), None)
     if _DEVICES.search(why):
         return "how TPUs are arranged"
+    if _CLASS.search(why):
+        return "the name of the private class of arrays"
     found = _ATTRIBUTE.search(why)
     if found and (re.match("_[a-z]", found[2]) or found[2] in _UNPUBLISHED.get(found[1], ())):
         return "private attributes of objects"

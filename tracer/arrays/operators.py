@@ -360,10 +360,10 @@ class ArrayBase:
     # ---- comparison: elementwise
 
     def __eq__(self, other: Any) -> ArrayBase:  # type: ignore[override]
-        return _np.equal(self, other) if isinstance(other, _ACCEPTED) else NotImplemented
+        return _np.equal(self, other) if isinstance(other, _ACCEPTED) else _uncompared(self, "==", other)
 
     def __ne__(self, other: Any) -> ArrayBase:  # type: ignore[override]
-        return _np.not_equal(self, other) if isinstance(other, _ACCEPTED) else NotImplemented
+        return _np.not_equal(self, other) if isinstance(other, _ACCEPTED) else _uncompared(self, "!=", other)
 
     def __lt__(self, other: ArrayLike) -> ArrayBase:
         return _np.less(self, other) if isinstance(other, _ACCEPTED) else NotImplemented
@@ -882,6 +882,15 @@ class _HasArray(metaclass=_Convertible):
 
 
 _ACCEPTED: Any = (*_OPERANDS, ArrayBase, _HasArray)
+
+
+def _uncompared(array: ArrayBase, sign: str, other: Any) -> Any:
+    """NotImplemented; of the containers that other operators refuse a TypeError: Python would find them unequal."""
+    if type(other) in (list, tuple, set, dict):
+        names = [type(side).__name__ for side in (array, other)]
+        raise TypeError(f"unsupported operand type(s) for {sign}: {names[0]!r} and {names[1]!r}")
+    return NotImplemented
+
 
 Value: TypeAlias = ArrayBase
 """A value of a program: concrete (Array) or traced (Tracer); there is no third kind. Functions of the tracing core take

@@ -35,8 +35,9 @@ def _check_policy(function: str, nan_policy: str) -> None:
 
 
 def _runs(rows: Any) -> tuple[Any, Any]:
-    """Of sorted rows: where runs of equal elements start, and where they end."""
-    differ = rows[..., 1:] != rows[..., :-1]
+    """Of sorted rows: where runs of equal elements, NaN among them, start, and where they end."""
+    later, earlier = rows[..., 1:], rows[..., :-1]
+    differ = (later != earlier) & ((later == later) | (earlier == earlier))
     edge = jnp.ones((*rows.shape[:-1], 1), bool)
     return jnp.concatenate([edge, differ], -1), jnp.concatenate([differ, edge], -1)
 
@@ -55,8 +56,8 @@ def _extent(rows: Any) -> tuple[Any, Any]:
 def mode(a: ArrayLike, axis: int | None = 0, nan_policy: str = "propagate", keepdims: bool = False) -> ModeResult:
     """(mode, count): the most frequent elements along an axis, and how often they are there.
 
-    Of equally frequent elements it is the smallest. The axis None means all elements. NaN is no element like another:
-    each counts once. nan_policy: "propagate"; NotImplementedError for "omit" and "raise", as in JAX.
+    Of equally frequent elements it is the smallest. The axis None means all elements. NaNs are equal, and the largest.
+    nan_policy: "propagate"; NotImplementedError for "omit" and "raise", as in JAX.
 
     >>> stats.mode(jnp.array([[1, 5], [1, 7], [3, 7]]))
     ModeResult(mode=Array([1, 7], dtype=int32), count=Array([2, 2], dtype=int32))
