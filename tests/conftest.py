@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import gc
+import math
 import os
 import signal
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -45,6 +47,29 @@ def pytest_collection() -> Iterator[None]:
     finally:
         gc.freeze()
         gc.enable()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """`one_in(n)`: one case in n of a table runs by default, and the others are slow. Of a product of tables that is
+    each n-th diagonal, so that the values of one table take turns with those of the other."""
+    cases: Counter[tuple[Path, str]] = Counter()
+    for item in items:
+        marker = item.get_closest_marker("one_in")
+        if marker is None:
+            continue
+        assert isinstance(item, pytest.Function)
+        is_slow = item.get_closest_marker("slow") is not None
+        sizes = [len(mark.args[1]) for mark in item.iter_markers("parametrize")]  # the first changes slowest
+        case = item.path, item.originalname
+        place = cases[case]
+        if len(sizes) > 1:
+            cases[case] += 1
+            place = sum(place // math.prod(sizes[k + 1 :]) % size for k, size in enumerate(sizes))
+        else:
+            cases[case] += not is_slow
+        if place % marker.args[0] and not is_slow:
+            item.add_marker(pytest.mark.slow)
 
 
 @pytest.hookimpl(wrapper=True)

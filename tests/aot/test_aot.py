@@ -105,6 +105,7 @@ FUNCTIONS: list[tuple[str, Callable[..., Any], tuple[Any, ...]]] = [
 ]  # fmt: skip
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(("what", "function", "args"), FUNCTIONS, ids=[f[0] for f in FUNCTIONS])
 def test_results_are_those_of_jit(what: str, function: Any, args: Any, tmp_path: Path) -> None:
     program = hloom.aot.compile(function, args)

@@ -92,6 +92,7 @@ LENGTHS = [("f32", n) for n in (1, 2, 3, 4, 6, 15, 17, 64)] + [("f64", n) for n 
 MORE_LENGTHS = [("f32", n) for n in (34, 143, 1009)] + [("f64", n) for n in (38, 4096)]
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     ("real", "n"), [*LENGTHS, *(pytest.param(*one, marks=pytest.mark.slow) for one in MORE_LENGTHS)]
 )
@@ -300,6 +301,7 @@ def test_linear_algebra_of_complex_matrices(check: Any) -> None:
         check(np.complex128, 35)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_many_small_matrices(dtype: Any) -> None:
     """They use the same batched kernels as in this process."""

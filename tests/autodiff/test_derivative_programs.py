@@ -37,6 +37,7 @@ def test_all_are_recorded() -> None:
     assert RECORDED.keys() == PROGRAMS.keys()
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_as_in_jax(name: str) -> None:
     with np.errstate(all="ignore"):

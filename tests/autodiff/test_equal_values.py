@@ -177,6 +177,7 @@ def weighted(f: Callable[[Any], Any], x: NDArray) -> Callable[[Any], Any]:
     return number
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("factor", FACTORS)
 @pytest.mark.parametrize("name", FULL_RANK)
 def test_polar_factors(name: str, factor: str) -> None:
@@ -194,6 +195,7 @@ def test_values_of_polar_factors(factor: str) -> None:
             np.testing.assert_allclose(np.asarray(FACTORS[factor](x)), expected, atol=1e-13)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("name", FULL_RANK)
 def test_least_squares(name: str) -> None:
     x = FULL_RANK[name]

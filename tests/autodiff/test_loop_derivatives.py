@@ -303,6 +303,7 @@ def test_gradient_is_that_of_the_loop_unrolled(case: Case) -> None:
     _close(_gradient(case, LOOPS), _gradient(case, UNROLLED))
 
 
+@pytest.mark.one_in(3)
 @cases
 def test_second_derivatives_are_those_of_the_loop_unrolled(case: Case) -> None:
     """Reverse over reverse, and forward over reverse."""

@@ -59,6 +59,7 @@ CALLS: dict[str, tuple[Callable[[Any], Any], Any]] = {
 }
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("name", CALLS)
 @pytest.mark.parametrize("library", ["hloom", "hloom in jit", "jax"])
 def test_values(library: str, name: str) -> None:

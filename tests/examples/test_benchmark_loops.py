@@ -35,6 +35,7 @@ def assert_equal(loop: Loop, one: Any, other: Any) -> None:
         np.testing.assert_allclose(a / scale, b / scale, atol=max(loop.tolerance / 10, 1e-5), rtol=0)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("name", cases(name for name, loop in CASES.items() if loop.numba))
 def test_a_program_agrees_with_the_same_by_hand(name: str) -> None:
     loop = CASES[name]

@@ -31,6 +31,7 @@ def test_the_table_has_at_least_80_rows_and_names_are_unique() -> None:
         groups.home("no such case")
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize(("group", "name"), SMALL, ids=[name for _, name in SMALL])
 def test_a_row_is_the_same_work_for_all(group: Any, name: str, request: pytest.FixtureRequest) -> None:
     """At small sizes; the Numba version is run by Python."""

@@ -174,6 +174,7 @@ def test_operations_that_say_too_little() -> None:
         _Power(1.0, power=2)(1.0, 2.0)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("padding", ["VALID", "SAME", "pads"])
 @pytest.mark.parametrize(("image", "kernel"), [((9,), (3,)), ((6, 7), (2, 3))])
 def test_sparse_convolutions(image: tuple[int, ...], kernel: tuple[int, ...], padding: Any) -> None:

@@ -35,6 +35,7 @@ MATRICES = {
 }
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("wide", [False, True], ids=["32", "64"])
 @pytest.mark.parametrize("name", MATRICES)
 def test_as_eigh(name: str, wide: bool) -> None:
@@ -61,6 +62,7 @@ ACTIONS = {
 }
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("name", ACTIONS)
 def test_of_a_function(name: str) -> None:
     action = ACTIONS[name]

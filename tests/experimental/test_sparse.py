@@ -93,6 +93,7 @@ OTHERS = [
 ]
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("layout", BATCHED)
 def test_three_dimensions(layout: str) -> None:
     """Products, sums and movement of arrays with batch and dense dimensions."""
@@ -230,6 +231,7 @@ SPARSIFIED: dict[str, Callable[[Any], Any]] = {
 }
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("name", SPARSIFIED)
 def test_sparsify(name: str) -> None:
     function = SPARSIFIED[name]
@@ -324,6 +326,7 @@ INDICES: dict[str, Any] = {
 SMALL = np.array([[0.0, 2, 0, 5], [3, 0, 0, 0], [0, 7, 0, 1]])
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.usefixtures("evaluator")
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", INDICES)
@@ -345,6 +348,7 @@ def test_gradient_through_an_index() -> None:
     np.testing.assert_allclose(hloom.grad(chosen)(array.data), expected)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("starts", [(-1, -2), (-2, 9), (0, -4), (-9, 1)])
 def test_dynamic_slices_from_the_end(kind: str, starts: tuple[int, int]) -> None:
@@ -373,6 +377,7 @@ BATCHES = [((2, 3, 4), (2, 4, 5)), ((2, 3, 4), (1, 4, 5)), ((2, 3, 4), (4, 5)), 
            ((2, 3, 4), (4,)), ((1, 2, 3, 4), (3, 1, 4, 2))]  # fmt: skip
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.usefixtures("evaluator")
 @pytest.mark.parametrize("shapes", BATCHES)
 def test_products_of_batches(shapes: Any) -> None:
@@ -409,6 +414,7 @@ BROADCAST: dict[str, tuple[NDArray, NDArray]] = {
 }  # fmt: skip
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("layout", [{}, {"n_batch": 1}, {"n_dense": 1}], ids=str)
 @pytest.mark.parametrize("name", BROADCAST)
 def test_products_of_sparse_arrays_broadcast(name: str, layout: dict[str, int]) -> None:

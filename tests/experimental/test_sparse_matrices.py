@@ -73,6 +73,7 @@ def test_slices_at_traced_places(n_batch: int, start: Any, sizes: Any) -> None:
     assert np.array_equal(found, hloom.lax.dynamic_slice(DENSE, [max(s, 0) for s in start], sizes))
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("options", [{}, {"n_batch": 1}, {"n_dense": 1}, {"sorted_indices": True}])
 @pytest.mark.parametrize("unique", [True, False])
 def test_random_arrays(options: dict[str, Any], unique: bool) -> None:

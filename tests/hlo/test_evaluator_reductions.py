@@ -92,6 +92,7 @@ def assert_identical(actual: NDArray, expected: NDArray) -> None:
         np.testing.assert_array_equal(np.signbit(a[number]), np.signbit(b[number]))
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("form", PIECES)
 @pytest.mark.parametrize("element_type", TYPES)
@@ -108,6 +109,7 @@ def test_a_reduction_means_what_its_op_means(op: str, element_type: str, form: s
         assert_identical(WAYS[way](text, (rows, np.asarray(init))), expected)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("way", ["evaluator", "numba"])
 @pytest.mark.parametrize("size", [1, 7, 8, 9, 129, 1000])
 @pytest.mark.parametrize("element_type", ["f32", "f64"])

@@ -47,6 +47,7 @@ def check(case: OpCase) -> None:
     check_results(case, found, list(evaluate(module, *inputs)))
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("case", first_of_each(4), ids=lambda c: c.id)
 def test_an_op_evaluates_as_its_equation(case: OpCase) -> None:
     check(case)
@@ -75,6 +76,7 @@ def test_a_jaxpr_traced_again_is_the_same(name: str) -> None:
     assert str(again) == str(closed)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_a_jaxpr_computes_what_the_function_computes(name: str) -> None:
     fun = PROGRAMS[name]

@@ -73,6 +73,7 @@ def test_cholesky(shape: tuple[int, ...], kind: str) -> None:
     close(factor, np.tril(factor))
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("shape", ANY, ids=str)
 def test_lu(shape: tuple[int, ...], kind: str) -> None:
@@ -87,6 +88,7 @@ def test_lu(shape: tuple[int, ...], kind: str) -> None:
     np.testing.assert_array_equal(again, order)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("shape", ANY, ids=str)
 @pytest.mark.parametrize("full", [True, False])
@@ -116,6 +118,7 @@ def test_eigh(shape: tuple[int, ...], kind: str) -> None:
     close(run(lambda x: linalg.eigh(x, lower=False, symmetrize_input=False), upper)[1], w)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("shape", SQUARE, ids=str)
 def test_eig(shape: tuple[int, ...], kind: str) -> None:
@@ -127,6 +130,7 @@ def test_eig(shape: tuple[int, ...], kind: str) -> None:
     close(np.sort_complex(values.round(9)), np.sort_complex(w.round(9)))
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("shape", ANY, ids=str)
 @pytest.mark.parametrize("full", [True, False])
@@ -281,6 +285,7 @@ DERIVATIVES = _derivatives()
 BATCHED = [name for name in DERIVATIVES if "(" not in name or "(3, 3)" in name or "(2, 4)" in name]
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.usefixtures("evaluator")
 @pytest.mark.parametrize("name", complex_ones_slow(DERIVATIVES))
 def test_derivatives(name: str) -> None:
@@ -294,6 +299,7 @@ def test_derivatives(name: str) -> None:
         check_derivatives(flat, inputs, tolerance=1e-5, step=1e-5)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("name", complex_ones_slow(BATCHED))
 def test_batches(name: str) -> None:
     function, inputs = DERIVATIVES[name]

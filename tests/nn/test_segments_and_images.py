@@ -31,6 +31,7 @@ def identity(name: str, dtype: np.dtype[Any]) -> Any:
     return np.iinfo(dtype).min if name == "max" else np.iinfo(dtype).max
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("data", DATA)
 @pytest.mark.parametrize("name", REDUCE)
 def test_segments(name: str, data: str) -> None:
@@ -61,6 +62,7 @@ def test_modes_and_derivatives_of_segments() -> None:
 PIXELS = np.array([[1.0, 2, 4, 8], [3, 1, 0, 5], [2, 2, 9, 1]], np.float32)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("method", list(image.ResizeMethod))
 @pytest.mark.parametrize("shape", [(5, 2), (2, 9), (3, 4), (6, 4)], ids=str)
 def test_a_constant_image_stays_constant(method: image.ResizeMethod, shape: tuple[int, int]) -> None:

@@ -83,6 +83,7 @@ _SHAPES = ((1,), (3, 16), (2, 513), (2, 1000), (2, 1 << 16), (70001,), (0, 5))
 _DTYPES = [np.float32, np.float64, np.float16, ml_dtypes.bfloat16, np.int8, np.uint32, np.bool_]
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("dtype", _DTYPES)
 def test_against_numpy(dtype: Any) -> None:
     rng = np.random.default_rng(3)

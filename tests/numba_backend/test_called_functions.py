@@ -33,6 +33,7 @@ def largest(function: Callable[[Any], Any], count: int) -> Callable[[Any], Any]:
     return program
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("name", ["exp", "tanh", "sin", "log", "arctan", "cbrt"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_called_often_is_called_once(name: str, dtype: Any) -> None:

@@ -127,6 +127,7 @@ CASES: dict[str, tuple[Callable[..., Any], tuple[np.ndarray, ...], int, str]] = 
 }
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", CASES)
 def test_results_are_those_of_the_evaluator(name: str) -> None:
     """On one thread and on two; a call does not see what another one left."""
@@ -200,6 +201,7 @@ def test_timelines_show_a_chain(tmp_path: Any) -> None:
 AHEAD = ("heads", "one head", "f64, long sums", "a mask for each", "gradients", "layers")
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("name", AHEAD)
 def test_a_chain_ahead_of_time_gives_what_jit_gives(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """There each of its kernels runs for all pieces before the next one does."""

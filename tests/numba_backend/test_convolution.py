@@ -27,6 +27,7 @@ _IN_BLOCKS = [c for c in CASES if c.opcode is O.CONVOLUTION and c.result.element
 FIRST, LAST = "NCHW", "NHWC"
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("case", _IN_BLOCKS, ids=lambda case: case.id)
 def test_blocks_of_images(case: OpCase, monkeypatch: pytest.MonkeyPatch) -> None:
     """With small blocks, few images are copied at a time."""

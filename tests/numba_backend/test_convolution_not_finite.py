@@ -163,6 +163,7 @@ def _own_forms(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(policy, "block_bytes", lambda: 1 << 12)
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.usefixtures("_own_forms")
 @pytest.mark.parametrize(
     ("name", "element"),
@@ -177,6 +178,7 @@ def test_kernels_agree_with_the_evaluator(name: str, element: ElementType) -> No
     _check(_module(FORMS[name], element), np.random.default_rng(0))
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.usefixtures("_own_forms")
 @pytest.mark.parametrize("name", FORMS)
 def test_so_they_do_in_random_layouts(name: str) -> None:

@@ -160,6 +160,7 @@ def _check_case(name: str, last: bool, which: str, element: ElementType = E.F32)
 _IN_BRIEF = ("same", "stride", "cropped", "3-D", "groups", "depthwise", "one output", "a long window", "few places")
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.usefixtures("_in_blocks")
 @pytest.mark.parametrize("which", ["result", "by input", "by kernel"])
 @pytest.mark.parametrize("last", [False, True], ids=["first", "last"])

@@ -89,6 +89,7 @@ def arguments(dtype: str, number: int, count: int) -> list[Any]:
     return [jnp.asarray(values(dtype, count, seed)) for seed in range(number)]
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     "dtype", [d if d == "float32" else pytest.param(d, marks=pytest.mark.slow) for d in DTYPES]
 )
@@ -116,6 +117,7 @@ def test_constants(name: str) -> None:
     check(lambda: f(np.complex64(1 + 2j)) if name != "cbrt" else f(table))
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_sizes(dtype: str) -> None:
     """Kernels work on vectors, and on the remaining elements; threads share large arrays."""

@@ -78,6 +78,7 @@ def test_every_function_has_a_kernel(tool: ModuleType) -> None:
         assert elementary.key_of(opcode, [p.shape for p in module.entry.parameters], op.shape) in known
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("element", ["f32", "f16", "c64"])
 @pytest.mark.parametrize("opcode", [Opcode.EXP, Opcode.POWER])
 def test_all_sizes_share_a_kernel(opcode: Opcode, element: str, tool: ModuleType) -> None:

@@ -87,6 +87,7 @@ LOOPS: dict[str, Program] = {
 PROGRAMS = STRAIGHT | LOOPS
 
 
+@pytest.mark.one_in(7)
 @pytest.mark.parametrize("dtype", TYPES)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_no_access_is_outside(name: str, dtype: str) -> None:

@@ -62,6 +62,7 @@ def both(function: Callable[..., Any], a: np.ndarray, monkeypatch: pytest.Monkey
             np.testing.assert_allclose(one, other, rtol=0, atol=64 * eps * np.abs(finite).max(initial=0))
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("kind", TYPES)
 @pytest.mark.parametrize("count", COUNTS)
 @pytest.mark.parametrize("n", [1, 2, 3, 8, 16])
@@ -88,6 +89,7 @@ ENTRY e {{
     np.testing.assert_array_equal(found[:, *other], a[:, *other])
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("kind", TYPES)
 @pytest.mark.parametrize("count", COUNTS)
 @pytest.mark.parametrize("shape", [(1, 1), (2, 2), (3, 5), (5, 3), (8, 8)])
@@ -95,6 +97,7 @@ def test_lu(shape: tuple[int, int], count: int, kind: str, monkeypatch: pytest.M
     both(lax.linalg.lu, matrices(kind, count, *shape), monkeypatch)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("kind", TYPES)
 @pytest.mark.parametrize("count", COUNTS)
 @pytest.mark.parametrize("shape", [(1, 1), (2, 2), (3, 5), (5, 3), (8, 8)])

@@ -43,6 +43,7 @@ def _id(value: Any) -> str:
     return value if isinstance(value, str) else " ".join(f"{k}={v}" for k, v in value.items()) or "plain"
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("name,options", CASES, ids=_id)
 def test_as_in_numpy(name: str, options: dict[str, Any]) -> None:
     x = REAL if _is_real(name) else COMPLEX

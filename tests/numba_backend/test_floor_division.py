@@ -11,6 +11,7 @@ from hloom import lax
 DIVISORS = (1, 2, 3, 4, 10, 64, 127, -1, -2, -7, -128)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("dtype", [np.int8, np.int16, np.int32])
 @pytest.mark.parametrize("divisor", DIVISORS)
 def test_quotients_and_remainders(dtype: type, divisor: int) -> None:
@@ -31,6 +32,7 @@ def test_powers_of_two_divide_nothing() -> None:
     assert text.count(" remainder(") == 1 and " sign(" not in text
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("dtype", [np.int8, np.int16, np.int32, np.uint8, np.uint16, np.uint32])
 @pytest.mark.parametrize("divisor", [3, 7, 100, 127, -1, -3, -127])
 def test_by_literals_in_a_native_loop(dtype: type, divisor: int) -> None:

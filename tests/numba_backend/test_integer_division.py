@@ -79,6 +79,7 @@ FUNCTIONS: dict[str, tuple[Callable[[Any, Any], Any], Callable[[int, int], int]]
 }
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_hard_pairs(name: str) -> None:
     function, rule = FUNCTIONS[name]

@@ -135,6 +135,7 @@ def same_bits(text: str, *arrays: np.ndarray) -> None:
             np.testing.assert_array_equal(one, other)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(("kind", "routine", "operands", "results", "config"), ALL)
 def test_the_rows_give_the_same_bits_as_calls_from_python(
     kind: str, routine: str, operands: str, results: str, config: str, native: None

@@ -45,6 +45,7 @@ def results(function: Callable[..., Any], x: np.ndarray) -> tuple[list[np.ndarra
     return executable.execute([x]), [row.op for row in executable._program.rows]
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("threads", [1, 3])
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_steps_give_the_same_bits(name: str, threads: int, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -94,6 +94,7 @@ def check(found: Any, wanted: Any, most: float = 3e-5) -> None:
     assert error < (1e-4 if narrow else most), error
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", [*CASES, *IN_F64])
 def test_sums(name: str) -> None:
     """(The evaluator adds updates one after the other, as they come.)"""
@@ -110,6 +111,7 @@ def test_the_evaluator(name: str) -> None:
     check(f(make()), wanted)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     "shape",
     [(20_000, 3), (20_003, 1, 3), (3, 30_000), (2, 30_001, 5), (100, 9000, 3), (17_000, 1030), (70_000,)],

@@ -41,6 +41,7 @@ MACHINES = {
 SLOW = ("AVX-512", "AVX2 without FMA", "AVX", "SSE2")
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=[pytest.mark.slow] if name in SLOW else []) for name in MACHINES]
 )

@@ -96,6 +96,7 @@ def _used_again(entry: str) -> str:
     return f"{before}m = {after}  plus = {shape} add(m, m)  ROOT both = ({shape}, {shape}) tuple(m, plus)"
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("used", ["moved", "used again"])
 @pytest.mark.parametrize("name", TYPES)
 @pytest.mark.parametrize("move", MOVES)

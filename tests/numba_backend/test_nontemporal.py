@@ -44,6 +44,7 @@ def everything_is_large(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(large_results, "LEAST_ROW", 0)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.usefixtures("everything_is_large")
 @pytest.mark.parametrize("name", _CASES)
 def test_values(name: str) -> None:

@@ -90,6 +90,7 @@ CASES: dict[str, tuple[Callable[..., Any], tuple[np.ndarray, ...], Op, int]] = {
 }  # fmt: skip
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", CASES)
 def test_results_are_those_of_the_evaluator(name: str) -> None:
     """On one thread and on two; a call does not see what another one left."""

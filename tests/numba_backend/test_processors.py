@@ -109,6 +109,7 @@ def assembly(kernel: KernelSource, processor: Processor) -> str:
         return found
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_products_and_sums_of_f16_are_not_fused(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     kernels = kernels_of(PROGRAMS[name], np.float16, monkeypatch)

@@ -87,6 +87,7 @@ FORMS = [dict(zip(("ta", "tb"), transposed)) for transposed in itertools.product
 F32 = ("f32", "f32", "f32")
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("form", FORMS, ids=str)
 @pytest.mark.parametrize(
     ("types", "vectors", "length", "depth"),
@@ -103,6 +104,7 @@ def test_a_matrix_and_a_few_vectors(
     check(types, vectors, depth, length, kernel=rows, **form)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("form", FORMS, ids=str)
 @pytest.mark.parametrize(
     ("types", "sizes", "batch"),
@@ -119,6 +121,7 @@ def test_many_small_products(
     check(types, *sizes, batch=batch, kernel="product", **form)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     ("types", "forms"),
     [(("s32", "s32", "s32"), FORMS), (("u32", "u32", "u32"), FORMS[:1]), (("s16", "s32", "s16"), FORMS[1:2]),

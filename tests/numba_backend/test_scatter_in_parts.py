@@ -40,6 +40,7 @@ def updates_of(element: str, op: str, dims: str = "100", count: int = 40_000, wi
       ROOT r = {element}[{size}] scatter(x, i, u), update_window_dims={{{windows}}}, {WHERE}, to_apply=f }}"""
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("window", ["", "5"])
 @pytest.mark.parametrize("op", ["add", "maximum", "minimum", "multiply"])
 @pytest.mark.parametrize("element", ["f32", "f64", "s32", "u8", "s64"])

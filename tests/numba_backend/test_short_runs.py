@@ -20,6 +20,7 @@ import hloom
 from hloom import numpy as jnp
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("dtype", [np.int8, np.bool_, np.uint16, ml_dtypes.bfloat16, np.float16, np.float32])
 def test_transposes_that_keep_a_short_run(dtype: Any) -> None:
     for n in (1, 2, 3, 5, 7, 8, 12, 13, 15, 16, 17, 31):

@@ -34,6 +34,7 @@ def arguments(dtype: np.dtype) -> np.ndarray:
         return np.concatenate([usual, wide, edges, -np.array(edges, np.float64)]).astype(dtype)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("name", DTYPES)
 @pytest.mark.parametrize("n", EXPONENTS)
 def test_accuracy_and_special_values(name: str, n: float) -> None:

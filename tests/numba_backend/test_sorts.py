@@ -53,6 +53,7 @@ def _values(t: ElementType, dims: tuple[int, ...], rng: np.random.Generator) -> 
     return values.reshape(dims)
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("way", ["network", "radix", "merges"])
 @pytest.mark.parametrize("t", [E.PRED, *INTEGERS, *FLOATS], ids=lambda t: t.value)
 def test_all_ways_give_the_stable_order(t: ElementType, way: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -77,6 +78,7 @@ def test_all_ways_give_the_stable_order(t: ElementType, way: str, monkeypatch: p
             np.testing.assert_array_equal(_bits(got), _bits(wanted))
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     ("t", "threads"), [(E.F32, 1), *[(t, 64) for t in (E.PRED, E.S8, E.U64, E.BF16, E.F32, E.F64)]], ids=str
 )
@@ -106,6 +108,7 @@ def test_long_rows_in_blocks(t: ElementType, threads: int, monkeypatch: pytest.M
                 np.testing.assert_array_equal(_bits(got), _bits(wanted))
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("dims", [(8, 2), (9, 3), (33, 16), (17, 300), (20, 1024), (2, 5, 17, 4)], ids=str)
 def test_networks_of_all_sizes(dims: tuple[int, ...]) -> None:
     """Blocks that overlap, rows along any dimension, lengths that are no powers of two, on memory with guards."""
@@ -153,6 +156,7 @@ def _scrambled() -> HloComputation:
     return make_computation("scrambled", root, [x, y])
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     "by", [_constant(True), _constant(False), _binary(D.NE), _binary(D.GE), _binary(D.EQ), _scrambled()],
     ids=["true", "false", "ne", "ge", "eq", "scrambled"],

@@ -87,6 +87,7 @@ def _is_left(form: tuple[Any, ...], element: str) -> bool:
     return any(i.opcode is Opcode.CONVOLUTION for i in module.entry.instructions)
 
 
+@pytest.mark.one_in(6)
 @pytest.mark.parametrize("element", TYPES)
 @pytest.mark.parametrize("name", FORMS)
 def test_results_are_those_of_the_evaluator(name: str, element: str) -> None:

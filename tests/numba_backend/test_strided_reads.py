@@ -44,6 +44,7 @@ def test_addresses_that_do_not_wrap(index: str, steps: int) -> None:
     assert len(re.findall(r"getelementptr inbounds float", text)) == steps
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("at_end", [True, False])
 @pytest.mark.parametrize("t", [E.F32, E.S8, E.BF16, E.F64], ids=str)
 def test_slices_stay_inside(t: ElementType, at_end: bool) -> None:

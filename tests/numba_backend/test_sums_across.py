@@ -46,6 +46,7 @@ def _check(found: Any, expected: Any) -> None:
         np.testing.assert_array_equal(np.asarray(a), np.asarray(b).astype(a.dtype))
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", _PROGRAMS)
 def test_programs(name: str) -> None:
     rng = np.random.default_rng(7)
@@ -71,6 +72,7 @@ _DTYPES = [
 ]  # fmt: skip
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("dtype", _DTYPES)
 def test_types(dtype: Any) -> None:
     """Integers in a small range, so that sums are exact in every type."""

@@ -52,6 +52,7 @@ def drawn(kind: str, n: int, dtype: type) -> np.ndarray:
     return ((a + a.swapaxes(1, 2)) / 2).astype(dtype)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("n", [1, 2, 3, 6, 16])

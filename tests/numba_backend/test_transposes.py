@@ -23,6 +23,7 @@ def _check(shape: tuple[int, ...], order: tuple[int, ...], dtype: Any) -> None:
     np.testing.assert_array_equal(found, x.transpose(order), err_msg=f"{shape} {order} {np.dtype(dtype)}")
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("shape", _SHAPES)
 def test_all_orders(shape: tuple[int, ...]) -> None:
     dtypes = itertools.cycle([np.float32, np.int8, np.float16, np.complex64])
@@ -30,6 +31,7 @@ def test_all_orders(shape: tuple[int, ...]) -> None:
         _check(shape, order, dtype)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("dtype", [np.bool_, ml_dtypes.bfloat16, np.int32, np.complex64, np.complex128])
 def test_element_types(dtype: Any) -> None:
     for shape in ((33, 8, 67), (67, 9, 33), (1, 40, 50), (41, 1, 4, 40), (5, 0, 7)):
@@ -42,6 +44,7 @@ def test_five_dimensions(order: tuple[int, ...]) -> None:
     _check((10, 2, 20, 5, 6), order, np.uint8)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("dtype", [np.int8, np.float16, np.float32, np.complex64])
 def test_results_that_go_past_the_caches(dtype: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(transposes, "is_streamed", lambda nbytes: True)

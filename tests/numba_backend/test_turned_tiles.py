@@ -19,6 +19,7 @@ _SHAPES = ((64, 64), (65, 130), (200, 71), (127, 300), (16, 300), (300, 17), (31
 _SHAPES += ((3, 500), (500, 3), (8, 9), (9, 8), (2, 2), (0, 3))
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("dtype", _DTYPES)
 def test_transposes(dtype: Any) -> None:
     rng = np.random.default_rng(7)
@@ -69,6 +70,7 @@ _FUSED: dict[str, Callable[[Any, Any, Any], Any]] = {
 }
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("name", _FUSED)
 def test_fusions(name: str) -> None:
     rng = np.random.default_rng(9)

@@ -25,6 +25,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
 EDGES = np.array([np.nan, np.inf, -np.inf, -0.0, 0.0, 1e-40, 1e30, -3e9, 1.5, -2.25])
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_the_same_bits_as_of_an_array(name: str, dtype: str) -> None:
@@ -44,6 +45,7 @@ def test_the_same_bits_as_of_an_array(name: str, dtype: str) -> None:
         np.testing.assert_array_equal(together.view(f"u{x.itemsize}"), alone.view(f"u{x.itemsize}"))
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("rounds", [1, 3])
 @pytest.mark.parametrize("count", [LEAST - 1, LEAST, LEAST + 1, 20])
 def test_a_loop_of_many_scalars(count: int, rounds: int) -> None:

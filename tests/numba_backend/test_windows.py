@@ -41,6 +41,7 @@ def _cumulative(rank: int, dimension: int, size: int, backwards: bool) -> Window
 _LONG = 5 * PIECE + 17
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("backwards", [False, True])
 @pytest.mark.parametrize(
     ("dims", "dimension"),
@@ -71,6 +72,7 @@ def test_cumulative_windows_of_all_forms(dims: tuple[int, ...], dimension: int, 
     np.testing.assert_array_equal(NumbaCompiler().compile(module).execute([rare, np.int32(0)])[0], expected)
 
 
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("element_type", [E.F32, E.F64, E.S8, E.U16, E.S32, E.U64, E.BF16])
 @pytest.mark.parametrize("dims", [(LEAST_IN_KEYS,), (2, 255), (20, 256), (3, 2 * 256 + 17), (_LONG,), (2, _LONG)])
 def test_cumulative_extrema(dims: tuple[int, ...], element_type: E) -> None:
@@ -169,6 +171,7 @@ _SHORT_ROWS = {
 }
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     ("name", "element"),
     [*((name, E.F32) for name in _SHORT_ROWS), *(("odd", e) for e in (E.F64, E.BF16, E.S16, E.S32)), ("halves", E.S32)],

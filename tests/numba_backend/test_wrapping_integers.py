@@ -155,6 +155,7 @@ def _leaves(value: Any) -> list[np.ndarray[Any, Any]]:
     return [np.asarray(leaf) for leaf in hloom.tree.leaves(value)]
 
 
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize("dtype", TYPES)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_all_ways_to_run_agree(name: str, dtype: str) -> None:
@@ -171,6 +172,7 @@ def test_all_ways_to_run_agree(name: str, dtype: str) -> None:
                 np.testing.assert_array_equal(one, other, err_msg=f"{way}, result {k}")
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("dtype", ["int8", "int16", "int32", "uint8", "uint16", "uint32"])
 def test_without_x64(dtype: str) -> None:
     """The programs in one, where 64-bit types are not to be had."""

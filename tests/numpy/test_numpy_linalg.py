@@ -95,6 +95,7 @@ def _cases() -> dict[str, Case]:
 CASES = _cases()
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("name", complex_ones_slow(CASES))
 def test_as_in_numpy(name: str) -> None:
     function, inputs = CASES[name]
@@ -107,6 +108,7 @@ def test_as_in_numpy(name: str) -> None:
                 assert a.shape == np.shape(b)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("shape", [(3, 3), (2, 4, 3), (2, 2, 4)], ids=str)
 def test_factors(shape: tuple[int, ...], kind: str) -> None:
@@ -172,6 +174,7 @@ def _derivatives() -> dict[str, Case]:
 DERIVATIVES = _derivatives()
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.usefixtures("evaluator")
 @pytest.mark.parametrize("name", complex_ones_slow(DERIVATIVES))
 def test_derivatives(name: str) -> None:

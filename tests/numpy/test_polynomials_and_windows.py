@@ -263,6 +263,7 @@ GRADIENTS = {
 }
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", GRADIENTS)
 def test_derivatives(name: str) -> None:
     """The first two orders by both modes; batches agree with a loop."""

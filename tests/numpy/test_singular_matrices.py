@@ -50,6 +50,7 @@ MATRICES = {
 MATRICES["nilpotent"] = np.diag(np.ones(4), 1)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=pytest.mark.slow if name[0] == "7" else ()) for name in MATRICES]
 )

@@ -244,6 +244,7 @@ def _kinds(result: Any) -> list[Any]:
     return [(np.dtype(f.dtype), f.weak_type) for f in _leaves(result)]
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("expression", _expressions(BOTH))
 def test_values_are_those_of_numpy(expression: str) -> None:
     _same(
@@ -309,6 +310,7 @@ GRADIENTS = {
 }
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.usefixtures("evaluator")
 @pytest.mark.parametrize("name", GRADIENTS)
 def test_derivatives(name: str) -> None:
@@ -526,6 +528,7 @@ def test_wide_types() -> None:
         np.testing.assert_array_equal(jnp.sort(jnp.asarray([2**40, -(2**50)])), [-(2**50), 2**40])
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("size", [0, 1, 2, 5, 31, 32, 33, 1000])
 def test_long_lines(size: int) -> None:
     """Sizes around powers of two, where a binary search goes wrong first."""

@@ -135,6 +135,7 @@ def test_as_numpy(name: str) -> None:
                 np.testing.assert_allclose(np.asarray(b, np.float64), np.asarray(a, np.float64))
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.usefixtures("on_the_evaluator")
 @pytest.mark.parametrize("name", CASES)
 def test_gradients(name: str) -> None:

@@ -189,6 +189,7 @@ DRAWS: dict[str, Callable[[Any], Any]] = {
 }
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("is_jitted", [False, True], ids=["outside of jit", "jit"])
 @pytest.mark.parametrize("name", BAD)
 def test_reuse(name: str, is_jitted: bool) -> None:
@@ -199,6 +200,7 @@ def test_reuse(name: str, is_jitted: bool) -> None:
         hloom.jit(run).trace()
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", GOOD)
 def test_no_reuse(name: str) -> None:
     run = GOOD[name]
@@ -212,6 +214,7 @@ def test_no_reuse(name: str) -> None:
             assert bool(jnp.all(x == y)) or np.allclose(x, y, rtol=1e-5), name
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.usefixtures("evaluator")
 @pytest.mark.parametrize("name", DRAWS)
 def test_each_draw_is_one_use(name: str) -> None:

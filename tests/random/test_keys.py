@@ -111,6 +111,7 @@ def _words(count: int) -> Any:
     return random.key_data(random.split(random.key(0), (count,)))
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", MOVES)
 @pytest.mark.parametrize("traced", [False, True], ids=["concrete", "traced"])
 def test_moves(name: str, traced: bool) -> None:
@@ -334,6 +335,7 @@ APPLIED: dict[str, tuple[Any, Any, dict[str, Any]]] = {
 }
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("name", APPLIED)
 def test_apply_to_keys(name: str) -> None:
     """As often as an index occurs, in the places that the same index changes of numbers."""
@@ -386,6 +388,7 @@ AROUND = {
 }
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("name", AROUND)
 def test_derivatives_beside_keys(name: str) -> None:
     f, x, key = AROUND[name](noisy), jnp.arange(3.0), random.key(5)

@@ -42,6 +42,7 @@ def test_split_and_fold_in() -> None:
     assert np.asarray(random.key_data(typed)).tolist() == FACTS["split"]
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("shape", jax_facts.SHAPES, ids=str)
 @pytest.mark.parametrize("name", jax_facts.SAMPLERS)
 def test_numbers_are_those_of_jax(name: str, shape: tuple[int, ...]) -> None:

@@ -19,6 +19,7 @@ from support.random_cases import DRAWS, GENERATORS, OF_GENERATORS, numbers, reco
 JAX = recorded()
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", DRAWS)
 def test_numbers_are_those_of_jax(name: str) -> None:
     found = DRAWS[name](random, random.key(3))
@@ -58,6 +59,7 @@ DISTRIBUTIONS: dict[str, tuple[Callable[[Any, int], Any], Any]] = {
 }
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", DISTRIBUTIONS)
 def test_distribution(name: str) -> None:
     draw, distribution = DISTRIBUTIONS[name]
@@ -83,6 +85,7 @@ COUNTS: dict[str, tuple[Callable[[Any, int], Any], Any]] = {
 }
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("name", COUNTS)
 def test_distribution_of_counts(name: str) -> None:
     """Chi-square, over the values that are expected at least ten times, and all others together."""

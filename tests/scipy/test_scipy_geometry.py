@@ -66,6 +66,7 @@ def test_map_coordinates_of_integers() -> None:
 GRID = (np.array([0.0, 1, 2.5, 4]), np.array([-1.0, 0, 0.5, 2, 3]))
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("method", ["linear", "nearest"])
 @pytest.mark.parametrize("fill", [np.nan, None])
 def test_regular_grid_interpolator(method: str, fill: float | None) -> None:
@@ -160,6 +161,7 @@ FORMS: dict[str, Callable[[Any], Any]] = {
 }
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("name", FORMS)
 def test_rotations(name: str) -> None:
     function = FORMS[name]

@@ -92,6 +92,7 @@ CASES: dict[str, tuple[Callable[..., Any], list[Any]]] = {
 }
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("name", CASES)
 def test_as_in_scipy(name: str) -> None:
     function, inputs = CASES[name]
@@ -167,6 +168,7 @@ DERIVATIVES: dict[str, tuple[Callable[..., Any], list[NDArray]]] = {
 }
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.usefixtures("evaluator")
 @pytest.mark.parametrize("name", complex_ones_slow(DERIVATIVES))
 def test_derivatives(name: str) -> None:
@@ -269,6 +271,7 @@ BATCH_A, BATCH_B = RANDOM.standard_normal((2, 3, 4, 4)), RANDOM.standard_normal(
 BATCH_C = RANDOM.standard_normal((2, 1, 4, 2))
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("method", ["schur", "eigen"])
 def test_sylvester_equations_of_batches(method: str) -> None:
     with hloom.enable_x64():
@@ -315,6 +318,7 @@ IN_SINGLE: dict[str, Any] = {
 }
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 @pytest.mark.parametrize("name", IN_SINGLE)
 def test_half_precision_is_computed_in_single(name: str, dtype: str) -> None:

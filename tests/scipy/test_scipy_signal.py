@@ -80,6 +80,7 @@ def both(function: Callable[..., Any], ours: Any, theirs: Any, inputs: list[Any]
                 np.testing.assert_allclose(np.asarray(a), b, rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.filterwarnings("ignore:Input data is complex")
 def test_as_in_scipy(name: str) -> None:
@@ -95,6 +96,7 @@ COSINES: dict[str, Callable[..., Any]] = {
 }
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("name", COSINES)
 def test_cosine_transforms(name: str) -> None:
     both(COSINES[name], fft, scipy.fft, [X])
@@ -185,6 +187,7 @@ def test_what_is_refused(name: str) -> None:
         call()
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 @pytest.mark.parametrize("name", ["dct", "idct", "dctn", "idctn"])
 def test_cosine_transforms_of_16_bit_floats_are_float32(name: str, dtype: Any) -> None:

@@ -39,6 +39,7 @@ SYSTEMS: dict[str, tuple[Any, Any, dict[str, Any]]] = {
 }
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("name", complex_ones_slow(SYSTEMS))
 def test_solutions(name: str) -> None:
     matrix, b, options = SYSTEMS[name]
@@ -121,6 +122,7 @@ MINIMA: dict[str, tuple[Callable[..., Any], NDArray, list[float]]] = {
 }
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("method", ["BFGS", LBFGS])
 @pytest.mark.parametrize("name", MINIMA)
 def test_minima(name: str, method: str) -> None:

@@ -90,6 +90,7 @@ _BRIEF = ("betaln", "expn", "log_ndtr", "logit", "owens_t", "xlogy")
 """The fast tests check derivatives and narrow results of these."""
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.slow] * (n in _HAS_EDGES)) for n in VALUES])
 @pytest.mark.usefixtures("x64")
 def test_values(name: str) -> None:
@@ -104,6 +105,7 @@ def test_values(name: str) -> None:
     assert errors[worst] <= tolerance, (errors[worst], [a[worst] for a in args], found[worst], exact[worst])
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.slow] * (n not in _BRIEF)) for n in VALUES])
 def test_values_in_float32(name: str) -> None:
     draws, _, _ = VALUES[name]
@@ -165,6 +167,7 @@ EDGES: dict[str, list[tuple[Any, ...]]] = {
 }  # fmt: skip
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("name", EDGES)
 @pytest.mark.usefixtures("x64")
 def test_edges(name: str) -> None:

@@ -76,6 +76,7 @@ def _exact(name: str, function: str, args: list[np.ndarray]) -> np.ndarray:
         return np.asarray(getattr(getattr(scipy.stats, name), function)(*args))
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize(("name", "function"), CASES)
 @pytest.mark.usefixtures("x64")
 def test_values(name: str, function: str) -> None:

@@ -27,6 +27,7 @@ COMPILED = ("bessel_jn 0", "gammaincc", "hyp2f1")
 fused multiply-adds of compiled code are more accurate."""
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.slow] * (n not in QUICK)) for n in ROWS])
 def test_values_and_derivatives(name: str, request: pytest.FixtureRequest) -> None:
     if name not in COMPILED:

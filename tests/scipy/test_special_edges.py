@@ -93,6 +93,7 @@ VALUES: dict[str, tuple[Any, list[tuple[tuple[float, ...], float]]]] = {
 ROWS = [(name, row) for name, (_, rows) in VALUES.items() for row in rows]
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize(("name", "row"), ROWS, ids=lambda v: str(v) if isinstance(v, str) else str(v[0]))
 def test_values(name: str, row: tuple[tuple[float, ...], float]) -> None:
     function, (arguments, expected) = VALUES[name][0], row
@@ -122,6 +123,7 @@ def _betainc(a: float, b: float, x: float) -> float:
         return float(mp.quad(lambda t: mp.exp((p - 1) * mp.log(t) + (q - 1) * mp.log1p(-t) - scale), points))
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     ("a", "b"),
     [(1e9, 3e9), (2e10, 1.5e10), (1e15, 1e15), (1e17, 2e17), (1e10, 1e15), (5.0, 1e17), (50.0, 1e14), (3e10, 2.0)],
@@ -150,6 +152,7 @@ DERIVATIVES: list[tuple[str, Any, tuple[float, ...], dict[int, float]]] = [
 ]
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.usefixtures("evaluator")
 @pytest.mark.parametrize("row", DERIVATIVES, ids=lambda row: f"{row[0]}{row[2]}")
 def test_derivatives(row: Any) -> None:

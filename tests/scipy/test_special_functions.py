@@ -152,6 +152,7 @@ def _largest_error(case: Case, dtype: type, count: int) -> tuple[float, Any]:
     return float(errors[worst]), (points[worst], found[worst], mp.nstr(exact[worst], 17))
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.usefixtures("x64")
 def test_accuracy(name: str) -> None:
@@ -159,6 +160,7 @@ def test_accuracy(name: str) -> None:
     assert error <= CASES[name].bound, where
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("name", CASES)
 def test_accuracy_of_float32(name: str) -> None:
     error, where = _largest_error(CASES[name], np.float32, 12)
@@ -208,6 +210,7 @@ EDGES: dict[str, tuple[Callable[..., Any], list[tuple[float, ...]]]] = {
 }  # fmt: skip
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("dtype", ["float64", "bfloat16"])
 @pytest.mark.parametrize("name", EDGES)
 @pytest.mark.usefixtures("x64")

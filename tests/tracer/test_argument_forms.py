@@ -138,6 +138,7 @@ SEQUENCES: dict[str, Callable[[Any], Any]] = {
 }
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", SEQUENCES)
 def test_traced_values_in_sequences(name: str) -> None:
     f = SEQUENCES[name]
@@ -234,6 +235,7 @@ OBJECTS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
 }
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", OBJECTS)
 def test_objects_that_are_arrays(name: str) -> None:
     f, args = OBJECTS[name]

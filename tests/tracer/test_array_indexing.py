@@ -87,6 +87,7 @@ UPDATES: dict[str, Callable[[Any, Any, Any], None]] = {
 }
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", INDICES)
 @pytest.mark.parametrize("method", ["set", "add", "multiply"])
 def test_writing_is_that_of_numpy(name: str, method: str) -> None:

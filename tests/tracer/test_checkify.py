@@ -115,6 +115,7 @@ COMPARED = ("nan", "nan in an array", "moved nans are not new", "division", "ind
 """Their results are compared with the results of the function itself."""
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("name", CASES)
 def test_what_is_found(name: str) -> None:
     fun, args, message = CASES[name]

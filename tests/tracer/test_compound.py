@@ -99,6 +99,7 @@ def count_ops(monkeypatch: pytest.MonkeyPatch) -> list[Opcode]:
     return seen
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(("f"), [f for _, f in CASES], ids=[name for name, _ in CASES])
 def test_one_program_computes_what_the_ops_do(f: Callable[[], Any], count_ops: list[Opcode]) -> None:
     found, structure = hloom.tree.flatten(f())
@@ -227,6 +228,7 @@ def test_threads_and_contexts() -> None:
 # ---- draws
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("shape", [(), 3, (3,), (0,), (16,), (17,), (5, 5), (2, 0, 3), (200, 3), (20000,)])
 @pytest.mark.parametrize("f", [random.normal, random.uniform, random.bits, random.exponential])
 def test_draws_of_all_sizes_agree_with_jit(f: Any, shape: Any) -> None:

@@ -150,6 +150,7 @@ CASES = {
 """The setup, the other thread's loop, the child's program; the seconds between forks, the number of forks."""
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("case", CASES)
 def test_children_work(case: str, tmp_path: Path) -> None:
     arguments = CASES[case]

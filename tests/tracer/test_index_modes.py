@@ -89,6 +89,7 @@ def traced_integers(index: Any) -> tuple[list[int], Callable[[Iterator[Any]], An
     return [i for i in items if isinstance(i, int)], rebuilt
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.usefixtures("on_the_evaluator")
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("index", INDICES, ids=str)

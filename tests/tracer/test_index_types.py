@@ -186,6 +186,7 @@ def inputs(dtype: str) -> tuple[Any, list[int], Any]:
     return np.arange(size, dtype=np.float32) + 1, values, np.array(values, dtype)
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize(
     "dtype", [d if d in OFTEN else pytest.param(d, marks=pytest.mark.slow) for d in DTYPES]
 )
@@ -295,6 +296,7 @@ EMPTY = {
 }  # fmt: skip
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("mode", [None, "fill", "drop", "clip", "promise_in_bounds"])
 @pytest.mark.parametrize("what", EMPTY)
 def test_an_axis_of_size_zero(what: str, mode: Any) -> None:

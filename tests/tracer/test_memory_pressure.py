@@ -62,6 +62,7 @@ CASES = {
 }
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.skipif(sys.platform != "linux", reason="RLIMIT_AS and /proc are Linux's")
 @pytest.mark.parametrize("name", CASES)
 def test_unused_blocks_are_given_back(name: str) -> None:

@@ -380,6 +380,7 @@ def assert_close(found: Any, expected: Any) -> None:
         assert math.isclose(found, expected, rel_tol=1e-5)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("compiled", [False, True])
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_programs(name: str, compiled: bool) -> None:
@@ -916,6 +917,7 @@ BY_VALUE: dict[str, tuple[Any, float]] = {
 }
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("how", ["plain", "jit", "jit inside", "vmap", "vmap inside"])
 @pytest.mark.parametrize("name", BY_VALUE)
 def test_rules_of_references_by_value(name: str, how: str) -> None:

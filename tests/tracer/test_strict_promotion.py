@@ -118,6 +118,7 @@ REFUSED: dict[str, Callable[[], Any]] = {
 }
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("how", ["called", "jit"])
 @pytest.mark.parametrize("name", ACCEPTED)
 def test_what_the_library_does_inside_is_not_checked(name: str, how: str) -> None:
@@ -131,6 +132,7 @@ def test_what_the_library_does_inside_is_not_checked(name: str, how: str) -> Non
         np.testing.assert_allclose(np.asarray(a).astype(np.complex64), np.asarray(b).astype(np.complex64), rtol=1e-4)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("how", ["called", "jit"])
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_users_hand_over_is_checked(name: str, how: str) -> None:
@@ -173,6 +175,7 @@ def _rows_of_library(namespace: str) -> list[Row]:
     return [row for row in rows((namespace,)) if row.name not in CALLS.get(namespace, {})]
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.usefixtures("evaluator")
 @pytest.mark.parametrize(
     "namespace", [pytest.param(n, marks=pytest.mark.slow) if n.startswith("scipy.s") else n for n in NAMESPACES]

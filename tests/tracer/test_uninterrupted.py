@@ -191,6 +191,7 @@ print(hloom.jit(lambda x: x + 1)(2.0))
 """
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("left", [0, 100_000, 1_000_000])
 def test_no_address_space(left: int) -> None:
     """Of threads that found no memory for their first frame Python prints a line."""

@@ -82,6 +82,7 @@ EXAMPLES: dict[str, tuple[Program, Any]] = {
 }
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("backend", ["evaluator", "numba"])
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_example(name: str, backend: str) -> None:

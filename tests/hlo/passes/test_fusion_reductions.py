@@ -99,6 +99,7 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], tuple[tuple[int, ...], ...], int]]
 }
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_programs_are_few_kernels(name: str) -> None:
     function, shapes, count = PROGRAMS[name]

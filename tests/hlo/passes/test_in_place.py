@@ -551,6 +551,7 @@ def test_a_step_writes_what_it_updates(name: str) -> None:
     assert largest_write(PROGRAMS[name].module()) == PROGRAMS[name].bound
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_results(name: str) -> None:
     module, arguments = PROGRAMS[name].module(), PROGRAMS[name].arguments()
@@ -604,6 +605,7 @@ def test_the_second_step_is_conditional() -> None:
     assert copies and all("_ends" in what for what in copies)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("steps", range(6))
 @pytest.mark.parametrize("known", [False, True])
 def test_steps_are_counted(steps: int, known: bool) -> None:

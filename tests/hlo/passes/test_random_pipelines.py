@@ -68,6 +68,7 @@ def test_optimizing_is_deterministic_and_names_do_not_matter(rng: random.Random)
     assert first.to_text() == second.to_text()
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", sorted({p.name for p in pipeline().passes()}))
 def test_each_pass_can_be_switched_off(name: str) -> None:
     if name == "call-inliner":

@@ -107,6 +107,7 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], tuple[Any, ...], Any, int]] = {
 }
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_results_and_copies(name: str) -> None:
     function, arguments, wanted, copies = PROGRAMS[name]

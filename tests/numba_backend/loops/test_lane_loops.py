@@ -172,6 +172,7 @@ def results(kernel: KernelSource, register: int) -> list[np.ndarray]:
     return arrays
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("name", VECTORS)
 def test_vectors_do_what_the_loops_do(name: str) -> None:
     kernel = kernel_of(VECTORS[name])

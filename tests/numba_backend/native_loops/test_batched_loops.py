@@ -380,6 +380,7 @@ def _threads(count: int) -> Iterator[None]:
         set_num_threads(before)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_parts_give_what_the_whole_gives(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     function, arguments = PROGRAMS[name]
@@ -401,6 +402,7 @@ def test_parts_give_what_the_whole_gives(name: str, monkeypatch: pytest.MonkeyPa
         np.testing.assert_allclose(got, want, rtol=tolerance, atol=tolerance)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_guarded_memory(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     function, arguments = PROGRAMS[name]
@@ -424,6 +426,7 @@ def _batch(function: Callable[..., Any] | str, arguments: tuple[Any, ...]) -> Ba
     return batch_of(loops[0], 64)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("name", COUPLED)
 def test_what_couples_members_is_found(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     function, arguments, reason = COUPLED[name]

@@ -228,6 +228,7 @@ def _row_id(row: Any) -> str | None:
     return row.__name__ if callable(row) else None
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize(("function", "arguments", "expected"), EDGES, ids=_row_id)
 def test_edges(
     function: Callable[..., Any], arguments: tuple[Any, ...], expected: tuple[Any, ...], backend: str

@@ -356,6 +356,7 @@ for _t in ("f32", "s32", "c64"):
         )
 
 
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("name", CASES)
 def test_three_ways(name: str) -> None:
     types, body, computations, state, tolerance = CASES[name]

@@ -182,6 +182,7 @@ def mapped(x):
     return lax.map(lambda row: lax.while_loop(lambda r: r.sum() < 20, lambda r: r * 1.5 + 0.1, row), x)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_three_ways(name: str) -> None:
     function, arguments = PROGRAMS[name]

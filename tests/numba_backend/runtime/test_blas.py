@@ -100,6 +100,7 @@ def test_vectors(dtype: str, sizes: tuple[int, int, int]) -> None:
             check(dtype, *sizes, ta, tb, pad=pad, alpha=0.5, beta=2, batch=batch, shared_b=True)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("count", [1, 2])
 @pytest.mark.parametrize("sizes", [(1, 2001, 600), (2001, 1, 600), (1, 70, 20_000)])
 def test_big_vectors_are_cut_without_seams(count: int, sizes: tuple[int, int, int]) -> None:
@@ -116,6 +117,7 @@ def test_alpha_and_beta(dtype: str) -> None:
         check(dtype, 9, 8, 7, alpha=1 - 2j, beta=0.5j)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("count", [1, 2])
 @pytest.mark.parametrize("sizes", [(512, 300, 257), (129, 1001, 300), (1, 4000, 300), (4000, 3, 100), (8, 8, 100_000)])
 def test_big_products_are_cut_without_seams(count: int, sizes: tuple[int, int, int]) -> None:

@@ -70,6 +70,7 @@ def _equal(found: Any, expected: Any, with_signs: bool) -> None:
         np.testing.assert_array_equal(np.signbit(f[zeros]), np.signbit(e[zeros]))
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("dtype", ["complex64", "complex128"])
 @pytest.mark.parametrize("name", UNARY)
 def test_one_meaning_at_zeros_and_infinities(name: str, dtype: str) -> None:

@@ -89,6 +89,7 @@ def converted(values: np.ndarray, source: str, target: str) -> np.ndarray:
 REAL = ("pred", *INTEGERS, *FLOATS)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("source", REAL)
 def test_conversions(source: str) -> None:
     values = np.array([False, True] * 9) if source == "pred" else (
@@ -131,6 +132,7 @@ def test_complex_conversions() -> None:
     np.testing.assert_array_equal(real, np.arange(-5, 6).astype(np.complex64))
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("source", [*INTEGERS, *FLOATS])
 def test_bit_casts(source: str) -> None:
     values = floats(source) if source in FLOATS else integers(source)
@@ -214,6 +216,7 @@ UNARY: dict[str, Callable[[int, str], int]] = {
 }
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("dtype", INTEGERS)
 def test_integer_operations(dtype: str) -> None:
     x, y = pairs_of(integers(dtype))
@@ -246,6 +249,7 @@ def test_division_of_many_numbers(dtype: str) -> None:
 COMPARISONS = {name: getattr(operator, name) for name in ("eq", "ne", "lt", "le", "gt", "ge")}
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("dtype", [*INTEGERS, "f32", "f64"])
 def test_comparisons(dtype: str) -> None:
     x, y = pairs_of(floats(dtype) if dtype in FLOATS else integers(dtype))
@@ -442,6 +446,7 @@ def undefined_symbols(code: bytes) -> list[str]:
     return [names[s["name"] :].split(b"\0", 1)[0].decode() for s in symbols[1:] if s["section"] == 0]
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.skipif(sys.platform != "linux", reason="reads ELF files")
 @pytest.mark.parametrize("dtype", ["f32", "f64", "c64", "c128", "s64", "u32"])
 def test_objects_stand_alone(dtype: str) -> None:

@@ -128,6 +128,7 @@ def compiled(kernel: KernelSource, way: Way) -> Callable[..., None]:
     return run
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("name", TEXTS)
 def test_texts_agree_with_numba_and_with_python(name: str) -> None:
     kernel = KernelSource("k", TEXTS[name], PARAMETERS)
@@ -160,6 +161,7 @@ OPERATORS = ["+", "-", "*", "/", "//", "%", "<", "<=", ">", ">=", "==", "!=", "&
 FAMILIES = ["s8", "s64", "u8", "u64", "f32", "f64", "c64"]
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("left", FAMILIES)
 def test_every_operator_of_every_two_types(left: str) -> None:
     """One kernel for each type on the left: out_k = x op y_k for all types and operators that Numba has a rule for."""
@@ -197,6 +199,7 @@ def test_every_operator_of_every_two_types(left: str) -> None:
 ALL = ["bool", *CASTS]
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("function", [*_BINARY.values(), *_UNARY.values(), bool], ids=lambda f: f.__name__)
 def test_operands_are_promoted_as_numba_promotes_them(function: Any) -> None:
     """The types that operands are cast to, and the type of the result, for all types of operands."""
@@ -218,6 +221,7 @@ def test_operands_are_promoted_as_numba_promotes_them(function: Any) -> None:
             assert (own.expected, own.result) == (tuple(map(str, theirs.args)), str(theirs.return_type)), given
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("source", CASTS)
 def test_every_cast(source: str) -> None:
     dtype = next(name for name, kind in NUMPY.items() if np.dtype(kind).name == source)

@@ -106,6 +106,7 @@ def _index_in_jit(x: Any) -> Any:
     return x * 0 + lax.axis_index("i")
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("name", CASES)
 def test_collective(name: str) -> None:
     fun, x, expected = CASES[name]

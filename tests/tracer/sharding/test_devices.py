@@ -446,6 +446,7 @@ HEARD = {
 """Variables of the environment, and what then is true or said."""
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("variables", HEARD)
 def test_variables_of_the_environment_are_heard_or_refused(variables: str) -> None:
     environment = {**os.environ, **dict(v.split("=") for v in variables.split())}
