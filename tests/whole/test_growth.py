@@ -17,8 +17,8 @@ LIMITED = {"hlo/passes/fuse/cluster_order.py": MOST_STEPS}
 """Steps for an instruction that a file with limited searches may take: short programs do not reach the limit."""
 
 SLACK = 1.7
-"""How much faster than the program the steps of one file may grow when the program gets four times as long: a work of
-n log n grows 1.2 times as fast from 500 instructions on, a quadratic one 4 times."""
+"""How much faster than the program the steps of one file may grow when the program gets twice or three times as long: a
+work of n log n grows 1.2 times as fast from 200 instructions on, a quadratic one twice or three times."""
 
 LONGEST = 60 * MOST_INSTRUCTIONS
 """Characters of a kernel."""
@@ -41,14 +41,15 @@ def _unlimited(growth: Growth) -> int:
     return sum(steps for file, steps in growth.steps.items() if file not in LIMITED)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("form", FORMS)
 def test_steps_grow_with_the_program(form: str) -> None:
     growth_of("chain", 40)  # imports, and objects that are made once
-    _check(growth_of(form, 200), growth_of(form, 800))
+    _check(growth_of(form, 200), growth_of(form, 600))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
 def test_steps_grow_with_long_programs(form: str) -> None:
     growth_of("chain", 40)
-    _check(growth_of(form, 8000), growth_of(form, 32000))
+    _check(growth_of(form, 8000), growth_of(form, 16000))
