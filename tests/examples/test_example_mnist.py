@@ -71,12 +71,15 @@ def test_the_training_step_for_a_tpu_has_its_layouts(root: Path) -> None:
         ("memory", [r"^peak of a call +[\d,]+$", r"^memory map of "]),
     ],
 )
-def test_show(root: Path, stage: str, found: list[str]) -> None:
-    ran = run(root, "--digits", "--show", stage)
-    assert ran.returncode == 0, ran.stderr
+def test_show(
+    stage: str, found: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["train_mnist.py", "--digits", "--show", stage])
+    train_mnist.main()
+    out, err = capsys.readouterr()
     for pattern in found:
-        assert re.search(pattern, ran.stdout, re.MULTILINE), f"{pattern} is not in:\n{ran.stdout[:2000]}"
-    assert ran.stderr == "" and "metadata" not in ran.stdout
+        assert re.search(pattern, out, re.MULTILINE), f"{pattern} is not in:\n{out[:2000]}"
+    assert err == "" and "metadata" not in out
 
 
 @pytest.mark.parametrize(

@@ -73,7 +73,7 @@ def test_a_traceback_names_the_file() -> None:
 
 
 @pytest.mark.parametrize("path", ["tracer/layers.py", "hloom/tracer/layers.py"])
-@pytest.mark.parametrize("tool", ["mypy", "ruff", "pyright"])
+@pytest.mark.parametrize("tool", [pytest.param("mypy", marks=pytest.mark.slow), "ruff", "pyright"])
 def test_tools_take_either_path(tool: str, path: str) -> None:
     if tool == "mypy":
         pytest.importorskip("mypy", reason="mypy is not installed")

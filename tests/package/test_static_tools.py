@@ -277,6 +277,7 @@ def test_jedi_completes_arrays(python: Path, tmp_path: Path) -> None:
         assert methods <= set(jedi.completions(f"import hloom.numpy as jnp\ny = {expression}\ny.")), expression
 
 
+@pytest.mark.parametrize("python", ["editable"], indirect=True)  # a wheel has the same files
 @pytest.mark.parametrize("name", [name for name in jax_names.NAMESPACES if name not in ("errors", "extend")])
 def test_jedi_knows_every_function(name: str, python: Path, tmp_path: Path) -> None:
     """Its parameters, and what it does. Another name of a function has no text of its own: editors follow it. Of an

@@ -216,7 +216,7 @@ def test_bytes_that_are_garbled(path: object, seed: int) -> None:
     parse_or_refuse(data.decode("utf-8", "surrogateescape"))
 
 
-_MEGABYTES = 10_000_000
+_MEGABYTES = 4_000_000
 _IN_A_COMPUTATION = "HloModule m\nENTRY e {\n x = f32[2] parameter(0)\n y = f32[2] negate(x)"
 
 
@@ -244,10 +244,10 @@ _IN_A_COMPUTATION = "HloModule m\nENTRY e {\n x = f32[2] parameter(0)\n y = f32[
         _IN_A_COMPUTATION + ", control-predecessors={" + "x," * (_MEGABYTES // 20),
     ],
 )
-def test_ten_megabytes_of_garbage_are_refused_in_time(text: str) -> None:
+def test_megabytes_of_garbage_are_refused_in_time(text: str) -> None:
     started = time.perf_counter()
     assert not parse_or_refuse(text)
-    assert time.perf_counter() - started < 60
+    assert time.perf_counter() - started < 25
 
 
 @pytest.mark.parametrize(

@@ -332,7 +332,7 @@ def test_steps_are_linear_in_the_number_of(kind: str) -> None:
         return steps_of(lambda: parse(text))
 
     steps(100)
-    assert steps(2000) < 9 * steps(250)
+    assert steps(1000) < 9 * steps(125)
 
 
 def test_steps_are_linear_in_the_length_of_a_tuple_of_constants() -> None:
@@ -341,7 +341,7 @@ def test_steps_are_linear_in_the_length_of_a_tuple_of_constants() -> None:
         return steps_of(lambda: parse(text))
 
     steps(100)
-    assert steps(2000) < 9 * steps(250)
+    assert steps(1000) < 9 * steps(125)
 
 
 # Anything at all
