@@ -19,7 +19,7 @@ from hloom.hlo.passes.manager import PassOptions
 from hloom.hlo.passes.rewrite import fused_computations
 
 from hloom.backend_check.op_table import CASES, OpCase, build_module, check_results, make_inputs
-from support.case_forms import one_of_each_form
+from support.case_forms import every_second, one_of_each_form
 from support.comparing import assert_same_arrays
 from support.layout_orders import compile_with, pipeline_with, random_preferences, with_random_entry_layouts
 from support.random_modules import random_arguments, random_module
@@ -58,6 +58,7 @@ def check(case: OpCase, target: str = "cpu", *, tiled: bool = False) -> None:
     check_results(case, compile_with(given, random_preferences(rng), target).execute(inputs), expected)
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("case", SAMPLE, ids=lambda case: case.id)
 def test_op_in_random_layouts(case: OpCase) -> None:
     check(case)
@@ -67,11 +68,12 @@ def test_op_in_random_layouts(case: OpCase) -> None:
 @pytest.mark.parametrize("opcode", sorted({case.opcode.value for case in MATRICES}))
 def test_every_op_in_random_layouts(opcode: str) -> None:
     """Of cases that differ in element types only one, as orders move all types alike; where there are tiles, one of
-    each packing. (`test_tpu_ops.py` has all types.) One test an opcode: there is less to collect."""
+    each packing; and of these every second. (`test_tpu_ops.py` has all types and sizes.) One test an opcode: there is
+    less to collect."""
     cases = [case for case in MATRICES if case.opcode.value == opcode]
     failures = []
     for target, chosen in (("cpu", one_of_each_form(cases)), ("tpu", one_of_each_form(cases, packing=True))):
-        for case in chosen:
+        for case in every_second(chosen):
             try:
                 check(case, target, tiled=target == "tpu")
             except (AssertionError, HloError) as error:
@@ -136,12 +138,14 @@ def assert_only_borders_are_not_row_major(module: HloModule) -> None:
                 assert computation is module.entry and instruction.opcode in border, instruction
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("case", SAMPLE[::4], ids=lambda case: case.id)
 def test_op_in_random_tiles(case: OpCase) -> None:
     """Parameters and results in tiles, some of them packed."""
     check(case, tiled=True)
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("case", SAMPLE[2::4], ids=lambda case: case.id)
 def test_op_in_random_tiles_for_tpu(case: OpCase) -> None:
     """And everything inside in the tiles of a TPU."""

@@ -7,6 +7,7 @@ their meaning. So a test of layouts does not compile every type in every layout.
 from __future__ import annotations
 
 import zlib
+from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
 
 from hloom.hlo.tpu_target import WORD_BITS
@@ -41,3 +42,17 @@ def mixed_forms(cases: Sequence[OpCase]) -> list[OpCase]:
     chosen = one_of_each_form(sorted(cases, key=lambda case: zlib.crc32(case.id.encode())))
     ids = {case.id for case in chosen}
     return [case for case in cases if case.id in ids]
+
+
+def every_second(cases: Iterable[OpCase]) -> list[OpCase]:
+    """Of each operation every second case, the first included; and the cases with an element type that is new."""
+    count: Counter[object] = Counter()
+    types: set[object] = set()
+    found = []
+    for case in cases:
+        own = {leaf.element for shape in (*(a.shape for a in case.arrays), case.result) for leaf in shape.leaves()}
+        if count[case.opcode] % 2 == 0 or not own <= types:
+            found.append(case)
+            types |= own
+        count[case.opcode] += 1
+    return found

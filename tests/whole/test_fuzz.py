@@ -84,7 +84,7 @@ def test_a_hang_is_found(defect: str) -> None:
 @pytest.mark.parametrize("kind", kinds.KINDS)
 def test_a_seed_is_a_case(kind: str, worker: Worker) -> None:
     """The same case in another process, which has other hashes."""
-    for seed in (3, 17, 101):
+    for seed in (3, 101):
         worker.check(Drawn(kind, seed))
         theirs, mine = worker.last_case, kinds.KINDS[kind].draw(seed)
         assert theirs is not None and theirs.program == mine.program and theirs.options == mine.options
@@ -95,7 +95,7 @@ def test_a_seed_is_a_case(kind: str, worker: Worker) -> None:
 @pytest.mark.parametrize("kind", [kind for kind in kinds.KINDS if kind != "limit"])
 def test_some_cases_find_nothing(kind: str, worker: Worker, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run = Run(worker, tmp_path, minimise_seconds=0)
-    for seed in range(5_000_000, 5_000_025):
+    for seed in range(5_000_000, 5_000_025 if kind == "hostile" else 5_000_010):
         run.one(kind, seed)
     assert not run.found, capsys.readouterr().out
     assert run.counts[kind, Verdict.OK] >= 2 or (kind == "hostile" and run.counts[kind, Verdict.REFUSED] > 20)
@@ -471,13 +471,12 @@ def test_the_readme_says_how_many() -> None:
     assert f"{cases.total():,} cases are in its ledger: {counted}" in text
 
 
-# ---- ten minutes
+# ---- five minutes
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", [8, 10])
-def test_five_minutes_find_nothing(seed: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_five_minutes_find_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Beside JAX where it is installed. A fast machine draws no more cases than CASES, so that a result can be had
     again; `make fuzz` draws others. Loops have a test of their own, `test_random_loops.py`."""
-    options = ["--minutes", "5", "--cases", str(CASES), "--seed", str(seed), "--out", str(tmp_path), "--quiet"]
+    options = ["--minutes", "5", "--cases", str(CASES), "--seed", "8", "--out", str(tmp_path), "--quiet"]
     assert main([*options, "--kind", "text,hlo,array"]) == 0, capsys.readouterr().out

@@ -37,10 +37,10 @@ from tools.fuzz.minimise import Search
 from tools.fuzz.worker import Drawn, Worker
 
 O = Opcode  # noqa: E741
-FEW = {"loop": 100, "loop-array": 10}
-MANY = 1500
-MANY_ARRAY = 240
-CHUNKS = 6
+FEW = {"loop": 40, "loop-array": 5}
+MANY = 900
+MANY_ARRAY = 160
+CHUNKS = 4
 
 
 @pytest.fixture(scope="module")
@@ -253,6 +253,7 @@ def wrong_buffers(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(guarded, "assign_buffers", without_moves)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     ("defect", "start", "most"),
     [(wrong_meaning, 6, 4), (wrong_clamp, 0, 6), (wrong_kernel, 0, 6), (wrong_rule, 0, 8), (wrong_buffers, 0, 16)],
