@@ -87,6 +87,7 @@ TYPES = [
 ALL_ORDERS = [("s8", "s8", "s32"), ("s16", "s16", "s32"), ("bf16", "bf16", "bf16"), ("f16", "f16", "f16")]
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("types", TYPES, ids="-".join)
 def test_all_types_and_orders(types: tuple[str, str, str]) -> None:
     """Rows and columns that are no multiple of a tile's, and a depth of two parts that fills no word."""
@@ -94,6 +95,7 @@ def test_all_types_and_orders(types: tuple[str, str, str]) -> None:
         check(types, 61, 1151, 77, **form)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("sizes", [(9, 2051, 16), (300, 97, 130), (600, 65, 9), (9, 33, 1100), (264, 3, 401)], ids=str)
 def test_sizes(sizes: tuple[int, int, int]) -> None:
     """Several blocks and strips, tiles larger than the result, and few products in a sum."""
@@ -205,6 +207,7 @@ def words(function: str) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray
     return wide, a, b, wide + sums.reshape(-1, 2).sum(1)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("function", ["dot_bytes", "dot_shorts", "dot_bf16", "dot_bf16_normal"])
 def test_words_with_and_without_instructions(function: str) -> None:
     """As vectors with this processor's instructions, as vectors of plain arithmetic, and one by one; by Numba too."""
@@ -233,11 +236,10 @@ def call(address: int, count: int, *arrays: np.ndarray) -> None:
 
 
 @pytest.mark.parametrize("registers", [(16, 32), (32, 32), (32, 16)], ids=str)
-def test_other_tiles(registers: tuple[int, int], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_tiles(registers: tuple[int, int]) -> None:
     """The kernels that processors with other registers have, and without instructions for bf16."""
     number, nbytes = registers
     other = replace(ANY_TARGET, registers=number, register_bytes=nbytes, multiplies_bf16=False)
-    monkeypatch.setenv("HLOOM_CACHE_DIR", "off")
     with compiling_for(other):
         for types in (("s8", "s8", "s32"), ("s16", "s16", "s32"), ("bf16", "bf16", "bf16")):
             text = program(types, 61, 515, 77, ta=True)
