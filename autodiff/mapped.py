@@ -23,6 +23,8 @@ from ..tracer.sharding.devices import CpuDevice, check_device, local_devices
 from ..tracer.sharding.devices import devices as known_devices
 from ..tracer.sharding.mesh import AxisType, Mesh
 from ..tracer.sharding.partition_spec import PartitionSpec
+from ..tracer.sharding.placement import placed
+from ..tracer.sharding.shardings import NamedSharding
 from ..tracer.source import function_line
 from ..tracer.trees import tree
 from .sharded import call_over_mesh, call_with_axes
@@ -95,14 +97,17 @@ def pmap(
             own, keywords = tree.unflatten(given.structure, elements)
             return whole(fun(*given.with_fixed(own), **keywords))
 
-        if size == 1 and wanted[0] is local_devices()[0]:
-            return call_with_axes([name], lambda: one(given.values))
-
         def specs(result: Any, found: list[Value]) -> list[PartitionSpec]:
             places = _axes_of("pmap out_axes", out_axes, result, fun)
             return [_spec(p, v.aval.ndim, name) for p, v in zip(places, found, strict=True)]
 
         mesh = Mesh(np.array(wanted, dtype=object), (name,), (AxisType.Auto,))
+        if size == 1 and wanted[0] is local_devices()[0]:
+            result = call_with_axes([name], lambda: one(given.values))
+            leaves, structure = tree.flatten(result)
+            found = zip(leaves, specs(result, leaves), strict=True)
+            return tree.unflatten(structure, [placed(v, NamedSharding(mesh, s), "pmap") for v, s in found])
+
         cuts = [_spec(a, v.aval.ndim, name) for a, v in zip(given.axes, given.values, strict=True)]
         return call_over_mesh(mesh, one, given.values, cuts, specs, False)
 

@@ -17,6 +17,7 @@ import math
 from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from types import NoneType
 from typing import Any, ParamSpec, TypeVar
 
 from ..hlo.errors import UnsupportedError
@@ -29,6 +30,7 @@ from ..tracer.aval import ShapedArray
 from ..tracer.core import Value, current_trace, set_current_trace, thread_state, track_varying, varying
 from ..tracer.jit import JitFunction, jit
 from ..tracer.recording import Places
+from ..tracer.references.refs import Ref, check_aliases, replace_all
 from ..tracer.settings.context import Override, current_context
 from ..tracer.sharding.calls import Border, full_to_shard, shard_to_full
 from ..tracer.sharding.current_mesh import current_device_mesh, current_mesh, get_abstract_mesh, use_abstract_mesh
@@ -205,6 +207,8 @@ def shard_map(
         name is an error, and a derivative by a value that devices share is the sum over them. False: neither; of
         results that devices should share, the first is taken.
 
+    Of a reference among the arguments, `f` reads and writes the part of its device.
+
     Raises (when called): TypeError or ValueError where mesh, specs and arrays do not fit.
 
     >>> import hloom, hloom.numpy as jnp
@@ -281,6 +285,8 @@ def _shard_map(
             here = current_device_mesh(here) or (here if outer is None else outer.mesh)
         assert isinstance(here, Mesh), f"{here} has no devices"
         _check_specs(what, here, names, in_specs, out_specs)
+        if has_references(args):
+            return on_references(here, names, args)
         _check_nested(what, here, names)
         if in_specs is Infer:
             specs = _specs_of_arguments(what, here, names, args)
@@ -294,6 +300,31 @@ def _shard_map(
         if program is None:
             program = programs[key] = _MappedProgram(on_several(*key), here, check_vma, names)
         return program(*args)
+
+    def on_references(here: Mesh, names: frozenset[Any], args: tuple[Any, ...]) -> Any:
+        """The function takes the arrays that the references hold, and returns those that it leaves there."""
+        leaves, structure = tree.flatten(args, is_leaf=lambda x: x is None)
+        places = [k for k, leaf in enumerate(leaves) if isinstance(leaf, Ref)]
+        check_aliases(leaves, [f"leaf {k} of the arguments" for k in range(len(leaves))], (), what)
+        values = tree.unflatten(structure, [x.current() if isinstance(x, Ref) else x for x in leaves])
+        if in_specs is Infer:
+            specs = _specs_of_arguments(what, here, names, values)
+        else:
+            specs = tuple(_spread(f"{what} in_specs", in_specs, args, f))
+
+        @functools.wraps(f)
+        def on_arrays(*arrays: Any) -> Any:
+            given = list(arrays)
+            for k in places:
+                given[k] = Ref(arrays[k], f"leaf {k} of the arguments of {what}", leaves[k].aval.kind)
+            result = f(*tree.unflatten(structure, given))
+            return result, [given[k].current() for k in places]
+
+        out = out_specs, [specs[k] for k in places]
+        mapped_arrays = _shard_map(on_arrays, what, here, specs, out, names, check_vma)
+        result, new = mapped_arrays(*tree.leaves(values, is_leaf=lambda x: x is None))
+        replace_all([leaves[k] for k in places], new)
+        return result
 
     def with_python_values(here: Mesh, names: frozenset[Any], specs: Sequence[Any], args: tuple[Any, ...]) -> Any:
         """Arguments without a spec are values of Python, which no program takes: each call has a program of its own
@@ -336,7 +367,9 @@ def _shard_map(
         _check_specs(what, here, names, in_specs, out_specs)
         specs = _spread(f"{what} in_specs", in_specs, args, f)
         leaves, structure = tree.flatten(args, is_leaf=lambda x: x is None)
-        values = [x if s is None or x is None else as_value(x) for x, s in zip(leaves, specs, strict=True)]
+        check_aliases(leaves, [f"leaf {k} of the arguments" for k in range(len(leaves))], (), what)
+        kept = (NoneType, Ref)
+        values = [x if s is None or isinstance(x, kept) else as_value(x) for x, s in zip(leaves, specs, strict=True)]
         _check_fit(what, "in", f, here, [(s, v) for s, v in zip(specs, values, strict=True) if s is not None])
         inner = here.abstract_mesh.update_axis_types(dict.fromkeys(names, AxisType.Manual))
         before = get_abstract_mesh()
@@ -354,6 +387,11 @@ def _shard_map(
         return tree.unflatten(out_structure, found)
 
     return mapped
+
+
+def has_references(args: tuple[Any, ...]) -> bool:
+    """Whether a leaf of the arguments is a mutable array."""
+    return Ref in map(type, tree.leaves(args))
 
 
 def _specs_of_arguments(
@@ -484,11 +522,13 @@ def _spread(what: str, specs: Any, full: Any, f: Callable[..., Any]) -> list[Any
             f"{what} specification must be a tree prefix of the corresponding value; {error}\n"
             f"  mapping {function_line(f)}"
         ) from None
-    if len(spread) != count:  # None in the arguments is a leaf there
-        everything = tree.leaves(full, is_leaf=lambda x: x is None)
-        known = iter(spread)
-        spread = [None if leaf is None else next(known) for leaf in everything]
-    return spread
+    if len(spread) == count:
+        return spread
+    everything = tree.leaves(full, is_leaf=lambda x: x is None)
+    if len(spread) == len(everything):  # None in a result is no leaf
+        return [s for s, leaf in zip(spread, everything, strict=True) if leaf is not None]
+    known = iter(spread)  # None in the arguments is a leaf
+    return [None if leaf is None else next(known) for leaf in everything]
 
 
 def _check_fit(

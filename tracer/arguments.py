@@ -75,9 +75,10 @@ class ShapeDtypeStruct(HasType):
 
     @classmethod
     def like(cls, x: Any) -> ShapeDtypeStruct:
-        """The type of an array or a number."""
+        """The type of an array or a number, and the sharding of an array that was put somewhere."""
         aval = typeof(x)
-        return cls(aval.shape, aval.dtype, weak_type=aval.weak_type)
+        place = x.sharding if isinstance(x, Array) and x.committed else None
+        return cls(aval.shape, aval.dtype, weak_type=aval.weak_type, sharding=place)
 
     def update(self, **changes: Any) -> ShapeDtypeStruct:
         """The type with another shape, dtype or weak type."""

@@ -6,7 +6,7 @@
 |---|---|---|
 | errors | once `jax_error_checking_behavior_*` is "raise" | remembers the first error, and goes on |
 | keys | once `debug_key_reuse` is on | refuses a random key that was used before |
-| places | once there are several devices | runs an operation on the devices that hold its operands |
+| places | once there are several devices, or an array over a mesh | runs an operation where its operands are |
 | deferral | once a `jit_scope` was entered, or `hloom_jit_level` set | records it, to be compiled with others |
 | results | once `debug_nans` or `debug_infs` is on | refuses NaN and infinities |
 | evaluation | always | computes: NumPy, or a compiled program (`core.EvalTrace`) |

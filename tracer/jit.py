@@ -45,7 +45,7 @@ from .arguments import (
     temporary,
     without_elements,
 )
-from .arrays.array import Array, as_value
+from .arrays.array import Array, PlacedArray, as_value
 from .arrays.float0 import hide_float0
 from .arrays.operators import ArrayBase
 from .arrays.overlay import storages
@@ -64,13 +64,14 @@ from .recording import Places, stand_in_for
 from .references.programs import module_with_references, running_on_references
 from .references.refs import Ref, check_aliases
 from .settings.context import Override, current_context, thread
-from .sharding.devices import SEVERAL, check_device, devices
+from .sharding.devices import check_device, devices
 from .sharding.devices import devices as known_devices
 from .sharding.divisions import divisions
 from .sharding.jit_shardings import JitShardings, placing, shardings_of
+from .sharding.placed_operations import places_on_one_device
 from .sharding.placement import placed
 from .sharding.shardings import UNSPECIFIED, Sharding
-from .sharding.spmd import is_placed, on_the_device_of, places_of
+from .sharding.spmd import is_placed, places_of
 from .sharding.spmd_jit import OverDevices, compiled_over_devices, runner_over_devices
 from .source import function_line
 from .stages import Lowered, Signature
@@ -88,7 +89,7 @@ R = TypeVar("R", covariant=True)
 Run: TypeAlias = Callable[[Sequence[Array]], Any]
 
 _avals = attrgetter("aval")
-_HELD = (Array, Ref)
+_HELD = (Array, PlacedArray, Ref)
 """The types of leaves that a call takes as they are."""
 _ALL_ARRAYS = {Array}
 _LEAVES = frozenset({np.ndarray, float, int, bool, complex})
@@ -225,7 +226,7 @@ class JitFunction(SharedValue, Generic[P, R]):
             run: Any = None
             if RECORDERS:
                 return self._call_in_timeline(args, kwargs, table)
-            if kwargs or SEVERAL:
+            if kwargs:
                 pass
             elif len(args) == 2:
                 first, second = args
@@ -286,18 +287,22 @@ class JitFunction(SharedValue, Generic[P, R]):
         treedef: Any = None  # or the places of arguments that are None, which have no leaves: bits of a number
         arrays: list[Any] = []
         avals: Any = []
+        has_places = False
         try:
             for argument in dynamic:
                 kind = type(argument)
                 array: Any = argument if kind is Array else None
                 if array is None:
-                    if kind in _LEAVES:
+                    if kind is PlacedArray:
+                        array, has_places = argument, True
+                    elif kind in _LEAVES:
                         array = temporary(argument)
                     elif argument is None:
                         treedef = (treedef or 0) | 1 << len(arrays) + (treedef or 0).bit_count()
                         continue
                     else:
                         arrays, avals, treedef = self._flattened(dynamic)
+                        has_places = PlacedArray in map(type, arrays)
                         break
                 arrays.append(array)
                 avals.append(array.aval)
@@ -305,8 +310,8 @@ class JitFunction(SharedValue, Generic[P, R]):
         except AttributeError:  # something that no program takes: a float0 array, or no array at all
             key = None
         else:
-            if SEVERAL and any(map(is_placed, arrays)):
-                return self._call(args, kwargs)
+            if has_places:
+                treedef = treedef, places_of(arrays)
             if form is not None or treedef is not None:
                 key = (form, statics, treedef, key)
             try:
@@ -461,9 +466,7 @@ class JitFunction(SharedValue, Generic[P, R]):
         if is_checking(key[3]):
             run = checked(run, module, captured, bool(traced.donated), what, is_library=self._is_library)
         outs = asked[1]
-        if len(known_devices()) > 1 and any(places):
-            here = on_the_device_of(next(p for p in places if p is not None))
-            outs = [here if p is None else p for p in outs]
+        outs = places_on_one_device(module.entry, [*(places or none), *places_of(captured)], outs, asked[0])
         if any(outs):
             run = placing(run, outs)
         self._programs.runners[runner_key] = run

@@ -504,6 +504,7 @@ def empty(shape: Any, dtype: DTypeLike, *, out_sharding: Any = None) -> Value:
 
 def full(shape: Any, fill_value: Any, dtype: DTypeLike | None = None, *, sharding: Any = None) -> Value:
     """An array of one value; `dtype` defaults to the value's, weak type included. Of float0: a NumPy array.
+    sharding: where the array is put.
 
     >>> lax.full((2, 2), 7, jnp.int8)
     Array([[7, 7],
@@ -516,7 +517,8 @@ def full(shape: Any, fill_value: Any, dtype: DTypeLike | None = None, *, shardin
     value = as_value(fill_value) if found is None else _as_dtype(fill_value, found)
     if value.aval.shape:
         raise OperandError(f"full needs a scalar, not {value.aval.str_short()}", "full_c1")
-    return in_asked_place(broadcast_in_dim(value, sizes, ()), sharding, None, "full")
+    filled_array = broadcast_in_dim(value, sizes, ())
+    return filled_array if sharding is None else in_asked_place(filled_array, sharding, None, "full")
 
 
 def _of_float0(shape: tuple[int, ...]) -> Value:
@@ -558,7 +560,7 @@ def full_like(
     """An array of one value with the shape, dtype and weak type of x, unless others are given.
 
     x: an array, a number, or an object with only a shape and a dtype, such as `hloom.ShapeDtypeStruct`.
-    sharding: where the result is; outside of jit, where x was put, if the shapes are equal or all devices have all.
+    sharding: where the result is. By default, outside of jit, where x is, if the shapes are equal or x is replicated.
 
     >>> lax.full_like(jnp.zeros((2, 2)), 7)
     Array([[7., 7.],
@@ -579,9 +581,9 @@ def full_like(
         if weak and isinstance(scalar, Array):
             scalar = scalar.with_aval(scalar.aval.with_weak_type(True))
         found = broadcast_in_dim(scalar, sizes, ())
-    if sharding is None and isinstance(x, Array) and x.committed and isinstance(found, Array):
+    if sharding is None and isinstance(x, Array) and is_elsewhere(x) and isinstance(found, Array):
         sharding = x.sharding if sizes == x.shape or x.is_fully_replicated else None
-    return in_asked_place(found, sharding, None, "full_like")
+    return found if sharding is None else in_asked_place(found, sharding, None, "full_like")
 
 
 def is_described(x: Any) -> bool:
@@ -610,4 +612,4 @@ def broadcasted_iota(dtype: DTypeLike, shape: Any, dimension: int, *, out_shardi
         raise OperandError(f"iota does not accept dtype {found.name}", "iota_c1")
     attributes = IotaAttributes(canonical_axis(dimension, len(sizes)))
     numbers = bind(Opcode.IOTA, (), attributes, shape=ShapedArray(sizes, found).hlo, weak_type=False)
-    return in_asked_place(numbers, None, out_sharding, "broadcasted_iota")
+    return numbers if out_sharding is None else in_asked_place(numbers, None, out_sharding, "broadcasted_iota")

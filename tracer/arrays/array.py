@@ -25,6 +25,7 @@ from ...hlo.timeline.spans import RECORDERS, Track, spanning
 from ..aval import ShapedArray
 from ..dtypes import canonical_dtype, python_scalar_dtype
 from ..errors import DeletedArrayError, OperandError, UnsupportedElementTypeError
+from ..layers import LAYERS
 from ..settings.context import thread
 from ..sharding.devices import SEVERAL, CpuDevice, default_device
 from ..sharding.shardings import ManualSharding, Shard, Sharding, SingleDeviceSharding, default_sharding
@@ -101,11 +102,10 @@ class Array(ArrayBase):
     @classmethod
     def from_shards(cls, aval: ShapedArray, shards: list[DeviceBuffer], sharding: Sharding) -> Self:
         """An array of type `aval` with `shards` on the devices of this process, in the order of `sharding`."""
-        self = cls.__new__(cls)
+        self: Any = _new_at(sharding)
         self.aval = aval
         self._shards = shards
-        self._placed = sharding
-        return self
+        return self  # type: ignore[no-any-return]
 
     def __getattr__(self, name: str) -> Any:
         # Reached only when a slot is empty (or for names that do not exist).
@@ -144,7 +144,7 @@ class Array(ArrayBase):
             raise AttributeError(name)
         if name == "_numpy":
             return self._kept(name, "_view", locked(self._view))
-        if name in _ELEMENTS:
+        if name in _FORMS:
             self._settle()
         if name == "_view":
             raise TypeError(_no_numbers(self))
@@ -153,7 +153,9 @@ class Array(ArrayBase):
         if name == "_storage" and self.aval.is_extended:
             if slot_is_set(self, "_shards"):
                 return self._kept(name, "_shards", Array.from_shards(self.aval.storage, self._shards, self._placed))
-            return self._kept(name, "_buffer", Array.from_buffer(self.aval.storage, self._buffer))
+            place = self._placed if slot_is_set(self, "_placed") else None
+            stored = Array.from_buffer(self.aval.storage, self._buffer).with_aval(self.aval.storage, place)
+            return self._kept(name, "_buffer", stored)
         if name == "_shards" and slot_is_set(self, "_placed"):
             stored = self._storage if self.aval.is_extended else self
             source = "_view" if stored is self else "_storage"
@@ -196,21 +198,24 @@ class Array(ArrayBase):
                     self._view = view
                 del self._absence
 
-    def with_aval(self, aval: ShapedArray) -> Array:
-        """The same elements with a type that differs in its weak type only."""
-        other = Array.__new__(Array)
+    def with_aval(self, aval: ShapedArray, place: Sharding | None = None) -> Array:
+        """The same elements with a type that differs in its weak type only, in the same place or in `place`, which has
+        one device, or, if the array has no place, the devices of this process only."""
+        if place is None and slot_is_set(self, "_placed"):
+            place = self._placed
+        other = _new_at(place)
         other.aval = aval
         is_empty = True
-        for slot in _ELEMENTS:
+        for slot in _FORMS:
             if slot_is_set(self, slot):
                 is_empty = False
                 setattr(other, slot, getattr(self, slot))
+                if type(self) is Array:  # the other forms are made from it
+                    return other
         if is_empty:
             if not slot_is_set(self, "_absence"):  # another thread has just settled it
-                return self.with_aval(aval)
+                return self.with_aval(aval, place)
             other._absence = self._absence.shared(self)
-        if slot_is_set(self, "_placed"):
-            other._placed = self._placed
         return other
 
     def moved(self, sharding: Sharding) -> Array:
@@ -223,15 +228,10 @@ class Array(ArrayBase):
         if sharding.is_fully_addressable:
             is_whole = len(sharding.device_assignment) == 1 and not slot_is_set(stored, "_shards")
             if is_whole or sharding.is_equivalent_to(self.sharding, self.aval.ndim):
-                other = self.with_aval(self.aval)
-            elif self.aval.is_extended:
-                inner = Array(stored.aval, stored._view)
-                inner._placed = sharding
-                other = with_storage(self.aval, inner)
+                other = stored.with_aval(stored.aval, sharding)
             else:
-                other = Array(self.aval, self._view)
-            other._placed = sharding
-            return other
+                other = Array(stored.aval, stored._view).with_aval(stored.aval, sharding)
+            return other if stored is self else with_storage(self.aval, other)
         return Array.from_shards(self.aval, cut(stored._view, sharding, self.aval.shape), sharding)
 
     # ---- to NumPy and Python
@@ -381,9 +381,7 @@ class Array(ArrayBase):
             other = with_storage(self.aval, self._storage.__deepcopy__(memo))
         else:
             other = Array(self.aval, _frozen(allocating(np.array, self._view)))
-        if slot_is_set(self, "_placed"):
-            other._placed = self._placed
-        return other
+        return other.with_aval(self.aval, self._placed) if slot_is_set(self, "_placed") else other
 
     def block_until_ready(self) -> Self:
         """Itself, when its elements are there. On the CPU calls return when they are done; a backend for a device may
@@ -460,7 +458,7 @@ class Array(ArrayBase):
             before = self._absence if slot_is_set(self, "_absence") else None
             self._absence = DELETED
         del before
-        for slot in _ELEMENTS * 2:
+        for slot in _FORMS * 2:
             _empty(self, slot)
         return True
 
@@ -488,12 +486,6 @@ class Array(ArrayBase):
         1.5
         """
         return self._buffer.address
-
-    def put(self, sharding: Sharding | None) -> None:
-        """Make `sharding`, which has one device or the devices of this process only, the place of an array that has
-        none. For the library: an array of users does not change."""
-        if sharding is not None:
-            self._placed = sharding
 
     @property
     def sharding(self) -> Sharding:
@@ -587,15 +579,12 @@ class Array(ArrayBase):
         self._refuse_deleted()
         place = self.sharding
         if len(place.device_assignment) == 1 and place.is_fully_addressable:
-            whole = self.with_aval(self.aval)
-            whole._placed = SingleDeviceSharding(place.device_assignment[0])
+            whole = self.with_aval(self.aval, SingleDeviceSharding(place.device_assignment[0]))
             return [Shard(place.device_assignment[0], (slice(None),) * self.aval.ndim, 0, whole)]
         part = ShapedArray(place.shard_shape(self.aval.shape), self.aval.dtype, self.aval.weak_type)
 
         def on_device(buffer: DeviceBuffer, where: SingleDeviceSharding) -> Array:
-            data = Array.from_buffer(part, buffer)
-            data._placed = where
-            return data
+            return Array.from_buffer(part, buffer).with_aval(part, where)
 
         return shards_of(place, self.aval.shape, on_device, self._shards)
 
@@ -641,24 +630,44 @@ class Array(ArrayBase):
         if self.is_deleted():
             raise DeletedArrayError(_deleted(self))
 
+class PlacedArray(Array):
+    """An array that is somewhere in particular: over a mesh, or on one of several devices. Calls and operations look at
+    its place. It is a class of its own so that they can tell at no cost, for all other arrays."""
+
+    __slots__ = ()
+
+
+def _new_at(place: Sharding | None) -> Array:
+    """An empty array in a place."""
+    if place is None:
+        return Array.__new__(Array)
+    is_anywhere = SEVERAL or not isinstance(place, SingleDeviceSharding)
+    array = PlacedArray.__new__(PlacedArray) if is_anywhere else Array.__new__(Array)
+    array._placed = place
+    if is_anywhere:
+        LAYERS.turn_on("places")
+    return array
+
+
+PlacedArray.__module__, PlacedArray.__name__, PlacedArray.__qualname__ = Array.__module__, "Array", "Array"
 boundaries(Array, *READERS)
 
 
 _NOT_OFFERED = frozenset({"__array_struct__", "__array_interface__"})
 """Attributes that NumPy looks up before it calls `__array__`."""
-_ELEMENTS = ("_buffer", "_numpy", "_shards", "_storage", "_view")
-"""The slots that hold the elements in one form or another."""
+_FORMS = ("_buffer", "_view", "_storage", "_shards", "_numpy")
+"""The slots that hold the elements in one form or another; first the forms that programs and operations make."""
 
 
 def is_elsewhere(array: Array) -> bool:
     """Whether an operation must ask where the array is. Functions that compute with NumPy arrays directly leave such
     arrays to `bind`."""
-    return bool(SEVERAL) and slot_is_set(array, "_placed")
+    return type(array) is PlacedArray
 
 
 def on_several(array: Array) -> bool:
     """Whether the array is on several devices, or on one of another process: programs take its shards then."""
-    if not slot_is_set(array, "_placed"):
+    if type(array) is not PlacedArray:
         return False
     place = array._placed
     return len(place.device_assignment) > 1 or not place.is_fully_addressable
@@ -856,10 +865,8 @@ def _short(value: object) -> str:
 
 def with_storage(aval: ShapedArray, storage: Array) -> Array:
     """The array of an extended dtype that overlays `storage`."""
-    array = Array.__new__(Array)
+    array = _new_at(storage._placed if slot_is_set(storage, "_placed") else None)
     array.aval, array._storage = aval, storage
-    if slot_is_set(storage, "_placed"):
-        array._placed = storage._placed
     return array
 
 

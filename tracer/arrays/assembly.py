@@ -206,9 +206,7 @@ def _of_parts(
                 f"{found.name} for {what}"
             )
     if len(values) == 1 and place.num_devices == 1:
-        only = values[0].with_aval(whole)
-        only.put(place)
-        return only
+        return values[0].with_aval(whole, place)
     return Array.from_shards(whole, [v._buffer for v in values], place)
 
 

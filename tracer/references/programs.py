@@ -15,7 +15,10 @@ from ...hlo.ir import HloModule, InputOutputAlias
 from ..arguments import identifier
 from ..arrays.array import Array
 from ..core import EVAL
-from ..execution import CompileOptions, aliases_for, compile_module, donations
+from ..execution import CompileOptions, aliases_for, compile_module, donations, kept_by
+from ..sharding.devices import SEVERAL
+from ..sharding.placed_operations import places_on_one_device, run_placed
+from ..sharding.spmd import Place, is_placed, places_of
 from ..traced import Traced, with_avals
 from ..tracer import Tracer, leaked
 from ..trees import tree
@@ -50,22 +53,39 @@ def running_on_references(
         if isinstance(value, Tracer):
             raise leaked(value)
     module, donated = module_with_references(traced)
-    executable = executable or compile_module(module, donated=donated, options=options)
-    call, device = executable.call, executable.device
+    program = executable
     count = len(traced.out_avals)
     names = [p.metadata.op_name if p.metadata else "" for p in traced.computation.parameters]
     has_arguments = any(isinstance(a, AbstractRef) for a in traced.in_avals)
+    entry = traced.computation
+
+    def places_of_results(places: tuple[Place, ...]) -> list[Place]:
+        return kept_by(entry, ("places", places), lambda: places_on_one_device(entry, places))
 
     def run(leaves: Sequence[Any]) -> Any:
         if has_arguments:
             check_aliases(leaves, names, traced.captured, "jit")
         arrays = [_array(v) for v in (*leaves, *traced.captured)]
-        found = call(donations(arrays, donated, device))
-        results = [Array.from_buffer(a.storage, b) for a, b in zip(traced.out_avals, found[:count], strict=True)]
         references = traced.references_written(leaves)
-        new = [Array.from_buffer(r.aval.inner_aval.storage, b) for r, b in zip(references, found[count:], strict=True)]
-        replace_all(references, new)
-        return tree.unflatten(traced.out_tree, with_avals(results, traced.out_avals))
+        found = None
+        if SEVERAL:
+            found = run_placed(entry, [a._storage if a.aval.is_extended else a for a in arrays], traced.name)
+        if found is None:
+            found = run_on_one_device(arrays, references)
+        replace_all(references, found[count:])
+        return tree.unflatten(traced.out_tree, with_avals(found[:count], traced.out_avals))
+
+    def run_on_one_device(arrays: list[Array], references: Sequence[Ref]) -> list[Array]:
+        nonlocal program
+        if program is None:
+            program = compile_module(module, donated=donated, options=options)
+        avals = [*traced.out_avals, *[r.aval.inner_aval for r in references]]
+        found = program.call(donations(arrays, donated, program.device))
+        results = [Array.from_buffer(a.storage, b) for a, b in zip(avals, found, strict=True)]
+        if not any(map(is_placed, arrays)):
+            return results
+        places = [*places_of_results(places_of(arrays))[:count], *places_of(list(map(_array, references)))]
+        return [r.with_aval(r.aval, p) for r, p in zip(results, places, strict=True)]
 
     return run
 

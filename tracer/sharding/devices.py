@@ -42,7 +42,7 @@ _known: _Known | None = None
 _asked: int | None = None
 """The number of devices that a setting asked for."""
 SEVERAL: list[bool] = []
-"""Not empty once there are several devices: until then no operation and no call reads where arrays are."""
+"""Not empty once there are several devices."""
 
 
 def _all() -> _Known:

@@ -79,10 +79,14 @@ def placing(run: Callable[[Any], Any], places: Sequence[Sharding | None]) -> Cal
 
     def placed_results(arrays: Any) -> Any:
         result = run(arrays)
-        for leaf, place in zip(tree.leaves(result), places, strict=True):
-            if isinstance(leaf, Array) and place is not None:
-                leaf.put(place)
-        return result
+        if isinstance(result, Array):
+            return result.with_aval(result.aval, places[0])
+        leaves, structure = tree.flatten(result)
+        found = [
+            leaf.with_aval(leaf.aval, place) if isinstance(leaf, Array) else leaf
+            for leaf, place in zip(leaves, places, strict=True)
+        ]
+        return tree.unflatten(structure, found)
 
     return placed_results
 

@@ -12,18 +12,21 @@ from ...hlo.ir import HloComputation, HloInstruction, HloModule
 from ...hlo.opcode import Opcode
 from ...hlo.ops.structure import GetTupleElementAttributes
 from ...hlo.shape import Shape
-from ..arrays.array import Array, on_several, slot_is_set
+from ..arrays.array import Array, on_several
 from ..caches import on_clear
-from ..core import Value, array_of, run_meaning
+from ..core import Value, array_of, call_of, run_meaning
 from ..execution import kept_by, module_of
 from ..layers import Layer
 from ..primitive import Call
 from ..settings.context import Context, current_context
+from .calls import CONSTRAINT
+from .devices import SEVERAL
 from .divisions import results_of
 from .hlo_shardings import Assignment
 from .mesh import Mesh
-from .shardings import SingleDeviceSharding
-from .spmd import SHARDINGS, Place, Spmd, device_set_of, is_several, named_shardings, on_the_device_of, places_of
+from .partition_spec import PartitionSpec
+from .shardings import NamedSharding, SingleDeviceSharding
+from .spmd import SHARDINGS, Place, Spmd, device_set_of, is_placed, is_several, named_shardings, places_of
 
 T = TypeVar("T")
 
@@ -49,9 +52,59 @@ def _whole(place: Place) -> Place:
     return None if isinstance(place, SingleDeviceSharding) else place
 
 
+def places_on_one_device(
+    entry: HloComputation, places: Sequence[Place], asked: Sequence[Place] | None = None, further: Sequence[Place] = ()
+) -> list[Place]:
+    """The places of a program's results, if it runs on one device, as JAX decides: the place that is `asked` for, or to
+    which the program constrains the result; on a mesh with Explicit axes, the place that follows from the operands.
+    Else the place of the first argument that has one, for a result with as many dimensions, and all of its mesh for the
+    other results; without such an argument, all of the mesh of a sharding in `asked`, `further` or the program."""
+    results = entry.root.operands if entry.root.opcode is Opcode.TUPLE else [None] * len(entry.root.shape.elements)
+    ranks = [s.rank for s in entry.root.shape.elements]
+    found = _like_arguments(places, [p.shape.rank for p in entry.parameters], ranks)
+    named = next((p for p in (*further, *(asked or ()), *named_shardings(entry)) if p is not None), None)
+    if not any(found) and isinstance(named, NamedSharding):
+        found = [_whole_mesh(named)] * len(ranks)
+    mesh = getattr(next(iter(found), None), "mesh", None)
+    if isinstance(mesh, Mesh) and mesh.are_all_axes_explicit:
+        found = [d or f for d, f in zip(results_of(entry, places, mesh), found, strict=True)]
+    found = [_constraint(r) or f for r, f in zip(results, found, strict=True)]
+    return [a or f for a, f in zip(asked, found, strict=True)] if asked is not None else found
+
+
+def _like_arguments(places: Sequence[Place], ranks: Sequence[int], results: Sequence[int]) -> list[Place]:
+    place, rank = next(((p, r) for p, r in zip(places, ranks, strict=True) if p is not None), (None, 0))
+    if not isinstance(place, NamedSharding):
+        return [place] * len(results)
+    return [place if r == rank else _whole_mesh(place) for r in results]
+
+
+def _whole_mesh(place: NamedSharding) -> NamedSharding:
+    return NamedSharding(place.mesh, PartitionSpec(), memory_kind=place.memory_kind)
+
+
+def _constraint(result: HloInstruction | None) -> Place:
+    """The sharding to which a program constrains a result."""
+    if result is not None and result.opcode is Opcode.GET_TUPLE_ELEMENT:
+        (result,) = result.operands
+    if result is None or result.opcode is not Opcode.CALL:
+        return None
+    call = call_of(result.attributes)
+    return call.params if call.primitive is CONSTRAINT else None
+
+
+@lru_cache(maxsize=1024)
+def _places_of_op(
+    opcode: Opcode, operands: tuple[Shape, ...], attributes: Any, shape: Shape, places: tuple[Place, ...]
+) -> list[Place]:
+    return places_on_one_device(_module_of_op(opcode, operands, attributes, shape).entry, places)
+
+
 def run_placed(computation: HloComputation, arrays: Sequence[Array], name: str) -> list[Array] | None:
     """The results of a computation of flat parameters on arrays that are placed, or that names shardings. None if it
     runs on one device of this process."""
+    if not SEVERAL:
+        return None
     places = places_of(arrays)
     assignment = device_set_of(places, [a.aval for a in arrays], named_shardings(computation), name)
     if assignment is None or not is_several(assignment):
@@ -100,15 +153,15 @@ class PlacementLayer(Layer):
         named: Sequence[Any] = ()
         if opcode in _OF_PROGRAMS:
             named = [s for c in attributes.called_computations() for s in named_shardings(c)]
-        if not named and not any(slot_is_set(o, "_placed") for o in operands if isinstance(o, Array)):
+        if not named and not any(map(is_placed, operands)):
             return self.below.process(opcode, operands, attributes, shape)
         arrays = [array_of(o) for o in operands]
         places = places_of(arrays)
-        assignment = device_set_of(places, [a.aval for a in arrays], named, opcode.value)
-        assert assignment is not None
-        if not is_several(assignment):
-            return _put(self.below.process(opcode, operands, attributes, shape), places)
+        assignment = device_set_of(places, [a.aval for a in arrays], named, opcode.value) if SEVERAL else None
         shapes = tuple([a.aval.hlo for a in arrays])
+        if assignment is None or not is_several(assignment):
+            found = _places_of_op(opcode, shapes, attributes, shape, places)
+            return _put(self.below.process(opcode, operands, attributes, shape), found)
         program = _program_of_op(opcode, shapes, attributes, shape, assignment, places, current_context())
         results = program.call_checked(arrays, opcode.value, is_library=True)
         return list(results) if shape.is_tuple else results[0]
@@ -117,23 +170,26 @@ class PlacementLayer(Layer):
         arrays = [array_of(o) for o in operands]
         is_program = isinstance(call.meaning, HloComputation)
         names = is_program and bool(named_shardings(call.computation))
-        if not names and not any(slot_is_set(a, "_placed") for a in arrays):
+        if not names and not any(map(is_placed, arrays)):
             return self.below.process_call(call, operands)
         if call.primitive in SHARDINGS:
             return list(call.primitive.evaluate(call, arrays))
         if not is_program:
-            several = any(on_several(a) for a in arrays)
-            return run_meaning(call, operands) if several else self.below.process_call(call, operands)
+            if any(on_several(a) for a in arrays):
+                return run_meaning(call, operands)
+            given, results = places_of(arrays), self.below.process_call(call, operands)
+            return _put(results, _like_arguments(given, [a.aval.ndim for a in arrays], [r.aval.ndim for r in results]))
         results = run_placed(call.computation, arrays, call.label or call.primitive.name)
         if results is not None:
             return list(results)
-        return _put(self.below.process_call(call, operands), places_of(arrays))
+        places, computation = places_of(arrays), call.computation
+        found = kept_by(computation, ("places", places), lambda: places_on_one_device(computation, places))
+        return _put(self.below.process_call(call, operands), found)
 
 
-def _put(results: T, places: Sequence[Place]) -> T:
-    """Results of arguments on one device, on that device."""
-    place = next((p for p in places if p is not None), None)
-    for result in results if isinstance(results, list) else [results]:
-        if isinstance(result, Array) and not slot_is_set(result, "_placed"):
-            result.put(on_the_device_of(place))
-    return results
+def _put(results: Any, places: Sequence[Place]) -> Any:
+    """Results on one device, in their places."""
+    if not isinstance(results, list):
+        return _put([results], places)[0]
+    pairs = zip(results, places, strict=True)
+    return [r if p is None or is_placed(r) else r.with_aval(r.aval, p) for r, p in pairs]

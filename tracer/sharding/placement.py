@@ -103,7 +103,7 @@ def placed(value: Value, sharding: Sharding, where: str) -> Value:
     check_fits(sharding, value.aval.shape, where)
     if isinstance(value, Array):
         return move(value, sharding)
-    if isinstance(sharding, SingleDeviceSharding) or sharding.num_devices == 1:
+    if isinstance(sharding, SingleDeviceSharding) or isinstance(getattr(sharding, "mesh", None), AbstractMesh):
         return value  # a program with several devices refuses to run on one of them
     stored = constrain(storage_of(value), sharding)
     return current_trace().with_weak_type(overlaid(stored, value.aval), value.aval.weak_type)
@@ -149,11 +149,18 @@ def in_asked_place(value: Value, device: Any, out_sharding: Any, what: str) -> V
         return value
     place = chosen_place(device, out_sharding, what)
     if isinstance(place, NamedSharding):
-        entries = list(place.spec.partitions)
-        while len(entries) > value.aval.ndim and entries[-1] is None:
-            entries.pop()
-        place = NamedSharding(place.mesh, place.spec.update(partitions=entries), memory_kind=place.memory_kind)
+        place = _of_rank(place, value.aval.ndim, device is None)
     return value if place is None else placed(value, place, what)
+
+
+def _of_rank(place: NamedSharding, rank: int, is_padded: bool) -> NamedSharding:
+    """The sharding without entries for dimensions beyond `rank` that say nothing; `is_padded`: with one for each."""
+    entries = list(place.spec.partitions)
+    while len(entries) > rank and entries[-1] is None:
+        entries.pop()
+    if is_padded:
+        entries += [None] * (rank - len(entries))
+    return place if len(entries) == len(place.spec) else place.update(spec=place.spec.update(partitions=entries))
 
 
 @lru_cache(maxsize=256)
@@ -279,5 +286,6 @@ def reshard(xs: Any, out_shardings: Any) -> Any:
                     "PartitionSpec passed to reshard cannot contain axis names that are of type Auto or Manual. Got "
                     f"PartitionSpec: {sharding.spec} with axis names: {others} in mesh {sharding.mesh}"
                 )
+            sharding = _of_rank(sharding, as_value(leaf).aval.ndim, True)
         found.append(as_value(leaf) if sharding is None else placed(as_value(leaf), sharding, "reshard"))
     return tree.unflatten(structure, found)

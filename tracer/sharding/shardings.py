@@ -208,7 +208,7 @@ class NamedSharding(Sharding):
     (4, 2)
     """
 
-    __slots__ = ("mesh", "spec")
+    __slots__ = ("_hash", "mesh", "spec")
 
     def __init__(self, mesh: Mesh | AbstractMesh, spec: PartitionSpec, *, memory_kind: str | None = None) -> None:
         if not isinstance(mesh, Mesh | AbstractMesh):
@@ -224,6 +224,7 @@ class NamedSharding(Sharding):
         except BaseException as error:
             hide(error)
             raise
+        self._hash = hash((mesh, spec, self._memory_kind))
 
     def __setattr__(self, name: str, value: object) -> None:
         if hasattr(self, name):
@@ -289,7 +290,7 @@ class NamedSharding(Sharding):
         )
 
     def __hash__(self) -> int:
-        return hash((self.mesh, self.spec, self._memory_kind))
+        return self._hash
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _named, (self.mesh, self.spec, self._memory_kind)

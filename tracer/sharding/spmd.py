@@ -20,7 +20,7 @@ from ...hlo.opcode import Opcode
 from ...hlo.shape import Shape
 from ...hlo.sharding import HloSharding
 from ...hlo.support.records import dataclass
-from ..arrays.array import Array, slot_is_set, with_storage
+from ..arrays.array import Array, PlacedArray, slot_is_set, with_storage
 from ..aval import ShapedArray, aval_of_shape
 from ..caches import on_clear
 from ..checks.nan_checks import blame_on_devices, fault, is_checking
@@ -32,7 +32,7 @@ from .devices import CpuDevice, process_index
 from .hlo_shardings import Assignment, assignment_of, from_hlo, to_hlo
 from .inlining import with_open_borders
 from .mesh import Mesh
-from .shardings import Sharding, SingleDeviceSharding
+from .shardings import Sharding
 from .shards import cut
 
 if TYPE_CHECKING:
@@ -48,8 +48,8 @@ SHARDINGS: dict[Primitive, Callable[[Call], Sharding]] = {}
 
 
 def is_placed(value: Any) -> bool:
-    """Whether it is an array that a user has put on a device, or that is computed from such arrays."""
-    return isinstance(value, Array) and slot_is_set(value, "_placed")
+    """Whether it is an array that a user has put over a mesh or on one of several devices, or computed from such."""
+    return type(value) is PlacedArray
 
 
 def places_of(arrays: Sequence[Any]) -> tuple[Place, ...]:
@@ -112,11 +112,6 @@ def device_set_of(
 def is_several(assignment: Assignment) -> bool:
     """Whether a program over these devices is not one of this process alone on one."""
     return len(assignment) > 1 or assignment[0].process_index != process_index()
-
-
-def on_the_device_of(place: Place) -> Place:
-    """The place of values that are computed from arguments on the one device of `place`."""
-    return None if place is None else SingleDeviceSharding(place.device_assignment[0])
 
 
 # ---- programs

@@ -56,6 +56,34 @@ ANSWERS: dict[str, Any] = {
     "jax.jit(lambda v: (v, {'k': v}), out_shardings=(None, ns))(x)[1]['k'].sharding == ns": "True",
     "jax.jit(lambda v: jax.lax.with_sharding_constraint(v * 2, auto))(x)": "Array([[ 0.,  2.,  4.],\n"
     "       [ 6.,  8., 10.]], dtype=float32)",
+    # results on one device are over the mesh of their operands
+    "[v.sharding.spec for v in jax.jit(lambda v: (v + 1, v.sum(), v.T))(jax.device_put(x, auto))]": (
+        "[P('p',), P(), P('p',)]"
+    ),
+    "(lambda v: [y.sharding.spec for y in (v * v, v.sum(), v[0], v.astype(int))])(jax.device_put(x, auto))": (
+        "[P('p',), P(), P(), P('p',)]"
+    ),
+    "(lambda v: [y.sharding.spec for y in (v.T, v + x, v.sum(0))])(jax.device_put(x, ns))": (
+        "[P(None, 'a'), P('a', None), P(None,)]"
+    ),
+    "[v.sharding.spec for v in jax.jit(lambda v: (v, v[0]), out_shardings=(None, auto))(x)]": "[P(), P('p',)]",
+    "jax.jit(lambda v: v * 2)(jax.device_put(x, auto)).committed": "True",
+    "jax.pmap(lambda v: v, axis_name='i')(x[:1]).sharding": "NamedSharding(mesh=Mesh('i': 1, axis_types=(Auto,)), "
+    "spec=P('i',), memory_kind=device)",
+    "jax.pmap(lambda v: v, out_axes=None, axis_name='i')(x[:1]).sharding.spec": "P()",
+    "jax.random.split(jax.device_put(jax.random.key(0), auto.update(spec=P()))).sharding.spec": "P()",
+    "jax.random.normal(jax.device_put(jax.random.key(0), auto.update(spec=P())), (3,)).sharding.spec": "P()",
+    "jax.lax.full((4,), 1.0, sharding=auto).sharding == auto": "True",
+    "jax.lax.full_like(x, 1, sharding=auto).sharding == auto": "True",
+    "jax.numpy.zeros_like(jax.device_put(x, auto)).sharding == auto": "True",
+    "jax.jit(lambda r=jax.new_ref(jax.device_put(x, auto)): r[...])().sharding == auto": "True",
+    "jax.new_ref(jax.device_put(x, auto))[...].sharding == auto": "True",
+    "jax.ShapeDtypeStruct.like(jax.device_put(x, auto)).sharding == auto": "True",
+    "jax.ShapeDtypeStruct.like(x).sharding": "None",
+    "within(mesh, lambda: jax.reshard(x, P('a')).sharding.spec)": "P('a', None)",
+    # references in shard_map
+    "(lambda r: (jax.jit(sm(lambda v: v.__setitem__(0, v[1] + 1), in_specs=P('p'), out_specs=None))(r), r[...]))"
+    "(jax.new_ref(x[0]))": "(None, Array([2., 1., 2.], dtype=float32))",
     # meshes
     "mesh": "Mesh(axis_sizes=(1, 1), axis_names=('a', 'b'), axis_types=(Explicit, Explicit))",
     "str(mesh)": "\"Mesh('a': 1, 'b': 1, axis_types=(Explicit, Explicit))\"",
@@ -368,7 +396,7 @@ def test_auto_and_explicit_axes() -> None:
     sharding = hloom.sharding
     with hloom.set_mesh(OURS["mesh"]):
         f = sharding.auto_axes(lambda x: x * 2, out_sharding=hloom.P("a"))
-        assert f(jnp.ones((2, 3))).sharding.spec == hloom.P("a")
+        assert f(jnp.ones((2, 3))).sharding.spec == hloom.P("a", None)
         with pytest.raises(TypeError, match="out_sharding"):
             sharding.auto_axes(lambda x: x)(1.0)
     with pytest.raises(ValueError, match="Context mesh cannot be empty"):

@@ -91,6 +91,17 @@ OWN = {
     "*(jnp.array(a) for a in ([0, 0], [1, 1])), jnp.full(2, jnp.array([0, 0, 1, 1])[hloom.lax.axis_index('d')]), "
     "jnp.ones(2, int), axis_name='d', axis_index_groups=[[0, 3], [1, 2]]), mesh=mesh, in_specs=P('d'), "
     "out_specs=P('d')); print(f(x))": "[0. 3. 1. 2. 1. 2. 0. 3.]",
+    # references among the arguments: each device has its part
+    "HLOOM_NUM_DEVICES=2: r, t = hloom.new_ref(x), hloom.new_ref(0.0); f = lambda r, t: (r.__setitem__(0, 9.0), "
+    "t.__setitem__((), hloom.lax.psum(r[...].sum(), 'd')))[0]; g = (lambda g: g)(hloom.shard_map(f, mesh=mesh, "
+    "in_specs=(P('d'), P()), out_specs=None)); print(g(r, t), r[...], t[...], r.sharding.spec)": (
+        "None [9. 1. 9. 3.] 22.0 P('d',)"
+    ),
+    "HLOOM_NUM_DEVICES=2: r, t = hloom.new_ref(x), hloom.new_ref(0.0); f = lambda r, t: (r.__setitem__(0, 9.0), "
+    "t.__setitem__((), hloom.lax.psum(r[...].sum(), 'd')))[0]; g = (hloom.jit)(hloom.shard_map(f, mesh=mesh, "
+    "in_specs=(P('d'), P()), out_specs=None)); print(g(r, t), r[...], t[...], r.sharding.spec)": (
+        "None [9. 1. 9. 3.] 22.0 P('d',)"
+    ),
     # donated arrays share no memory with others
     "HLOOM_NUM_DEVICES=2: y = put(x, 'd'); hloom.jit(lambda v: v * 2, donate_argnums=0)(y); print(y.is_deleted(), x)": (
         "True [0. 1. 2. 3.]"
