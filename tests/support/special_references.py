@@ -261,7 +261,7 @@ SPECIAL: dict[str, Row] = {
     ),
     "gammaincc": Row(
         special.gammaincc,
-        lambda a, x: mp.gammainc(a, x, mp.inf, regularized=True),
+        lambda a, x: 1 - mp.gammainc(a, 0, x, regularized=True),  # the other integral takes 50 times as long
         ((1e-10, 0.25, 1.0, 2.5, 10.0, 25.0, 100.0, 1e4), (1e-30, 1e-3, 0.25, 1.0, 10.0, 25.0, 80.0, 110.0)),
         digits=700,
     ),
