@@ -6,7 +6,6 @@ import numpy as _np
 from numpy.typing import DTypeLike as _DTypeLike
 
 from .autodiff.tangents import float0
-from .hlo.element_type import element_type_of as _element_type_of
 from .namespaces import publish as _publish
 from .tracer.arrays.extended import extended, prng_key
 from .tracer.dtypes import bfloat16 as _bfloat16
@@ -63,7 +62,8 @@ def itemsize_bits(dtype: _DTypeLike) -> int:
         return 8
     if not issubdtype(dtype, _np.number):
         raise ValueError(f"itemsize_bits: {dtype!r} is no dtype of numbers")
-    return _element_type_of(_np.dtype(dtype)).bit_width
+    bits = 8 * int(_np.dtype(dtype).itemsize)
+    return bits if bits > 8 else int((iinfo if issubdtype(dtype, _np.integer) else finfo)(dtype).bits)
 
 
 def scalar_type_of(x: _Any) -> type:

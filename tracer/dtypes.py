@@ -47,9 +47,11 @@ _PYTHON_SCALARS: dict[type, DType] = {bool: bool_, int: int64, float: float64, c
 _SMALL_INTEGERS = ("int1", "int2", "int4", "uint1", "uint2", "uint4")
 _SMALL_FLOATS = (
     "float4_e2m1fn", "float8_e3m4", "float8_e4m3", "float8_e4m3b11fnuz", "float8_e4m3fn", "float8_e4m3fnuz",
-    "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu",
+    "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu", "float6_e2m3fn", "float6_e3m2fn",
 )  # fmt: skip
 """Small types are promoted to no other."""
+_WITHOUT_ARRAYS = frozenset(map(np.dtype, (ml_dtypes.float6_e2m3fn, ml_dtypes.float6_e3m2fn)))
+"""Dtypes that HLO has no element type for: they have a name and a place among the others, and no arrays."""
 
 # The lattice: from each node to the nodes just above it. "i*", "f*" and "c*" are the weak types.
 _ABOVE: dict[str, tuple[str, ...]] = {
@@ -140,11 +142,16 @@ def canonical_dtype(dtype: DTypeLike) -> DType:
         spec = dtype if isinstance(dtype, np.dtype) else _dtype_of_spec(dtype)
         if spec == float0:
             raise UnsupportedElementTypeError(_NO_OPERATIONS)
-        found = element_type_of(spec).dtype
+        found = _named(spec)
         found = found if x64 else _NARROWER.get(found, found)
         if isinstance(dtype, np.dtype | str | type) and len(_CANONICAL) < _MAX_SPECS:
             _CANONICAL[dtype, x64] = found
     return found
+
+
+def _named(dtype: DType) -> DType:
+    """A dtype of numbers, in this machine's byte order. UnsupportedElementTypeError for strings etc."""
+    return dtype if dtype in _WITHOUT_ARRAYS else element_type_of(dtype).dtype
 
 
 _NO_OPERATIONS = "float0s do not support any operations by design: they are the tangents of integers"
@@ -343,7 +350,7 @@ def _spec_type(spec: Any) -> tuple[Any, bool]:
     if isinstance(spec, ExtendedDType):
         return spec, False
     found = _dtype_of_spec(spec)
-    return found if found == float0 else element_type_of(found).dtype, False
+    return found if found == float0 else _named(found), False
 
 
 def default_float() -> DType:
@@ -383,7 +390,7 @@ def finfo(dtype: DTypeLike) -> Any:
     >>> print(jnp.finfo(jnp.bfloat16).eps, jnp.finfo(jnp.float32).bits)
     0.0078125 32
     """
-    return ml_dtypes.finfo(element_type_of(_dtype_of_spec(dtype)).dtype)  # type: ignore[no-untyped-call]
+    return ml_dtypes.finfo(_named(_dtype_of_spec(dtype)))  # type: ignore[no-untyped-call]
 
 
 def iinfo(dtype: DTypeLike) -> Any:
@@ -459,5 +466,7 @@ def issubdtype(arg1: Any, arg2: Any) -> bool:
         return isinstance(dtype, type) and issubclass(dtype, kind)
     lower, upper = _scalar_type(dtype), _scalar_type(kind)
     if lower in _OWN_SCALARS:  # ml_dtypes' types are no subclasses of NumPy's kinds
-        return upper is lower or (upper in _KINDS and bool(_KINDS[upper](np.dtype(lower))))
+        found = np.dtype(lower)
+        found = float32 if found in _WITHOUT_ARRAYS else found
+        return upper is lower or (upper in _KINDS and bool(_KINDS[upper](found)))
     return bool(np.issubdtype(lower, upper))

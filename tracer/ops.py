@@ -30,6 +30,7 @@ from ..hlo.ops.reduce import ReduceAttributes
 from ..hlo.shape import Shape
 from . import dtypes
 from .arrays.array import Array, array_from_scalar, is_absent, is_elsewhere
+from .arrays.overlay import overlaid, storage_of
 from .aval import ShapedArray
 from .core import Tracer, Value, bind
 from .errors import OperandError
@@ -152,10 +153,30 @@ def convert(x: Value, dtype: np.dtype[Any], weak_type: bool | None = None) -> Va
         folded = _convert_scalar(x, dtype, weak_type)
         if folded is not None:
             return folded
-    target = ShapedArray(aval.shape, dtype)
-    if target.is_extended or aval.is_extended:
-        raise OperandError(f"Cannot convert_element_type from {aval.dtype.name} to {dtype.name}", "convert")
-    return bind(Opcode.CONVERT, (x,), shape=target.hlo, weak_type=weak_type)
+    if aval.is_extended or dtypes.is_extended(dtype):
+        return _between_elements_and_storage(x, dtype)
+    return bind(Opcode.CONVERT, (x,), shape=ShapedArray(aval.shape, dtype).hlo, weak_type=weak_type)
+
+
+def _between_elements_and_storage(x: Value, dtype: Any) -> Value:
+    """The elements of an extended dtype that `x` stores, or their storage, where the dtype's rules allow that."""
+    old, shape = x.aval.dtype, x.aval.shape
+    inwards, outwards = dtypes.is_extended(dtype), dtypes.is_extended(old)
+    extended: Any = dtype if inwards else old
+    if not getattr(getattr(extended, "_rules", None), "allow_conversion", False):
+        raise OperandError(f"Cannot convert_element_type from {old.name} to {dtype.name}", "convert")
+    if inwards and outwards:
+        raise ValueError(f"cannot directly convert between extended dtypes: from {old.name} to {dtype.name}")
+    stored = f"{extended.storage_dtype} with last dimensions {extended.storage_shape}"
+    if outwards:
+        if dtype != extended.storage_dtype:
+            raise ValueError(f"can only convert from {old.name} to its representation, {stored}, not to {dtype}")
+        return storage_of(x)
+    rank = max(0, len(shape) - len(extended.storage_shape))
+    if old != extended.storage_dtype or shape[rank:] != extended.storage_shape:
+        given = x.aval.str_short()
+        raise ValueError(f"can only convert to {dtype.name} from its representation, {stored}, not from {given}")
+    return overlaid(reinterpret_weak(x, False) if x.aval.weak_type else x, ShapedArray(shape[:rank], dtype))
 
 
 def _convert_scalar(x: Array, dtype: np.dtype[Any], weak_type: bool) -> Array | None:

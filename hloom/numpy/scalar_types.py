@@ -104,7 +104,7 @@ bfloat16, float16 = _scalar_type(ml_dtypes.bfloat16), _scalar_type(np.float16)
 float32, float64 = _scalar_type(np.float32), _scalar_type(np.float64)
 complex64, complex128 = _scalar_type(np.complex64), _scalar_type(np.complex128)
 float6_e2m3fn, float6_e3m2fn = _scalar_type(ml_dtypes.float6_e2m3fn), _scalar_type(ml_dtypes.float6_e3m2fn)
-"""Names only: XLA has no such types, so that no array can be made of them."""
+"""Dtypes only: XLA has no such types, so that no array can be made of them."""
 single, double, csingle, cdouble = float32, float64, complex64, complex128
 int_, uint, float_, complex_ = int64, uint64, float64, complex128
 """64-bit, and so narrowed with a warning unless x64 is on; Python's int, float and complex mean the default types."""

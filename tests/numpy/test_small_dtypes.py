@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Any
+
 import numpy as np
 import pytest
+from hloom.tracer.arrays.extended import ExtendedDType
 from hloom.tracer.errors import TypePromotionError
 
 import hloom
@@ -14,10 +18,11 @@ SMALL = [
     "float4_e2m1fn", "float8_e3m4", "float8_e4m3", "float8_e4m3b11fnuz", "float8_e4m3fn", "float8_e4m3fnuz",
     "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu", "int2", "int4", "uint2", "uint4",
 ]  # fmt: skip
+WITHOUT_ARRAYS = ["float6_e2m3fn", "float6_e3m2fn"]
 OTHERS = ["bool_", "int8", "int32", "uint8", "float16", "bfloat16", "float32", "complex64"]
 
 
-@pytest.mark.parametrize("name", SMALL)
+@pytest.mark.parametrize("name", [*SMALL, *WITHOUT_ARRAYS])
 def test_promotion_is_that_of_jax(name: str) -> None:
     jax = pytest.importorskip("jax")
 
@@ -105,3 +110,53 @@ def test_values_that_all_adapt_have_the_default_dtype_of_their_kind(value: compl
     assert jnp.result_type(value, return_weak_type_flag=True) == (WEAK[value], weak)
     assert hloom.dtypes.result_type(jnp.asarray(value), return_weak_type_flag=True)[0] == WEAK[value]
     assert jnp.result_type(np.int8(3), True, return_weak_type_flag=True) == ("int8", False)
+
+
+@pytest.mark.parametrize("name", WITHOUT_ARRAYS)
+def test_dtypes_without_an_element_type_are_dtypes(name: str) -> None:
+    dtype = np.dtype(getattr(jnp, name).dtype)
+    assert hloom.dtypes.canonicalize_dtype(name) == dtype and jnp.result_type(np.zeros(2, dtype)) == dtype
+    assert hloom.dtypes.itemsize_bits(dtype) == jnp.finfo(dtype).bits == 6
+    assert jnp.issubdtype(dtype, jnp.floating) and not jnp.issubdtype(dtype, jnp.integer)
+    x = np.zeros(3, dtype)
+    for make in (lambda: jnp.zeros(3, name), lambda: jnp.asarray(x), lambda: jnp.sin(x)):
+        with pytest.raises(hloom.errors.UnsupportedElementTypeError, match=f"dtype {name} has no HLO element type"):
+            make()
+
+
+class _Pair(hloom.dtypes.extended):
+    """The scalars of `PairType`."""
+
+
+class _PairRules:
+    allow_conversion = True
+
+    @staticmethod
+    def physical_element_aval(dtype: Any) -> Any:
+        return hloom.ShapeDtypeStruct((2,), "float32")
+
+
+@dataclass(frozen=True)
+class PairType(ExtendedDType):
+    """A dtype as a user defines it for JAX: an element is stored as two float32."""
+
+    name: str = "pair"
+    type: Any = _Pair
+    _rules: Any = _PairRules
+
+
+@pytest.mark.parametrize("run", [lambda f: f, hloom.jit, lambda f: lambda x: hloom.vmap(f)(x[None])[0]])
+def test_elements_of_an_extended_dtype_are_made_of_their_storage_and_taken_apart(run: Any) -> None:
+    def through(x: Any) -> Any:
+        pairs = lax.convert_element_type(x, PairType())
+        assert (pairs.shape, pairs.dtype) == (x.shape[:-1], PairType())
+        for wrong in ("int32", PairType("other")):
+            with pytest.raises(ValueError, match=r"can only convert from pair|cannot directly convert"):
+                lax.convert_element_type(pairs, wrong)
+        return lax.convert_element_type(pairs.T, "float32")
+
+    x = np.arange(12, dtype=np.float32).reshape(2, 3, 2)
+    np.testing.assert_array_equal(run(through)(jnp.asarray(x)), x.transpose(1, 0, 2))
+    for other in (jnp.ones((2, 3)), jnp.ones((3, 2), "int32"), jnp.float32(1)):
+        with pytest.raises(ValueError, match="can only convert to pair from its representation, float32 with last"):
+            lax.convert_element_type(other, PairType())

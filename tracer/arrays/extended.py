@@ -39,7 +39,8 @@ for _type in (extended, prng_key):
 class ExtendedDType:
     """A dtype with elements that are arrays of `storage_shape` and `storage_dtype`. Equal means identical.
 
-    It has the attributes of `numpy.dtype` that functions read from all dtypes.
+    It has the attributes of `numpy.dtype` that functions read from all dtypes. A class of a user says how elements are
+    stored as for JAX: by `_rules.physical_element_aval`, which gives an object with a shape and a dtype.
     """
 
     __slots__ = ("name", "storage_dtype", "storage_shape")
@@ -52,6 +53,12 @@ class ExtendedDType:
         self.name = name
         self.storage_dtype = storage_dtype
         self.storage_shape = storage_shape
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in ("storage_dtype", "storage_shape"):
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        stored = self._rules.physical_element_aval(self)
+        return np.dtype(stored.dtype) if name == "storage_dtype" else tuple(stored.shape)
 
     @property
     def itemsize(self) -> int:
