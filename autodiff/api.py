@@ -157,14 +157,14 @@ def jvp(fun: Function, primals: Sequence[Any], tangents: Sequence[Any], has_aux:
     check_function(fun, "jvp")
     if not isinstance(primals, tuple | list) or not isinstance(tangents, tuple | list):
         raise TypeError(
-            "primal and tangent arguments to jvp must be tuples or lists; found "
+            "primal and tangent arguments to hloom.jvp must be tuples or lists; found "
             f"{type(primals).__name__} and {type(tangents).__name__}.{at(fun)}"
         )
-    leaves, structure = tree.flatten(tuple(primals))
-    directions, tangent_structure = tree.flatten(tuple(tangents))
+    leaves, structure = tree.flatten(primals)
+    directions, tangent_structure = tree.flatten(tangents)
     if structure != tangent_structure:
         raise TypeError(
-            "primal and tangent arguments to jvp must have the same tree structure; primals have tree structure "
+            "primal and tangent arguments to hloom.jvp must have the same tree structure; primals have tree structure "
             f"{tree.shown(structure)} whereas tangents have tree structure {tree.shown(tangent_structure)}.{at(fun)}"
         )
     values = [as_value(leaf) for leaf in leaves]
@@ -190,8 +190,8 @@ def _input_tangent(primal: Value, tangent: Any, fun: Function) -> Tangent:
     if dtype != wanted:
         name = "float0" if wanted == float0 else wanted.name
         raise TypeError(
-            "primal and tangent arguments to jvp do not match; dtypes must be equal, or in case of int/bool primal "
-            f"dtype the tangent dtype must be float0. Got primal dtype {primal.aval.dtype.name} and so expected "
+            "primal and tangent arguments to hloom.jvp do not match; dtypes must be equal, or in case of int/bool "
+            f"primal dtype the tangent dtype must be float0. Got primal dtype {primal.aval.dtype.name} and so expected "
             f"tangent dtype {name}, but got tangent dtype {'float0' if is_float0 else dtype.name} instead.{at(fun)}"
         )
     if shape != primal.aval.shape:

@@ -202,7 +202,9 @@ class Outputs:
         self._of_function = self.tree, self.avals
         return values
 
-    def of_rule(self, result: Any, what: str, rule: Callable[..., Any]) -> list[Value]:
+    def of_rule(
+        self, result: Any, what: str, rule: Callable[..., Any], fun: Callable[..., Any]
+    ) -> list[Value]:
         """As `flatten`, for the result of `rule`: TypeError unless it is like the function's own result, if this is
         known. A program that was traced already has places for the latter."""
         values = self.flatten(result)
@@ -210,10 +212,15 @@ class Outputs:
             wanted_tree, wanted = self._of_function
             pairs = zip(self.avals, wanted, strict=False)
             if self.tree != wanted_tree or any((a.shape, a.dtype) != (w.shape, w.dtype) for a, w in pairs):
+                kind = what.split()[1]  # JVP or VJP
+                of_function = f"the custom_{kind.lower()}-decorated function {_name(fun)}"
                 raise TypeError(
-                    f"{what} {function_line(rule)} must produce a primal output like that of the function: "
-                    f"{tree.shown(wanted_tree)} of {[w.str_short() for w in wanted]}, but got {tree.shown(self.tree)} "
-                    f"of {[a.str_short() for a in self.avals]}."
+                    f"{_of(what, rule, fun)} must produce a pair (list or tuple of length two) where the first element "
+                    f"represents the primal output (equal in value to the output of {of_function}, and in particular "
+                    f"of the same container/pytree structure), but instead the {kind} rule output's first element had "
+                    f"container/pytree structure:\n    {_typed(self.tree, self.avals)}\nwhile {of_function} had output "
+                    f"container/pytree structure:\n    {_typed(wanted_tree, wanted)}.\n  The rule is "
+                    f"{function_line(rule)}"
                 )
         return values
 
@@ -231,15 +238,27 @@ class Outputs:
         return tree.unflatten(self.tree, overlaid_all(results, self.avals))
 
 
-def positional(fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
-    """All arguments by position, defaults filled in; TypeError if one cannot be given by position."""
-    if not kwargs:
-        try:
-            bound = inspect.signature(fun).bind(*args)
-        except (TypeError, ValueError):
-            return args  # the call itself raises the error; builtins may have no signature
-    else:
+def _typed(structure: Any, avals: Sequence[ShapedArray]) -> str:
+    """A container of types, for messages: ``(float32[], float32[3])``."""
+    return str(tree.unflatten(structure, [aval.str_short() for aval in avals])).replace("'", "")
+
+
+def positional(
+    fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], what: str
+) -> tuple[Any, ...]:
+    """All arguments by position, defaults filled in; TypeError if one cannot be given by position. what: the decorator
+    of `fun`."""
+    try:
         bound = inspect.signature(fun).bind(*args, **kwargs)
+    except ValueError:  # builtins may have no signature
+        if kwargs:
+            raise
+        return args
+    except TypeError as error:
+        raise TypeError(
+            f"The input arguments to the {what}-decorated function {_name(fun)} could not be resolved to "
+            f"positional-only arguments. Binding failed with the error:\n{error}\n  calling {function_line(fun)}"
+        ) from None
     bound.apply_defaults()
     given = sorted(n for n in bound.kwargs if n in kwargs)  # the others keep their defaults, for the rule, too
     if given:
@@ -405,7 +424,7 @@ class custom_jvp(OtherRules, Generic[P, R]):
                 f"  It is {function_line(self.fun)}"
             )
         rule, symbolic_zeros = self.jvp, self.symbolic_zeros
-        every = positional(self.fun, args, kwargs)
+        every = positional(self.fun, args, kwargs, "custom_jvp")
         static = _static_positions(self.fun, self._nondiff, len(every))
         if static:
             every = tuple([_stopped(a) if i in static else a for i, a in enumerate(every)])
@@ -422,7 +441,7 @@ class custom_jvp(OtherRules, Generic[P, R]):
             with _closures_explained("custom_jvp", self.fun), _with_x64(x64):
                 pair = rule(*given.static_args, given.unflatten(primals), tree.unflatten(given.tree, directions))
             results, tangents_out = _checked_pair(rule, self.fun, pair)
-            found = out.of_rule(results, "Custom JVP rule", rule)
+            found = out.of_rule(results, "Custom JVP rule", rule, self.fun)
             return found, _checked_tangents(rule, self.fun, out, results, tangents_out)
 
         flat_rule.__name__ = getattr(rule, "__name__", "jvp")  # which jaxprs show
@@ -692,7 +711,7 @@ class custom_vjp(OtherRules, Generic[P, R]):
                 f"  It is {function_line(self.fun)}"
             )
         fwd, bwd, symbolic_zeros = self.fwd, self.bwd, self.symbolic_zeros
-        every = positional(self.fun, args, kwargs)
+        every = positional(self.fun, args, kwargs, "custom_vjp")
         given = Arguments(self.fun, _static_positions(self.fun, self._nondiff, len(every)), every, by_value=True)
         if given.has_references:
             _tell_recorders(given)
@@ -718,7 +737,7 @@ class custom_vjp(OtherRules, Generic[P, R]):
                     "(i.e. values stored from the forward-pass for use on the backward-pass), but got "
                     f"{short_repr(pair)}.\n  The rule is {function_line(fwd)}"
                 )
-            results = out.of_rule(pair[0], "Custom VJP fwd rule", fwd)
+            results = out.of_rule(pair[0], "Custom VJP fwd rule", fwd, self.fun)
             held = _Held(_without_references(pair[1], given, fwd))
             rebuilt = held.rebuilt
             return Forward(results, held.values, out.tree, out.avals, lambda values: show_references(rebuilt(values)))
@@ -835,18 +854,31 @@ def _checked_cotangents(
         for i, leaf in pairs:
             if leaf is None or not is_inexact(avals[i].dtype):
                 continue
-            if isinstance(leaf, SymbolicZero) and leaf.shape == avals[i].shape:
-                continue
+            if isinstance(leaf, SymbolicZero):
+                if leaf.shape == avals[i].shape:
+                    continue
+                raise ValueError(
+                    f"Custom VJP bwd rule {function_line(bwd)} produced a SymbolicZero with a shape/dtype that does "
+                    f"not match the corresponding input tangent shape/dtype: at output{_path(given, i)} the "
+                    f"SymbolicZero had shape/dtype {leaf.aval.str_short()} while the corresponding input had "
+                    f"shape/dtype {avals[i].str_short()}. Consider just returning a None here instead of a "
+                    "SymbolicZero object."
+                )
             value = as_value(leaf)
             if _is_wider_float(value.aval.dtype, avals[i].dtype):
                 value = convert(value, avals[i].dtype, False)  # a rule may compute in more digits than the argument has
             if (value.aval.shape, value.aval.dtype) != (avals[i].shape, avals[i].dtype):
                 raise ValueError(
-                    f"Custom VJP bwd rule {function_line(bwd)} must produce a cotangent of the argument's type "
-                    f"{avals[i].str_short()}, but got {value.aval.str_short()}."
+                    f"Custom VJP bwd rule {function_line(bwd)} must produce an output with the same type as the args "
+                    f"tuple of the primal function, but at output{_path(given, i)} the bwd rule produced an output of "
+                    f"type {value.aval.str_short()} corresponding to an input of type {avals[i].str_short()}."
                 )
             flat[i] = value
     return flat
+
+
+def _path(given: Arguments, leaf: int) -> str:
+    return tree.keystr(tree.paths_of_structure(given.tree)[leaf])
 
 
 def _is_wider_float(found: Any, wanted: Any) -> bool:

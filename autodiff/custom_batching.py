@@ -185,7 +185,7 @@ class custom_vmap(OtherRules, Generic[P, R]):
                 f"No batching rule defined for custom_vmap function {function_line(self.fun)} using def_vmap."
             )
         user_rule = self.vmap_rule
-        given = Arguments(self.fun, frozenset(), positional(self.fun, args, kwargs))
+        given = Arguments(self.fun, frozenset(), positional(self.fun, args, kwargs, "custom_vmap"))
         out = Outputs()
 
         def meaning(values: Sequence[Value]) -> list[Value]:

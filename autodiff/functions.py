@@ -9,7 +9,7 @@ from typing import Any
 from ..hlo.ir import HloComputation
 from ..hlo.support.records import dataclass
 from ..hlo.support.tracebacks import boundary
-from ..tracer.arguments import abstract_example, check_function
+from ..tracer.arguments import LeafName, abstract_example, check_function
 from ..tracer.arrays.array import as_value
 from ..tracer.arrays.overlay import overlaid_all
 from ..tracer.aval import ShapedArray
@@ -52,7 +52,7 @@ class _Traced:
 
 def _type(leaf: Any, fun: Function) -> ShapedArray:
     """The type of an example; only its shape and dtype count."""
-    return abstract_example(leaf, lambda: f"an argument of {function_line(fun)}")
+    return abstract_example(leaf, lambda: LeafName("of an argument", function_line(fun)))
 
 
 # --- transposes

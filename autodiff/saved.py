@@ -10,7 +10,7 @@ from typing import Any
 
 from ..hlo.instruction import HloInstruction
 from ..hlo.opcode import Opcode
-from ..tracer.arguments import NO_STATICS, abstract, check_function, leaf_names
+from ..tracer.arguments import NO_STATICS, abstract, check_function, leaf_describer, leaf_names
 from ..tracer.arrays.array import as_value
 from ..tracer.aval import ShapedArray, aval_of_shape
 from ..tracer.core import Value, call_of
@@ -28,7 +28,8 @@ def saved_residuals(f: Callable[..., Any], *args: Any, **kwargs: Any) -> list[tu
     check_function(f, "saved_residuals")
     leaves, structure = tree.flatten((args, kwargs))
     names = leaf_names(f, args, kwargs, NO_STATICS)
-    avals = [abstract(leaf, partial("argument {}".format, name)) for leaf, name in zip(leaves, names, strict=True)]
+    describe = leaf_describer(f, args, kwargs)
+    avals = [abstract(leaf, partial(describe, k)) for k, leaf in enumerate(leaves)]
     kept: list[HloInstruction] = []
     constants: list[ShapedArray] = []
 

@@ -16,6 +16,7 @@ from ..tracer.arrays.float0 import float0, is_float0
 from ..tracer.arrays.overlay import overlaid, storage_of
 from ..tracer.aval import ShapedArray
 from ..tracer.core import Value, current_trace, set_current_trace
+from ..tracer.errors import OperandError
 from ..tracer.ops import transpose
 from ..tracer.references.refs import Ref, check_aliases, refuse_parts, refuse_result
 from ..tracer.settings.context import current_context
@@ -97,7 +98,7 @@ def vmap(
             out_leaves, out_tree = tree.flatten(result)
             for leaf in out_leaves:
                 refuse_result(leaf, "vmap", function_line(fun))
-            out_values = [leaf if is_float0(leaf) else as_value(leaf) for leaf in out_leaves]
+            out_values = [leaf if is_float0(leaf) else _output(leaf, fun) for leaf in out_leaves]
         for outside, inside, place in zip(leaves, inputs, places, strict=True):
             if isinstance(outside, Ref) and place is not None:
                 outside.replace(_result(trace, inside._value, place, fun))
@@ -230,6 +231,16 @@ def _element(trace: BatchTrace, value: Any, axis: int | None) -> Any:
     return trace.with_weak_type(overlaid(tracer, aval), aval.weak_type)
 
 
+def _output(leaf: Any, fun: Callable[..., Any]) -> Value:
+    try:
+        return as_value(leaf)
+    except OperandError:
+        raise TypeError(
+            f"Output from batched function {leaf!r} with type {type(leaf)} is not a valid JAX type: an array or a "
+            f"number is needed{_of(fun)}"
+        ) from None
+
+
 def _result(trace: BatchTrace, value: Any, axis: int | None, fun: Callable[..., Any]) -> Any:
     """The batch with `value` as its element, along `axis` of the result."""
     if is_float0(value):
@@ -242,10 +253,14 @@ def _result(trace: BatchTrace, value: Any, axis: int | None, fun: Callable[..., 
     if axis is None:
         if is_batched:
             name = trace.axis.name
-            named = "" if name is None else f" (axis_name={name})"
+            rule = (
+                "at vmap out_axes, got axis spec None but output was batched on axis 0"
+                if name is None
+                else f"vmap has mapped output (axis_name={name}) but out_axes is None"
+            )
             raise ValueError(
-                f"vmap has mapped output{named} but out_axes is None: the result of type {aval.str_short()} differs "
-                f"between elements. Give it an axis in out_axes{_of(fun)}"
+                f"{rule}: the result of type {aval.str_short()} differs between elements. Give it an axis in out_axes"
+                f"{_of(fun)}"
             )
         return value
     axis = _out_place(axis, aval.ndim + 1, aval.str_short(), fun)

@@ -43,6 +43,15 @@ from .source import function_line
 from .trees import tree
 
 
+class LeafName(NamedTuple):
+    """For messages: a leaf of a call's arguments."""
+
+    path: str
+    """``params[0]['w']``."""
+    function: str
+    """``f at file.py:10``."""
+
+
 class ShapeDtypeStruct(HasType):
     """The type of an array without elements: `eval_shape` returns it, and `lower` and `eval_shape` also take it.
 
@@ -298,7 +307,7 @@ def merge_static(
     return merged, {**kwargs, **{name: value for name, _, value in statics.keyword}}
 
 
-def abstract(leaf: Any, describe: Callable[[], str]) -> ShapedArray:
+def abstract(leaf: Any, describe: Callable[[], LeafName]) -> ShapedArray:
     """The type of an argument's leaf; `describe` names it in messages. NonArrayArgumentError if it is no array."""
     kind = type(leaf)
     if kind is Array or isinstance(leaf, ArrayBase | ShapeDtypeStruct):
@@ -309,14 +318,16 @@ def abstract(leaf: Any, describe: Callable[[], str]) -> ShapedArray:
         return ShapedArray(leaf.shape, dtypes.canonical_dtype(leaf.dtype))
     if isinstance(leaf, bool | int | float | complex):
         return ShapedArray((), *dtypes.type_of(leaf))
+    path, function = describe()
     raise NonArrayArgumentError(
-        f"{describe()} is a {kind.__name__}, which is not an array or a number: {_short(leaf)}\n  Make the argument "
-        "static (static_argnums, static_argnames), convert it with hloom.numpy.asarray, or register its class as a "
-        "container (hloom.tree.register_pytree_node)."
+        f"Error interpreting argument to {function} as an abstract array. The problematic value is of type {kind} and "
+        f"was passed to the function at path {path}. It is not an array or a number: {_short(leaf)}\n  Make the "
+        "argument static (static_argnums, static_argnames), convert it with hloom.numpy.asarray, or register its class "
+        "as a container (hloom.tree.register_pytree_node)."
     )
 
 
-def abstract_example(leaf: Any, describe: Callable[[], str]) -> ShapedArray:
+def abstract_example(leaf: Any, describe: Callable[[], LeafName]) -> ShapedArray:
     """As `abstract`, for an example of which only the type is used: it may be any object with a shape and a dtype."""
     if isinstance(leaf, ArrayBase | ShapeDtypeStruct | np.ndarray | np.generic):
         return abstract(leaf, describe)
@@ -329,7 +340,7 @@ def abstract_example(leaf: Any, describe: Callable[[], str]) -> ShapedArray:
     return abstract(leaf, describe)
 
 
-def values_of(leaves: Sequence[Any], describe: Callable[[int], str]) -> list[Value]:
+def values_of(leaves: Sequence[Any], describe: Callable[[int], LeafName]) -> list[Value]:
     """The leaves of arguments as values; `describe` names a leaf, by its position, in messages.
 
     NonArrayArgumentError if one of them is no array.
@@ -342,16 +353,31 @@ def values_of(leaves: Sequence[Any], describe: Callable[[int], str]) -> list[Val
             abstract(leaf, functools.partial(describe, k))
             if not isinstance(leaf, ShapeDtypeStruct):
                 raise
-            raise without_elements(leaf, describe(k)) from None
+            raise without_elements(leaf, *describe(k)) from None
     return values
 
 
-def without_elements(leaf: ShapeDtypeStruct, name: str) -> NonArrayArgumentError:
+def without_elements(leaf: ShapeDtypeStruct, path: str, function: str) -> NonArrayArgumentError:
     """The error for a type where an array must be."""
     return NonArrayArgumentError(
-        f"{name} is a ShapeDtypeStruct, the type of an array without its elements: {leaf}\n  eval_shape and the "
-        "method lower take these; pass an array here."
+        f"Argument '{path}' of shape {leaf.aval.str_short()} of type {type(leaf)} is not a valid JAX type. It is the "
+        f"type of an array without its elements, and {function} needs them.\n  eval_shape and the method lower take "
+        "these; pass an array here."
     )
+
+
+def overflow(leaves: Sequence[Any], describe: Callable[[int], LeafName]) -> OverflowError:
+    """The error for the first Python integer among `leaves` that the integers of arrays cannot hold."""
+    for position, leaf in enumerate(leaves):
+        try:
+            as_value(leaf) if type(leaf) is int else None
+        except OverflowError as error:
+            path, function = describe(position)
+            return OverflowError(
+                "An overflow was encountered while parsing an argument to a jitted computation, whose argument path is "
+                f"{path}. Got {type(leaf)} with value {leaf}: {error}\n  calling {function}"
+            )
+    raise AssertionError("no integer is too large")
 
 
 OWN_TYPES: dict[type, Callable[[Any], Any]] = {}
@@ -379,7 +405,7 @@ def typeof(x: Any) -> Any:
     aval = getattr(x, "aval", None)
     if hasattr(aval, "inner_aval"):  # `refs` imports this module
         return aval
-    found = abstract(x, lambda: "the argument of typeof")
+    found = abstract(x, lambda: LeafName("x", "typeof"))
     if SEVERAL:
         for divided in DIVIDED_TYPES:
             found = divided(x, found)
@@ -484,11 +510,11 @@ def leaf_describer(
     args: Sequence[Any],
     kwargs: Mapping[str, Any] = MappingProxyType({}),
     statics: StaticArguments = NO_STATICS,
-) -> Callable[[int], str]:
+) -> Callable[[int], LeafName]:
     """The function that names a leaf of a call's arguments in messages, by its position among the leaves."""
 
-    def describe(position: int) -> str:
-        return f"argument {leaf_names(fun, args, kwargs, statics)[position]} of {function_line(fun)}"
+    def describe(position: int) -> LeafName:
+        return LeafName(leaf_names(fun, args, kwargs, statics)[position], function_line(fun))
 
     return describe
 

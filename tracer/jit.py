@@ -32,6 +32,7 @@ from ..hlo.timeline.spans import RECORDERS
 from . import bottom as bottom  # defines the layers of operations
 from .arguments import (
     ArgumentSpec,
+    LeafName,
     ShapeDtypeStruct,
     StaticArguments,
     abstract,
@@ -41,6 +42,7 @@ from .arguments import (
     compile_options,
     leaf_describer,
     leaf_names,
+    overflow,
     split_static,
     temporary,
     without_elements,
@@ -307,7 +309,7 @@ class JitFunction(SharedValue, Generic[P, R]):
                 arrays.append(array)
                 avals.append(array.aval)
             key: Any = tuple(avals)
-        except AttributeError:  # something that no program takes: a float0 array, or no array at all
+        except (AttributeError, OverflowError):  # no program takes it: a float0 array, no array at all, too large
             key = None
         else:
             if has_places:
@@ -385,14 +387,17 @@ class JitFunction(SharedValue, Generic[P, R]):
         dynamic, keywords = hide_float0((dynamic, keywords))
         leaves, treedef = tree.flatten((dynamic, keywords))
         direct = self._state.direct
-        values: list[Any] = [x if type(x) in _HELD else temporary(x) if direct else None for x in leaves]
-        for k, x in enumerate(leaves):
-            if values[k] is None:  # a tracer, a NumPy array that the trace may keep, or something that is no array
-                describe = functools.partial(self._describe, k, args, kwargs)
-                aval = abstract(x, describe)
-                values[k] = stand_in_for(aval) if isinstance(x, ShapeDtypeStruct) else as_value(x)
-                if values[k] is None:
-                    raise without_elements(x, describe())
+        describe = functools.partial(self._describe, args, kwargs)
+        try:
+            values: list[Any] = [x if type(x) in _HELD else temporary(x) if direct else None for x in leaves]
+            for k, x in enumerate(leaves):
+                if values[k] is None:  # a tracer, a NumPy array that the trace may keep, or something that is no array
+                    aval = abstract(x, functools.partial(describe, k))
+                    values[k] = stand_in_for(aval) if isinstance(x, ShapeDtypeStruct) else as_value(x)
+                    if values[k] is None:
+                        raise without_elements(x, *describe(k))
+        except OverflowError:
+            raise overflow(leaves, describe) from None
         avals = tuple(map(_avals, values))
         key = (treedef, avals, statics, context)
         known = Places(functools.partial(self._known_places, values, dynamic, keywords, avals))
@@ -556,7 +561,7 @@ class JitFunction(SharedValue, Generic[P, R]):
     def _leaf_names(self, args: Sequence[Any], kwargs: dict[str, Any], statics: StaticArguments) -> list[str]:
         return leaf_names(self._fun, args, kwargs, statics)
 
-    def _describe(self, position: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
+    def _describe(self, args: tuple[Any, ...], kwargs: dict[str, Any], position: int) -> LeafName:
         """For messages: which argument a leaf is."""
         dynamic, keywords, statics = split_static(self._fun, self._static, args, kwargs)
         return leaf_describer(self._fun, dynamic, keywords, statics)(position)
@@ -569,7 +574,7 @@ class JitFunction(SharedValue, Generic[P, R]):
         dynamic, keywords, statics = split_static(self._fun, self._static, args, kwargs)
         dynamic, keywords = hide_float0((dynamic, keywords))
         leaves, treedef = tree.flatten((dynamic, keywords))
-        describe = [functools.partial(self._describe, k, args, kwargs) for k in range(len(leaves))]
+        describe = [functools.partial(self._describe, args, kwargs, k) for k in range(len(leaves))]
         avals = tuple(
             [x.aval if isinstance(x, Ref) else abstract_example(x, d) for x, d in zip(leaves, describe, strict=True)]
         )

@@ -221,8 +221,9 @@ def _result(fun: Callable[..., Any], leaf: Any, position: int, out_tree: Any) ->
         return as_value(leaf)
     except TypeError:
         path = tree.keystr(tree.paths_of_structure(out_tree)[position])
+        stands_for = "A ShapeDtypeStruct does not have a value. " if isinstance(leaf, ShapeDtypeStruct) else ""
         raise NonArrayArgumentError(
-            f"function {function_line(fun)} returned a value of type {type(leaf).__name__}"
+            f"{stands_for}function {function_line(fun)} returned a value of type {type(leaf).__name__}"
             f"{path and f' at output component {path}'}, which is not a valid JAX type, an array or a number: "
             f"{leaf!r}\n  Return arrays, numbers, None, or containers of them."
         ) from None

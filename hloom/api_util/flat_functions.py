@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
-from ..tracer.arguments import abstract
+from ..tracer.arguments import LeafName, abstract
 from ..tracer.aval import ShapedArray
 from ..tracer.source import function_line
 from ..tracer.trees import treedef
@@ -110,4 +110,4 @@ def shaped_abstractify(x: Any) -> ShapedArray:
     >>> shaped_abstractify(np.ones((2, 3)))
     ShapedArray(float32[2,3])
     """
-    return abstract(x, lambda: "shaped_abstractify's argument")
+    return abstract(x, lambda: LeafName("x", "shaped_abstractify"))

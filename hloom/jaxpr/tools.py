@@ -11,7 +11,7 @@ from numpy.typing import DTypeLike
 
 from ..autodiff.batching import BatchTrace
 from ..tracer import dtypes
-from ..tracer.arguments import ShapeDtypeStruct, abstract
+from ..tracer.arguments import LeafName, ShapeDtypeStruct, abstract
 from ..tracer.arrays.float0 import float0
 from ..tracer.aval import ShapedArray
 from ..tracer.core import EVAL, current_trace
@@ -96,7 +96,7 @@ def valid_jaxtype(x: Any) -> bool:
     (True, False)
     """
     try:
-        abstract(x, lambda: "it")
+        abstract(x, lambda: LeafName("x", "valid_jaxtype"))
     except NonArrayArgumentError:
         return False
     return True

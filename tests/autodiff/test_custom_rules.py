@@ -250,7 +250,7 @@ def test_jvp_rule_must_fit(rule: Any, message: str) -> None:
         (lambda x: (x, None), lambda r, ct: ct, TypeError, "tuple of length equal to the primal args"),
         (lambda x: (x, None), lambda r, ct: (ct, ct), TypeError, "got a tuple of length 2"),
         (lambda x: (x, None), lambda r, ct: ((ct, ct),), TypeError, "same container"),
-        (lambda x: (x, None), lambda r, ct: (concrete(np.float16(1)),), ValueError, "float32.*float16"),
+        (lambda x: (x, None), lambda r, ct: (concrete(np.float16(1)),), ValueError, "float16.*float32"),
     ],
 )
 def test_vjp_rule_must_fit(fwd: Any, bwd: Any, error: type[Exception], message: str) -> None:
@@ -389,9 +389,9 @@ def test_symbolic_zeros_have_a_type() -> None:
 
 
 RESULTS: list[tuple[Any, str]] = [
-    (lambda x: (x, x), r"PyTreeDef\(\*\) of \['float32\[\]'\], but got PyTreeDef\(\(\*, \*\)\)"),
-    (lambda x: lax.full_like(x, 1, shape=(3,)), r"\['float32\[\]'\], but got .* of \['float32\[3\]'\]"),
-    (lambda x: lax.convert_element_type(x, np.float16), r"\['float32\[\]'\], but got .* of \['float16\[\]'\]"),
+    (lambda x: (x, x), r"\(float32\[\], float32\[\]\)"),
+    (lambda x: lax.full_like(x, 1, shape=(3,)), r"float32\[3\]"),
+    (lambda x: lax.convert_element_type(x, np.float16), r"float16\[\]"),
 ]
 
 
@@ -401,10 +401,11 @@ def test_rules_of_traced_functions_give_what_the_function_gives(result: Any, mes
     f, g = custom_jvp(identity), custom_vjp(identity)
     f.defjvp(lambda p, t: (result(p[0]), result(t[0])))
     g.defvjp(lambda x: (result(x), None), lambda _, ct: (ct,))
-    like = "rule <lambda> at .*like that of the function: .*"
-    with pytest.raises(TypeError, match=f"(?s)Custom JVP {like}{message}"):
+    had = r"rule <lambda> for function identity must .* container/pytree structure:\n    "
+    message = rf"{had}{message}\nwhile .*decorated function identity had .*:\n    float32\[\]\."
+    with pytest.raises(TypeError, match=f"Custom JVP {message}"):
         jvp(jit(f), (f32(2),), (f32(1),))
-    with pytest.raises(TypeError, match=f"(?s)Custom VJP fwd {like}{message}"):
+    with pytest.raises(TypeError, match=f"Custom VJP fwd {message}"):
         vjp(jit(g), f32(2))
 
 

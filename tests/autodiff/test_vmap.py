@@ -356,7 +356,7 @@ ERRORS: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         lambda: hloom.vmap(lambda x: x, out_axes=(0, 0))(V), ValueError, "out_axes specification must be a tree prefix",
     ),
     "out_axes out of range": (lambda: hloom.vmap(lambda x: x, out_axes=3)(V), ValueError, "axis 3 is out of bounds"),
-    "out_axes None": (lambda: hloom.vmap(lambda x: x, out_axes=None)(V), ValueError, "output but out_axes is None"),
+    "out_axes None": (lambda: hloom.vmap(lambda x: x, out_axes=None)(V), ValueError, "got axis spec None but output"),
     "out_axes None, of a named axis": (
         lambda: hloom.vmap(lambda x: x, out_axes=None, axis_name="i")(V), ValueError, r"output \(axis_name=i\) but",
     ),

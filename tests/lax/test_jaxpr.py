@@ -87,7 +87,7 @@ def test_a_batched_function() -> None:
 def test_bad_input_of_make_jaxpr() -> None:
     with pytest.raises(TypeError, match="make_jaxpr expects a function"):
         hloom.make_jaxpr(3)  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match=r"argument x of sin .*is a str, which is not an array"):
+    with pytest.raises(TypeError, match=r"path x\. It is not an array"):
         hloom.make_jaxpr(jnp.sin)("x")
     with pytest.raises(ValueError, match=r"static_argnums has 3, but .* takes 1 positional"):
         hloom.make_jaxpr(lambda x: x, static_argnums=3)
@@ -308,7 +308,7 @@ def test_typeof() -> None:
     seen = []
     hloom.jit(lambda x: seen.append(hloom.typeof(x)) or x)(X)
     assert seen[0] is hloom.typeof(X)
-    with pytest.raises(TypeError, match="argument of typeof is a str"):
+    with pytest.raises(TypeError, match=r"argument to typeof .*<class .str.>"):
         hloom.typeof("x")
 
 

@@ -289,7 +289,7 @@ def test_a_leaked_value_is_named(leak: str, leaking: Any) -> None:
     hloom.jit(f)(1.0)
     with pytest.raises(UnexpectedTracerError) as used:
         get(leaking) + 1
-    assert name in str(used.value) and f"made at {made}" in str(used.value)
+    assert name in str(used.value) and f"was created on line {made}" in str(used.value)
 
 
 def test_one_search_serves_all_leaked_values(monkeypatch: pytest.MonkeyPatch) -> None:

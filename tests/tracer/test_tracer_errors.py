@@ -188,7 +188,7 @@ def test_leaked_tracers(use: Callable[[Any], Any]) -> None:
     with pytest.raises(UnexpectedTracerError) as caught:
         use(stored[0])
     message = str(caught.value)
-    assert f"made at {__file__}:{line}" in message
+    assert f"was created on line {__file__}:{line}" in message
     assert f"used at {__file__}" in message
     assert "keep at" in message
     assert "Return it" in message

@@ -32,6 +32,31 @@ def _ragged_general(j: Any, ragged: list[int], groups: list[int]) -> Any:
     return j.lax.ragged_dot_general(np.ones((11, 3), F32), np.ones((3, 3, 7), F32), np.ones(3, np.int32), numbers)
 
 
+def _leak(j: Any) -> Any:
+    leaked = []
+    j.jit(lambda x: leaked.append(x + 1))(1.0)
+    return leaked[0] + 1
+
+
+def _custom_jvp(j: Any, rule_of: Callable[..., Any], use: Callable[..., Any] | None = None) -> Any:
+    def f(x: Any) -> Any:
+        return x
+
+    def rule(primals: Any, tangents: Any) -> Any:
+        return rule_of(*primals, *tangents)
+
+    fun = j.custom_jvp(f)
+    fun.defjvp(rule)
+    looped = lambda x: j.lax.scan(lambda c, _: (fun(c), None), x, None, length=1)[0]  # noqa: E731
+    return use(fun) if use else j.jvp(looped, (F32(1),), (F32(1),))
+
+
+def _custom_vjp(j: Any, bwd: Callable[..., Any]) -> Any:
+    fun = j.custom_vjp(lambda x, y: x * y)
+    fun.defvjp(lambda x, y: (x * y, None), bwd)
+    return j.grad(fun, (0, 1))(F32(1), F32(1))
+
+
 def _ragged(j: Any, lhs: Any, sizes: tuple[int, ...]) -> Any:
     return j.lax.ragged_dot(np.ones(lhs, F32), np.ones((3, 5, 7), F32), np.ones(sizes, np.int32))
 
@@ -116,6 +141,69 @@ PROGRAMS: dict[str, tuple[Callable[[Any], Any], type[Exception], str]] = {
         lambda j: j.jit(hex)(F32(0)),
         TypeError,
         "Only integer scalar arrays can be converted to a scalar index.",
+    ),
+    "jit: no array": (
+        lambda j: j.jit(lambda x: x)({"a": "foo"}),
+        TypeError,
+        "Error interpreting argument to .* as an abstract array. The problematic value is of type <class 'str'> and "
+        r"was passed to the function at path x\['a'\]",
+    ),
+    "jit: a type": (
+        lambda j: j.jit(lambda x: x)({"a": j.ShapeDtypeStruct((4, 2), np.int32)}),
+        TypeError,
+        r"Argument 'x\['a'\]' of shape int32\[4,2\] of type <class .*ShapeDtypeStruct'> is not a valid JAX type",
+    ),
+    "jit: an integer": (
+        lambda j: j.jit(lambda x: x)({"a": 2**31}),
+        OverflowError,
+        r"An overflow was encountered while parsing an argument to a jitted computation, whose argument path is "
+        r"x\['a'\]. Got <class 'int'> with value 2147483648",
+    ),
+    "jvp: structures": (
+        lambda j: j.jvp(lambda x: x, (1.0,), [1.0]),
+        TypeError,
+        "primal and tangent arguments to (jax|hloom).jvp must have the same tree structure",
+    ),
+    "vmap: out_axes": (
+        lambda j: j.vmap(lambda x: x, out_axes=None)(ONES),
+        ValueError,
+        "at vmap out_axes, got axis spec None but output was batched on axis 0",
+    ),
+    "custom_jvp: structure": (
+        lambda j: _custom_jvp(j, lambda x, t: ((x, x), (t, t))),
+        TypeError,
+        r"Custom JVP rule rule for function f must produce a pair \(list or tuple of length two\) where the first "
+        r"element represents the primal output \(equal in value to the output of the custom_jvp-decorated function f, "
+        r"and in particular of the same container/pytree structure\), but instead the JVP rule output's first element "
+        r"had container/pytree structure:\n    \(float32\[\], float32\[\]\)\nwhile the custom_jvp-decorated function f "
+        r"had output container/pytree structure:\n    float32\[\]\.",
+    ),
+    "custom_jvp: an argument": (
+        lambda j: _custom_jvp(j, lambda x, t: (x, t), lambda f: f(y=1.0)),
+        TypeError,
+        "arguments to the custom_jvp-decorated function f.* could not be resolved to positional-only arguments. "
+        "Binding failed with the error:\nmissing a required argument: 'x'|got an unexpected keyword argument 'y'",
+    ),
+    "custom_vjp: types": (
+        lambda j: _custom_vjp(j, lambda _, g: (g, np.ones(3, F32))),
+        ValueError,
+        r"at output\[1\] the bwd rule produced an output of type float32\[3\] corresponding to an input of type "
+        r"float32\[\]",
+    ),
+    "vmap: a result": (
+        lambda j: j.vmap(lambda x: "hello")(ONES),
+        TypeError,
+        "Output from batched function 'hello' with type <class 'str'> is not a valid JAX type",
+    ),
+    "while_loop: condition": (
+        lambda j: j.lax.while_loop(lambda x: x, lambda x: x, 1.0),
+        TypeError,
+        r"cond_fun must return a boolean scalar, but got output type\(s\) \[ShapedArray\(float32\[\]",
+    ),
+    "a value that leaked": (
+        _leak,
+        hloom.errors.UnexpectedTracerError,
+        "was created on line",
     ),
     "vmap: axis_size": (
         lambda j: j.vmap(lambda x: x, axis_size=2)(np.arange(8, dtype=np.int32)),

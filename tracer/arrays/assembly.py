@@ -83,7 +83,7 @@ def make_array_from_single_device_arrays(
             )
         if dtype is not None and array.aval.dtype != canonical_dtype(dtype):
             raise ValueError(
-                f"If `dtype` is provided to {what}, it must match the dtype of the addressable shards. Got "
+                f"If `dtype` is provided to `hloom.{what}`, it must match the dtype of the addressable shards. Got "
                 f"dtype={np.dtype(dtype).name} and shard dtype={array.aval.dtype.name}"
             )
         if len(array.devices()) != 1:

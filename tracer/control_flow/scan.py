@@ -22,7 +22,7 @@ from ...hlo.shape import Shape
 from ...hlo.support.records import dataclass
 from ...hlo.support.tracebacks import Signal
 from .. import dtypes, ops
-from ..arguments import abstract, leaf_describer, values_of
+from ..arguments import LeafName, abstract, leaf_describer, values_of
 from ..arrays.array import Array, array_from_scalar, as_value
 from ..arrays.overlay import storages
 from ..aval import ShapedArray
@@ -459,7 +459,7 @@ def _bounds(lower: Any, upper: Any) -> tuple[Value, Value]:
     """Both bounds of a fori_loop as scalars of one type of integers or floats."""
     for bound in (lower, upper):
         try:
-            abstract(bound, lambda: "a bound of fori_loop")
+            abstract(bound, lambda: LeafName("bound", "fori_loop"))
         except NonArrayArgumentError:
             raise TreeStructureError(
                 f"lower and upper of fori_loop must be integers or floats, not {bound!r} of type {type(bound).__name__}"

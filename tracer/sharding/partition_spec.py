@@ -182,7 +182,10 @@ def _check(partitions: tuple[Any, ...], unreduced: frozenset[Any], reduced: froz
             raise ValueError(f"{name} cannot contain None: its elements are axes of the mesh")
         used = [a for entry in partitions for a in axes_of(entry) if a in axes]
         if used:
-            raise ValueError(f"partitions {partitions} cannot overlap with the {name} axes {set(axes)}: {used}")
+            raise ValueError(
+                f"partitions cannot overlap with {name} axes passed to PartitionSpec. Got partitions: {partitions} and "
+                f"{name} axes: {set(axes)}"
+            )
     if unreduced & reduced:
         raise ValueError(f"unreduced {set(unreduced)} and reduced {set(reduced)} of a PartitionSpec cannot overlap")
 
