@@ -515,11 +515,14 @@ class JitFunction(SharedValue, Generic[P, R]):
         return [v if a is None else a for v, a in zip(values, asked, strict=True)]
 
     def _trace(self, key: Any, args: Sequence[Any], kwargs: dict[str, Any], places: Places) -> Traced:
-        """The function traced for the types in `key`; from the cache unless it uses values of an outer trace."""
+        """The function traced for the types in `key`. One that uses values of an outer trace is kept within that."""
         treedef, avals, statics, _ = key
+        trace = self._state.trace
         traced = self._programs.traced.get(key)
         if isinstance(traced, _ByPlaces):
             traced = traced.traced.get(divisions(places, traced.mesh))
+        if traced is None and trace.programs is not None:
+            traced = trace.programs.get((self._programs, key))
         if traced is None:
             if NO_TRACING.value and not self._is_library:
                 raise RuntimeError(
@@ -537,6 +540,9 @@ class JitFunction(SharedValue, Generic[P, R]):
                 load(".checks.key_reuse", __package__).check(traced)
             if traced.is_closed:
                 self._keep(key, traced, places)
+            elif trace.parent is not None and not traced.has_references and not traced.asks:
+                trace.programs = trace.programs or {}
+                trace.programs[self._programs, key] = traced
         return replace(traced, donated=self._donated_leaves(args, kwargs, statics)) if self._donated else traced
 
     def _keep(self, key: Any, traced: Traced, places: Places) -> None:

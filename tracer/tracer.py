@@ -43,6 +43,8 @@ class Trace(ABC):
     """
 
     parent: Trace | None
+    programs: dict[Any, Any] | None = None
+    """Jitted functions that were traced with values of this trace or of one below, by the types of their arguments."""
     tracks_varying: bool | None = None
     """For a trace that records: whether it records a user's function, with types that say along which axes of a mesh
     values vary. None: as the trace below."""
@@ -143,7 +145,7 @@ class Tracer(ArrayBase):
     def told_origin(self) -> str:
         """A line for messages about where this value comes from; "" if unknown."""
         origin = self.origin()
-        return f"  made at {origin}\n" if origin else ""
+        return f"  It was created on line {origin}\n" if origin else ""
 
     def __getattr__(self, name: str) -> Any:
         # Reached for names that tracers do not have, and for empty slots.

@@ -250,6 +250,35 @@ def test_arrays_from_outside_are_hidden_parameters() -> None:
     assert "constant(5)" in module.to_text()
 
 
+@pytest.mark.parametrize(
+    "transformed",
+    [
+        lambda f: f,
+        hloom.jit,
+        hloom.grad,
+        lambda f: hloom.jit(hloom.grad(f)),
+        lambda f: lambda w: hloom.jvp(f, (w,), (w,)),
+        lambda f: lambda w: hloom.vmap(f)(jnp.stack([w, w])),
+        lambda f: lambda w: hloom.lax.scan(lambda c, _: (c + f(w), None), 0.0, None, length=2)[0],
+    ],
+)
+def test_a_function_that_uses_values_from_outside_is_traced_once(transformed: Any) -> None:
+    traced = []
+
+    def outer(w: Any) -> Any:
+        @hloom.jit
+        def layer(x: Any) -> Any:
+            traced.append(w)
+            return jnp.sin(x * w)
+
+        outside.append(w)
+        return layer(layer(w)).sum() + layer(jnp.ones((2, 3))).sum() + layer(w).sum()
+
+    outside: list[Any] = []
+    transformed(outer)(jnp.array([0.5, 1.0, 1.5]))
+    assert len(traced) == 2 * len(outside)  # for two combinations of types
+
+
 def test_nested_jit_is_a_composite_call() -> None:
     inner = hloom.jit(lambda x, y: (x + y, x * y))
     outer = hloom.jit(lambda x: inner(x, 2.0)[1] + inner(x, 3.0)[0])
