@@ -46,8 +46,7 @@ MACHINERY: dict[str, tuple[str, ...]] = {
 """Why, and the names: each with all that begins so."""
 
 _UNPUBLISHED = {
-    "JaxprPrimitive": ("impl", "def_impl"), "LinearizedFunction": ("func", "args"), "PullbackFunction": ("args_res",),
-    "JaxprEqn": ("ctx",),
+    "JaxprPrimitive": ("impl", "def_impl"), "PullbackFunction": ("args_res",), "JaxprEqn": ("ctx",),
 }  # fmt: skip
 """Attributes of objects that JAX does not publish though their names do not say so, by hloom's class."""
 

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import enum
 import functools
+import re
+import unittest
 from collections.abc import Callable, Iterable
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+from hloom.autodiff.api import LinearizedFunction
 from hloom.autodiff.saved import saved_residuals
 from hloom.tracer import dtypes
 from hloom.tracer.profiling import monitoring
+from hloom.tracer.trees import tree
 
 import hloom
 from hloom.extend.core import Primitive
@@ -199,6 +203,7 @@ PRIVATE: dict[tuple[str, str], Any] = {
     ("pjit", "pjit"): hloom.jit,
     ("random.prng", "PRNGImpl"): hloom.extend.random.define_prng_impl,
     ("random.prng", "prngs"): {name: implementation(name) for name in _GENERATORS},
+    ("xla_bridge", "backend_stablehlo_version"): _NOTHING,
     ("util", "Mutex"): _Mutex,
     ("util", "cache"): _cache,
     ("util", "curry"): _curry,
@@ -216,10 +221,33 @@ PRIVATE: dict[tuple[str, str], Any] = {
     ("xla_bridge", "process_count"): hloom.process_count,
 }  # fmt: skip
 
+
+def _of_the_library(method: Callable[..., Any]) -> Callable[..., Any]:
+    """A method of tests that looks for a pattern in a message: JAX's name stands for that of hloom."""
+
+    @functools.wraps(method)
+    def checks(self: Any, kind: Any, pattern: Any, *args: Any, **keywords: Any) -> Any:
+        text = re.sub(r"\bjax(?=\\?\.[a-zA-Z])", "(?:jax|hloom)", getattr(pattern, "pattern", pattern))
+        return method(self, kind, re.compile(text, getattr(pattern, "flags", 0)), *args, **keywords)
+
+    return checks
+
+
+def _linear_function(self: Any) -> SimpleNamespace:
+    """The function that JAX's `linearize` wraps: its first argument is the jaxpr."""
+    tangents = [hloom.ShapeDtypeStruct(aval.shape, aval.dtype) for aval in self._in_avals]
+    return SimpleNamespace(args=(hloom.make_jaxpr(self)(*tree.unflatten(self._in_tree, tangents)),))
+
+
 PUBLIC: dict[tuple[str, str], Any] = {("experimental.jet", "zero_series"): object()}
 
 METHODS: list[tuple[type, str, Any]] = [
     (hloom.Array, "_committed", property(lambda self: self.committed)),
     (type(hloom.config), "_read", lambda self, name: self.read(name)),
     (Primitive, "def_effectful_abstract_eval", _def_effectful_abstract_eval),
+    (LinearizedFunction, "func", property(_linear_function)),
+    *(
+        (unittest.TestCase, name, _of_the_library(getattr(unittest.TestCase, name)))
+        for name in ("assertRaisesRegex", "assertWarnsRegex")
+    ),
 ]
