@@ -212,15 +212,19 @@ class Outputs:
             wanted_tree, wanted = self._of_function
             pairs = zip(self.avals, wanted, strict=False)
             if self.tree != wanted_tree or any((a.shape, a.dtype) != (w.shape, w.dtype) for a, w in pairs):
-                kind = what.split()[1]  # JVP or VJP
-                of_function = f"the custom_{kind.lower()}-decorated function {_name(fun)}"
+                forwards = "fwd" in what
+                decorated = f"the custom_{'vjp' if forwards else 'jvp'}-decorated function {_name(fun)}"
+                same_tree = self.tree == wanted_tree
+                if forwards:
+                    says = f"equal to the output of {decorated}) and {_RESIDUALS}"
+                else:
+                    says = f"equal in value to the output of {decorated}, and in particular {_ALIKE[same_tree]})"
+                had = "shapes/dtypes of" if same_tree else "container/pytree structure"
                 raise TypeError(
                     f"{_of(what, rule, fun)} must produce a pair (list or tuple of length two) where the first element "
-                    f"represents the primal output (equal in value to the output of {of_function}, and in particular "
-                    f"of the same container/pytree structure), but instead the {kind} rule output's first element had "
-                    f"container/pytree structure:\n    {_typed(self.tree, self.avals)}\nwhile {of_function} had output "
-                    f"container/pytree structure:\n    {_typed(wanted_tree, wanted)}.\n  The rule is "
-                    f"{function_line(rule)}"
+                    f"represents the primal output ({says}, but instead the {'fwd' if forwards else 'JVP'} rule "
+                    f"output's first element had {had}:\n    {_typed(self.tree, self.avals)}\nwhile {decorated} had "
+                    f"output {had}:\n    {_typed(wanted_tree, wanted)}.\n  The rule is {function_line(rule)}"
                 )
         return values
 
@@ -238,9 +242,22 @@ class Outputs:
         return tree.unflatten(self.tree, overlaid_all(results, self.avals))
 
 
+_ALIKE = ("of the same container/pytree structure", "with leaves of the same shape/dtype")
+_RESIDUALS = (
+    "the second element represents residuals (i.e. values stored from the forward pass for use on the backward pass)"
+)
+
+
 def _typed(structure: Any, avals: Sequence[ShapedArray]) -> str:
     """A container of types, for messages: ``(float32[], float32[3])``."""
     return str(tree.unflatten(structure, [aval.str_short() for aval in avals])).replace("'", "")
+
+
+def _unresolved(fun: Callable[..., Any], what: str, why: str) -> TypeError:
+    return TypeError(
+        f"The input arguments to the {what}-decorated function {_name(fun)} could not be resolved to positional-only "
+        f"arguments. Binding failed with the error:\n{why}\n  calling {function_line(fun)}"
+    )
 
 
 def positional(
@@ -255,17 +272,12 @@ def positional(
             raise
         return args
     except TypeError as error:
-        raise TypeError(
-            f"The input arguments to the {what}-decorated function {_name(fun)} could not be resolved to "
-            f"positional-only arguments. Binding failed with the error:\n{error}\n  calling {function_line(fun)}"
-        ) from None
+        raise _unresolved(fun, what, str(error)) from None
     bound.apply_defaults()
     given = sorted(n for n in bound.kwargs if n in kwargs)  # the others keep their defaults, for the rule, too
     if given:
-        raise TypeError(
-            f"the keyword arguments {given} of {function_line(fun)} cannot be given by position, as the rule of a "
-            "function with a custom derivative needs"
-        )
+        why = f"The following keyword arguments could not be resolved to positions: {', '.join(given)}"
+        raise _unresolved(fun, what, why)
     return bound.args
 
 
@@ -733,8 +745,7 @@ class custom_vjp(OtherRules, Generic[P, R]):
             if not isinstance(pair, tuple | list) or len(pair) != 2:
                 raise TypeError(
                     f"{_of('Custom VJP fwd rule', fwd, self.fun)} must produce a pair (list or tuple of length two) "
-                    "where the first element represents the primal output and the second element represents residuals "
-                    "(i.e. values stored from the forward-pass for use on the backward-pass), but got "
+                    f"where the first element represents the primal output and {_RESIDUALS}, but got "
                     f"{short_repr(pair)}.\n  The rule is {function_line(fwd)}"
                 )
             results = out.of_rule(pair[0], "Custom VJP fwd rule", fwd, self.fun)

@@ -401,7 +401,7 @@ def test_rules_of_traced_functions_give_what_the_function_gives(result: Any, mes
     f, g = custom_jvp(identity), custom_vjp(identity)
     f.defjvp(lambda p, t: (result(p[0]), result(t[0])))
     g.defvjp(lambda x: (result(x), None), lambda _, ct: (ct,))
-    had = r"rule <lambda> for function identity must .* container/pytree structure:\n    "
+    had = r"rule <lambda> for function identity must .* had (container/pytree structure|shapes/dtypes of):\n    "
     message = rf"{had}{message}\nwhile .*decorated function identity had .*:\n    float32\[\]\."
     with pytest.raises(TypeError, match=f"Custom JVP {message}"):
         jvp(jit(f), (f32(2),), (f32(1),))
@@ -442,7 +442,7 @@ def test_keyword_only_arguments_keep_their_defaults() -> None:
         function = custom_jvp(inner)
         function.defjvp(lambda p, t, inner=inner: jvp(inner, p, t))
         assert grad(function, 1)(1.0, 2.0) == factor
-        with pytest.raises(TypeError, match=r"\['by'\].* cannot be given by position"):
+        with pytest.raises(TypeError, match="could not be resolved to positions: by"):
             function(1.0, 2.0, by=1.0)
 
 
