@@ -871,7 +871,7 @@ def _checked_cotangents(
                 raise ValueError(
                     f"Custom VJP bwd rule {function_line(bwd)} produced a SymbolicZero with a shape/dtype that does "
                     f"not match the corresponding input tangent shape/dtype: at output{_path(given, i)} the "
-                    f"SymbolicZero had shape/dtype {leaf.aval.str_short()} while the corresponding input had "
+                    f"SymbolicZero had shape/dtype {leaf.dtype}{list(leaf.shape)} while the corresponding input had "
                     f"shape/dtype {avals[i].str_short()}. Consider just returning a None here instead of a "
                     "SymbolicZero object."
                 )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import lru_cache
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import ml_dtypes
 import numpy as np
@@ -138,7 +138,7 @@ def canonical_dtype(dtype: DTypeLike) -> DType:
         found = None
     if found is None:
         if isinstance(dtype, ExtendedDType):
-            return dtype
+            return cast(DType, dtype)
         spec = dtype if isinstance(dtype, np.dtype) else _dtype_of_spec(dtype)
         if spec == float0:
             raise UnsupportedElementTypeError(_NO_OPERATIONS)
