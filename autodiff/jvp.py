@@ -23,6 +23,7 @@ from ..tracer.core import (
     current_trace,
     eval_computation,
     run_meaning,
+    scope,
     set_current_trace,
 )
 from ..tracer.recording import trace_to_computation
@@ -182,7 +183,7 @@ def jvp_flat(
     """The results of `fun` at `primals` and their tangents, for `tangents` (Zero where an input does not move)."""
     trace = JVPTrace(current_trace())
     inputs = [trace.join(p, t) for p, t in zip(primals, tangents, strict=True)]
-    with set_current_trace(trace):
+    with set_current_trace(trace), scope("jvp()"):
         results = list(fun(inputs))
     if current_context().check_tracer_leaks:
         check_for_leaks(trace)

@@ -29,6 +29,7 @@ from ..tracer.core import (
     current_trace,
     eval_computation,
     run_meaning,
+    scope,
     set_current_trace,
 )
 from ..tracer.recording import HloTracer, RecordedTracer, Recorder, trace_to_computation, with_computation
@@ -255,7 +256,7 @@ def linearize_flat(
     inputs = [
         JVPTracer(trace, p, linear.input(p.aval)) if moves else p for p, moves in zip(primals, moving, strict=True)
     ]
-    with set_current_trace(trace):
+    with set_current_trace(trace), scope("jvp()"):
         results = list(fun(inputs))
     if current_context().check_tracer_leaks:
         check_for_leaks(trace)

@@ -14,7 +14,7 @@ from ..hlo.ir import HloComputation, HloInstruction, Metadata
 from ..hlo.opcode import Opcode
 from ..hlo.support.records import dataclass
 from ..tracer.aval import aval_of_shape
-from ..tracer.core import Value, repeat_instruction, source_metadata
+from ..tracer.core import Value, repeat_instruction, source_metadata, transposed_name
 from ..tracer.ops import add, zeros
 from ..tracer.recording import trace_to_computation
 from ..tracer.traced import DerivedCache
@@ -125,7 +125,7 @@ def _adding(
 def _backwards(instruction: HloInstruction) -> Metadata | None:
     """The user's line of the instruction, under a name that marks it as transposed."""
     metadata = instruction.metadata
-    return None if metadata is None else replace(metadata, op_name=f"transpose({metadata.op_name})")
+    return None if metadata is None else replace(metadata, op_name=transposed_name(metadata.op_name))
 
 
 def transpose_program(program: LinearProgram, cotangents: Sequence[Value | None]) -> list[Value | None]:

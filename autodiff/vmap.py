@@ -15,7 +15,7 @@ from ..tracer.arrays.array import as_value
 from ..tracer.arrays.float0 import float0, is_float0
 from ..tracer.arrays.overlay import overlaid, storage_of
 from ..tracer.aval import ShapedArray
-from ..tracer.core import Value, current_trace, set_current_trace
+from ..tracer.core import Value, current_trace, scope, set_current_trace
 from ..tracer.errors import OperandError
 from ..tracer.ops import transpose
 from ..tracer.references.refs import Ref, check_aliases, refuse_parts, refuse_result
@@ -92,7 +92,7 @@ def vmap(
             refuse_parts((args, kwargs), "vmap")
             check_aliases(leaves, leaf_names(fun, args, kwargs, NO_STATICS), (), "vmap")
         inputs = [_element(trace, v, a) for v, a in zip(values, places, strict=True)]
-        with set_current_trace(trace), named(axis):
+        with set_current_trace(trace), named(axis), scope("vmap()"):
             args_in, kwargs_in = tree.unflatten(structure, inputs)
             result = function(*args_in, **kwargs_in)
             out_leaves, out_tree = tree.flatten(result)

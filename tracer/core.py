@@ -80,6 +80,7 @@ __all__ = [
     "taken_branch",
     "thread_state",
     "track_varying",
+    "transposed_name",
     "varying",
 ]
 
@@ -333,13 +334,36 @@ def current_metadata(function: str, op: str) -> Metadata:
 
 @contextmanager
 def scope(name: str) -> Iterator[None]:
-    """Within the block, recorded instructions have `name` in their names. "": no names of the blocks around."""
+    """Within the block, recorded instructions have `name` in their names. "": no names of the blocks around.
+
+    The name of a transformation, as "vmap()", takes the next name into its parentheses, as in JAX: "vmap(layer)".
+    """
     before = _state.scope
-    _state.scope = f"{before}{name}/" if name else ""
+    start, hole, end = before.rpartition("()")
+    if hole and not end.strip(")/"):
+        _state.scope = f"{start}({name}){end}" if name else ""
+    else:
+        _state.scope = f"{before}{name}/" if name else ""
     try:
         yield
     finally:
         _state.scope = before
+
+
+def transposed_name(name: str) -> str:
+    """The name of an instruction from the transposition of one called `name`, which belongs to the derivative that
+    began here: "transpose(jvp(layer))" for "jvp(layer)"."""
+    start = -1
+    for _ in range(_state.scope.count("jvp(") + 1):  # the first ones belong to derivatives of this one
+        start = name.find("jvp(", start + 1)
+        if start < 0:
+            return f"transpose({name})"
+    end = start + 4
+    depth = 1
+    while depth and end < len(name):
+        depth += {"(": 1, ")": -1}.get(name[end], 0)
+        end += 1
+    return f"{name[:start]}transpose({name[start:end]}){name[end:]}"
 
 
 # ---- values that vary from device to device

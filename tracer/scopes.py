@@ -24,7 +24,8 @@ class named_scope(ContextDecorator):
     """Within the block, or in the decorated function, instructions have the name in their metadata: in HLO text with
     `metadata=True`, and in `jaxpr.pretty_print(name_stack=True)`.
 
-    A function that is traced once for all its calls (jit, scan, cond) has only the names of the scopes inside it.
+    A function that is traced once for all its calls (jit, scan, cond) has only the names of the scopes inside it. A
+    transformation is part of the name of the next scope, as in ``vmap(wave)`` and ``transpose(jvp(wave))``.
 
     >>> import hloom, hloom.numpy as jnp
     >>> def f(x):

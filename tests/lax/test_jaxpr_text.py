@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -90,6 +92,33 @@ def test_scopes_are_shown() -> None:
     assert stacks == ["outer/inner", ""]
     text = hloom.jit(fun).lower(X).as_text(metadata=True)
     assert 'op_name="fun/outer/inner/sine"' in text and 'op_name="fun/add"' in text
+
+
+def _scaled(x: hloom.Array) -> hloom.Array:
+    with hloom.named_scope("foo"), hloom.named_scope("bar"):
+        return (2 * jnp.sin(x)).sum()
+
+
+@pytest.mark.parametrize(
+    ("fun", "stacks"),
+    [
+        (lambda: hloom.vmap(_scaled), {"vmap(foo)/bar"}),
+        (lambda: hloom.named_scope("a")(hloom.vmap(_scaled)), {"a/vmap(foo)/bar"}),
+        (lambda: hloom.value_and_grad(_scaled), {"jvp(foo)/bar", "transpose(jvp(foo))/bar"}),
+        (lambda: lambda x: hloom.jvp(hloom.vmap(_scaled), (x,), (x,)), {"jvp(vmap(foo))/bar"}),
+        (lambda: hloom.vmap(hloom.value_and_grad(_scaled)), {"vmap(jvp(foo))/bar", "vmap(transpose(jvp(foo)))/bar"}),
+        (
+            lambda: lambda x: hloom.grad(lambda y: hloom.grad(_scaled)(y).sum())(x),
+            {
+                *("jvp(jvp(foo))/bar", "jvp(transpose(jvp(foo)))/bar", "transpose(jvp(jvp(foo)))/bar"),
+                "transpose(jvp(transpose(jvp(foo))))/bar",
+            },
+        ),
+    ],
+)
+def test_transformations_are_in_the_names_of_scopes(fun: Any, stacks: set[str]) -> None:
+    closed = hloom.make_jaxpr(fun())(jnp.ones((2, 3)))
+    assert {e.source_info.name_stack for e in closed.eqns} == stacks
 
 
 def test_a_scope_as_a_decorator_and_what_is_traced_once() -> None:
