@@ -128,9 +128,8 @@ class Geometry:
 
 
 def geometry_of(sizes: Sizes, *, spread: bool = False, strips: int = 1) -> Geometry:
-    """The walk of a canonical convolution without holes in its input. `spread`: channels first, the last axis has a
+    """The walk of a canonical convolution. `spread`: channels first, the last axis has a
     phase for each element of the window, so that neighbouring results are neighbours in the rows of the copy too."""
-    assert all(axis.part.base_dilation == 1 for axis in sizes.axes), "an input with holes"
     axes = list(sizes.axes)
     if strips > 1:
         assert len(axes) > 1 and axes[0].count % strips == 0, "strips of different sizes"

@@ -1,4 +1,4 @@
-"""Convolutions of f32 and f64 as algorithms: products of two matrices. One of them is in the copy of the input
+"""Convolutions as algorithms: products of two matrices. One of them is in the copy of the input
 (`convolution_copy.py`), and tables say how far apart its rows and columns are.
 
     channels last           out[n, g, p, o] = sum over t, i of x[n, g, rows[p] + taps[t] + i] * w[g, t, i, o]
@@ -32,6 +32,7 @@ from ..schedule.algorithm import TOTAL, Access, Algorithm, Dimension, Lines
 from ..schedule.apply import write
 from ..schedule.steps import Schedule
 from .convolution_copy import Geometry
+from .product import type_of_sums
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +98,7 @@ def gradient_of(geometry: Geometry, images: int) -> Matrices:
 
 def algorithm_of(form: Form) -> Algorithm:
     """The algorithm; all extents and strides are parameters."""
-    kind = memory_type(form.element_type)
+    kind, total = memory_type(form.element_type), type_of_sums(form.element_type)
     taps, rows = Name("offsets", pointer_to("int64")), Name("rows", pointer_to("int64"))
 
     def access(name: str, pointer: str, start: Expr = ZERO, **strides: str | Expr) -> Access:
@@ -137,7 +138,7 @@ def algorithm_of(form: Form) -> Algorithm:
     dimensions = [Dimension(d, Name(extent)) for d, extent in extents.items()]
     return Algorithm(
         form.name, (*dimensions, *sums), operands, out,
-        sum_of(Name(TOTAL, kind), product_of(Name("a", kind), Name("b", kind))), kind, cast(kind, 0),
+        sum_of(Name(TOTAL, total), product_of(Name("a", total), Name("b", total))), total, cast(total, 0),
         Name("adding") if form.is_gradient else False, lines,
     )  # fmt: skip
 

@@ -62,11 +62,10 @@ def axes_of(sizes: Sequence[int], counts: Sequence[int], window: Window) -> list
 class KernelAxis:
     """An axis in a kernel: its numbers as expressions, and values computed from them."""
 
-    def __init__(self, text: KernelText, number: int, axis: Axis, *, moves: bool = False) -> None:
-        """`moves`: write the loop over the window even if it does nothing."""
+    def __init__(self, text: KernelText, number: int, axis: Axis) -> None:
         part = axis.part
         self.text, self.number, self.axis, self.part = text, number, axis, part
-        self.moves = moves or part is not NOTHING
+        self.moves = part is not NOTHING
         small = part.size <= UNROLLED
         self.size = text.size(f"n{number}", axis.size)
         self.count = text.size(f"m{number}", axis.count)
@@ -165,18 +164,13 @@ class KernelAxis:
         return element, self.index(cell)
 
 
-def kernel_axes(text: KernelText, axes: Sequence[Axis], *, moves: bool = False) -> list[KernelAxis]:
-    """The axes of a kernel, numbered."""
-    return [KernelAxis(text, number, axis, moves=moves) for number, axis in enumerate(axes)]
-
-
 class Windows:
     """The windows over an array, in a kernel. Their methods take the first cell of a window along each axis (`begins`),
     or the index along an axis that it does not move along. Axes that are left out at the end count as index 0."""
 
     def __init__(self, text: KernelText, axes: Sequence[Axis]) -> None:
         self.text, self.writer = text, text.writer
-        self.axes = kernel_axes(text, axes)
+        self.axes = [KernelAxis(text, number, axis) for number, axis in enumerate(axes)]
         self.sizes, self.counts = [a.size for a in self.axes], [a.count for a in self.axes]
         self.elements = math.prod(a.part.size for a in axes)
         self.unrolls = self.elements <= UNROLLED and all(a.part.base_dilation == 1 for a in axes)

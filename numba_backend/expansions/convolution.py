@@ -126,7 +126,7 @@ def strided_pointwise(convolution: HloInstruction) -> HloInstruction | None:
 
 def complex_convolution(convolution: HloInstruction) -> HloInstruction | None:
     """Four convolutions of real and imaginary parts."""
-    if not convolution.shape.element.is_complex or _is_depthwise(convolution):
+    if not convolution.shape.element.is_complex:
         return None
     shape = Shape.array(convolution.shape.element.real, convolution.shape.dimensions)
 

@@ -3,8 +3,7 @@
 The input is copied with its padding, and tiles of sums in registers are made of the copy (`policy/convolutions.py`).
 Where there are enough images, a thread does both for one of them, and then the instructions that follow in the program,
 before the next image; otherwise threads share each of the two, for a block of images at a time, so that the block is
-still in the cache. With 1 x 1 windows the input itself is a matrix for a BLAS. A kernel without copies does all
-the work for other types than floats, for inputs with very many holes, and in native loops (`emit/convolution.py`).
+still in the cache. With 1 x 1 windows the input itself is a matrix for a BLAS.
 """
 
 from __future__ import annotations
@@ -16,15 +15,7 @@ import numpy as np
 from ...hlo.ir import HloInstruction
 from ...hlo.opcode import Opcode
 from ..emit import convolution_copy as copies
-from ..emit.convolution import (
-    SUPPORTED,
-    Sizes,
-    emit_direct_first,
-    emit_direct_last,
-    is_pointwise,
-    sizes_of,
-    sizes_of_gradient,
-)
+from ..emit.convolution import Sizes, is_pointwise, sizes_of, sizes_of_gradient
 from ..emit.convolution_sums import gradient_of, matrices_of
 from ..expansions.convolution import gradient_numbers, transposed_numbers
 from ..machine import target_machine
@@ -51,13 +42,10 @@ def _convolution(context: LoweringContext, instruction: HloInstruction) -> None:
         _tiles_first(context, instruction, sizes_of(instruction), transposed=True)
         return
     sizes = sizes_of(instruction)
-    if context.has_blas and _has_tiles(sizes):
-        (_tiles_last if sizes.channels_last else _tiles_first)(context, instruction, sizes)
-    elif context.has_blas and sizes.is_product and is_pointwise(sizes):
+    if context.has_blas and sizes.is_product and is_pointwise(sizes):
         _pointwise(context, instruction, sizes)
     else:
-        kernel = emit_direct_last(sizes) if sizes.channels_last else emit_direct_first(sizes)
-        context.kernel(instruction.name, kernel, context.operands(instruction), context.results(instruction))
+        (_tiles_last if sizes.channels_last else _tiles_first)(context, instruction, sizes)
 
 
 def _output_rows(instruction: HloInstruction) -> OutputRows | None:
@@ -66,15 +54,13 @@ def _output_rows(instruction: HloInstruction) -> OutputRows | None:
     if numbers in (gradient_numbers(spatial, True), gradient_numbers(spatial, False)):
         return None
     sizes, is_transposed = sizes_of(instruction), numbers == transposed_numbers(spatial)
-    if is_transposed or _has_tiles(sizes):
+    if is_transposed or not (sizes.is_product and is_pointwise(sizes)):
         geometry = copies.geometry_of(sizes)
         if is_transposed or not sizes.channels_last:
             geometry = policy.cheaper(geometry, tile_of(target_machine(), sizes.element_type, sizes.outputs))
         elif policy.shares_weights(sizes, _tile_last(sizes, sizes.batch * sizes.positions)):
             return None
         return OutputRows((sizes.batch,), [sizes.batch]) if policy.is_by_images(geometry) else None
-    if not sizes.is_product or not is_pointwise(sizes):
-        return None
     if sizes.channels_last:
         is_whole, leading = sizes.groups == 1, instruction.shape.dimensions[:-1]
         rows, columns = sizes.batch * sizes.positions, sizes.outputs
@@ -115,11 +101,6 @@ def _pointwise(context: LoweringContext, instruction: HloInstruction, sizes: Siz
     (context.product if sizes.groups == 1 else context.builder.gemm)(gemm, array, kernel, result)
 
 
-def _has_tiles(sizes: Sizes) -> bool:
-    """True for convolutions with tiles of sums in registers."""
-    return sizes.element_type in SUPPORTED and sizes.holes == 1 and not is_pointwise(sizes)
-
-
 def _tiles_first(
     context: LoweringContext, instruction: HloInstruction, sizes: Sizes, *, transposed: bool = False
 ) -> None:
@@ -132,7 +113,7 @@ def _tiles_first(
     if context.has_pieces and not by_images:
         geometry = policy.in_strips(geometry, tile)
     strips = geometry.strips
-    offsets = context.builder.constant(geometry.tap_offsets())
+    offsets = context.constant(geometry.tap_offsets())
     if by_images or strips > 1:
         copies_of_images = _image_memory(geometry, tile)
         context.by_pieces(
@@ -161,8 +142,7 @@ def _tiles_last(context: LoweringContext, instruction: HloInstruction, sizes: Si
     """The same, channels last."""
     geometry = copies.geometry_of(sizes)
     weights, panels, tile = _panels(context, instruction, sizes, sizes.depth, sizes.batch * sizes.positions)
-    constant = context.builder.constant
-    taps = constant(geometry.tap_offsets())
+    taps = context.constant(geometry.tap_offsets())
     (result,) = context.results(instruction)
     each = not policy.shares_weights(sizes, tile)
     if context.has_pieces and policy.is_by_images(geometry) and each:
@@ -174,7 +154,8 @@ def _tiles_last(context: LoweringContext, instruction: HloInstruction, sizes: Si
             steps.append(Step(f"{instruction.name}.padded", emitted, [array], [copy_of]))
         matrices = matrices_of(geometry, sizes.batch, each=True)
         emitted = tiles_last(sizes, matrices, panels, tile)
-        steps.append(Step(instruction.name, emitted, [copy_of, weights, taps, constant(matrices.rows)], [result]))
+        operands = [copy_of, weights, taps, context.constant(matrices.rows)]
+        steps.append(Step(instruction.name, emitted, operands, [result]))
         context.by_pieces(sizes.batch, steps)
         return
     rows: Argument | None = None
@@ -182,7 +163,7 @@ def _tiles_last(context: LoweringContext, instruction: HloInstruction, sizes: Si
     for first, some, copy in _copies(context, instruction, geometry, images, tile.columns, in_place):
         target = _at(result, sizes, first * sizes.made * sizes.positions)
         matrices = matrices_of(geometry, some, each=each)
-        rows = rows or constant(matrices.rows)  # of the last images, there may be fewer
+        rows = rows or context.constant(matrices.rows)  # of the last images, there may be fewer
         context.kernel(
             instruction.name, tiles_last(sizes, matrices, panels, tile), [copy, weights, taps, rows], [target]
         )

@@ -6,6 +6,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from ...hlo.element_type import ElementType
 from ...hlo.ir import HloInstruction
 from ...hlo.opcode import Opcode
@@ -66,6 +68,10 @@ class LoweringContext(ABC):
     def scratch(self, element_type: ElementType, count: int) -> Argument:
         """Memory for `count` elements, for the rows of this instruction. Aligned to 64 bytes; its contents are
         arbitrary."""
+
+    def constant(self, array: np.ndarray) -> Argument:
+        """Memory with the numbers of an array."""
+        return self.builder.constant(array)
 
     def device_word(self, number: int) -> Argument:
         """The address of a u32 that each device has for itself: 0 is its replica, 1 its partition."""

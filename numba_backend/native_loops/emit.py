@@ -65,7 +65,7 @@ from ..loops.writer import cast
 from ..policy.small_products import small_product
 from .batch import NotInParts, block_members, bounds, copied, in_blocks, least_members, only_once
 from .cost import UNKNOWN_TRIPS
-from .joining import CallKernel, Copy, Scratch, part_of
+from .joining import CallKernel, Copy, Scratch, Table, part_of
 from .memory import VECTOR_BITS_OF_LONG, Memory, most_local_bytes
 from .products import Preparation, preparation_of
 from .state import batch_in
@@ -223,6 +223,8 @@ class _Emitter(Storage):
             match step:
                 case Scratch(element_type, count):
                     places.append(self._own_memory(element_type, count))
+                case Table(array):
+                    places.append(self._table(ElementType.S64, array))
                 case CallKernel(kernel, operands, outputs):
                     self._kernel(kernel, [places[k] for k in operands], [places[k] for k in outputs])
                 case Copy(target, source):

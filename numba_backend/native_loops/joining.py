@@ -11,6 +11,8 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
+import numpy as np
+
 from ...hlo.element_type import ElementType
 from ...hlo.ir import HloComputation, HloInstruction
 from ...hlo.opcode import Opcode
@@ -28,6 +30,12 @@ class Scratch(NamedTuple):
 
     element_type: ElementType
     elements: int
+
+
+class Table(NamedTuple):
+    """A constant of the instruction: one more place."""
+
+    array: np.ndarray
 
 
 class CallKernel(NamedTuple):
@@ -49,8 +57,9 @@ class Copy(NamedTuple):
 class Part:
     """The kernels, copies and memory that an instruction adds to a loop's kernel."""
 
-    steps: tuple[Scratch | CallKernel | Copy, ...]
-    """In order. Their places: the leaves of the instruction's operands, the leaves of its result, scratch memory."""
+    steps: tuple[Scratch | Table | CallKernel | Copy, ...]
+    """In order. Their places: the leaves of the instruction's operands, the leaves of its result, scratch memory
+    and tables."""
     statements: int
     nanoseconds: float
     pays: bool = True
@@ -61,7 +70,7 @@ class _Recorder(LoweringContext):
     """The context that keeps the steps. Its places are the bases of pointers."""
 
     def __init__(self, instruction: HloInstruction) -> None:
-        self.steps: list[Scratch | CallKernel | Copy] = []
+        self.steps: list[Scratch | Table | CallKernel | Copy] = []
         self.copied = 0
         self._share = share_rule(instruction.opcode)
         self._instruction = instruction
@@ -80,6 +89,11 @@ class _Recorder(LoweringContext):
         self._places += 1
         return pointer(self._places - 1)
 
+    def constant(self, array: np.ndarray) -> Argument:
+        self.steps.append(Table(array))
+        self._places += 1
+        return pointer(self._places - 1)
+
     def copy(self, target: Argument, source: Argument, nbytes: int, name: str) -> None:
         self.steps.append(Copy(_number(target), _number(source)))
         output = target.base - len(self._operands)
@@ -93,7 +107,8 @@ class _Recorder(LoweringContext):
 
 
 def _number(place: Argument) -> int:
-    assert not place.word, "a part of an array is no place of a loop"
+    if place.word:
+        raise LoweringRefused("it reads or writes parts of arrays")
     return place.base
 
 

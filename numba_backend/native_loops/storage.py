@@ -111,9 +111,12 @@ class Storage:
         assert literal is not None
         if count == 1 and not element_type.is_complex and not element_type.is_small:
             return Memory(self._scalar(element_type, literal.array.reshape(())), 1, is_variable=True)
+        return self._table(element_type, literal.array)
+
+    def _table(self, element_type: ElementType, array: np.ndarray) -> Memory:
         name = Name(self.fresh("table"), pointer_to(memory_type(element_type)))
-        self._constants.append((PointerParameter(name.name, element_type, None, None), literal.array))
-        memory = Memory(name, count)
+        self._constants.append((PointerParameter(name.name, element_type, None, None), array))
+        memory = Memory(name, array.size)
         self._unchanging.add(memory)
         return memory
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from ..loops.expressions import ZERO, Expr, Name, call, maximum, minimum, product_of, times
+from ..loops.typing import is_float
 from .bands import Limits
 from .offsets import OpenLoops
 from .steps import Padding
 
 
 class TermsOfPadding:
-    """The terms of an iteration. Before the first iteration that would have fewer, the other operand is checked. ::
+    """The terms of an iteration. Before the first iteration that would have fewer, the other operand
+    is checked, if it has floats. ::
 
         seen = 0
         nothing = 0
@@ -32,7 +34,8 @@ class TermsOfPadding:
         self.here, self.padding, self.terms = here, padding, padding.terms
         algorithm, writer = here.algorithm, here.writer
         self.zero, self.pointer = algorithm.zero, algorithm.operand(padding.other).pointer
-        self.seen, self.nothing = writer.assign("seen", 0), writer.assign("nothing", self.zero)
+        if is_float(self.zero.type):
+            self.seen, self.nothing = writer.assign("seen", 0), writer.assign("nothing", self.zero)
 
     def limits(self, first: Expr, many: int) -> Limits:
         """The terms of the results `first` to ``first + many``; it may be that there are none."""
@@ -47,6 +50,8 @@ class TermsOfPadding:
         first_term = writer.assign("first_term", times(start, of_window))
         end_term = writer.assign("end_term", times(stop, of_window))
         terms = here.algorithm.dimension(self.terms).extent
+        if not is_float(self.zero.type):
+            return first_term, end_term
         with writer.if_(end_term - first_term < terms):
             with writer.if_(self.seen.eq(0)):
                 with writer.loop("j", Name("weights")) as j:
