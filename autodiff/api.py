@@ -35,6 +35,7 @@ from .grad_checks import (
     checked_argnums,
     described,
     grad_inputs,
+    of_chosen,
     refuse_reduce_axes,
     resolve_argnums,
 )
@@ -240,25 +241,28 @@ def linearize(fun: Function, *primals: Any, has_aux: bool = False) -> tuple[Any,
     return (out, f_jvp, flat.aux()) if has_aux else (out, f_jvp)
 
 
-class LinearizedFunction(Generic[R]):
-    """The result of `linearize`: tangents of the arguments in, tangent of the result out."""
+class _AtPoint:
+    """A linear function at one point of `fun`: the structures and types of its arguments and results."""
 
-    _made_by = "linearize"
     _rest: _Rest | None = None
-    """See `PullbackFunction`."""
+    """The structure from which a jitted function or a transformation made it: all that it makes have the same."""
 
     def __init__(
-        self,
-        fun: Function,
-        program: LinearProgram,
-        in_tree: Any,
-        in_avals: Sequence[ShapedArray],
-        out_tree: Any,
+        self, fun: Function, in_tree: Any, in_avals: Sequence[ShapedArray], out_tree: Any,
         out_avals: Sequence[ShapedArray],
-    ) -> None:
+    ) -> None:  # fmt: skip
         self._fun = fun
         self._in_tree, self._in_avals = in_tree, tuple(in_avals)
         self._out_tree, self._out_avals = out_tree, tuple(out_avals)
+
+
+class LinearizedFunction(_AtPoint, Generic[R]):
+    """The result of `linearize`: tangents of the arguments in, tangent of the result out."""
+
+    _made_by = "linearize"
+
+    def __init__(self, fun: Function, program: LinearProgram, *types: Any) -> None:
+        super().__init__(fun, *types)
         self._moves = [o is not None for o in program.outputs]
         name = f"linear_{getattr(fun, '__name__', 'function')}"
         self.computation, self._residuals = program.computation(name, all_values=True)
@@ -381,26 +385,14 @@ def vjp(fun: Function, *primals: Any, has_aux: bool = False, reduce_axes: Sequen
     return (out, f_vjp, flat.aux()) if has_aux else (out, f_vjp)
 
 
-class PullbackFunction:
+class PullbackFunction(_AtPoint):
     """The result of `vjp`: the cotangent of the result in, a tuple of the arguments' cotangents out."""
 
     _made_by = "vjp"
-    _rest: _Rest | None = None
-    """The structure from which a jitted function or a transformation made it: all that it makes have the same."""
 
-    def __init__(
-        self,
-        fun: Function,
-        program: LinearProgram,
-        in_tree: Any,
-        in_avals: Sequence[ShapedArray],
-        out_tree: Any,
-        out_avals: Sequence[ShapedArray],
-    ) -> None:
-        self._fun = fun
+    def __init__(self, fun: Function, program: LinearProgram, *types: Any) -> None:
+        super().__init__(fun, *types)
         self._program = program
-        self._in_tree, self._in_avals = in_tree, tuple(in_avals)
-        self._out_tree, self._out_avals = out_tree, tuple(out_avals)
         self._targets: list[Any] | None = None
         self._takes_reference: list[bool] = []
         self._unseen = 0
@@ -578,22 +570,13 @@ def value_and_grad(
     refuse_reduce_axes(reduce_axes, _name)
     positions = checked_argnums(argnums)
     one_argument = not isinstance(argnums, Sequence)
-    function: Function = fun
 
     @wraps(fun)
     @boundary
     def value_and_grad_f(*args: Any, **kwargs: Any) -> Any:
         chosen = resolve_argnums(positions, len(args), argnums, fun)
         values, structure = grad_inputs(_name, fun, args, chosen, holomorphic, allow_int)
-
-        @wraps(fun)
-        def partial(*given: Any) -> Any:
-            filled = list(args)
-            for i, value in zip(chosen, given, strict=True):
-                filled[i] = value
-            return function(*filled, **kwargs)
-
-        flat = _Flat(partial, structure, has_aux)
+        flat = _Flat(of_chosen(fun, args, kwargs, chosen), structure, has_aux)
         results, program = linearize_flat(flat, values, [is_inexact(v.aval.dtype) for v in values])
         results = flat.typed(results)
         check_scalar_output(_name, results, flat.tree, fun, holomorphic)

@@ -11,7 +11,7 @@ import functools
 import inspect
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, overload
+from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, cast, overload
 
 import numpy as np
 
@@ -330,6 +330,39 @@ def _with_x64(is_on: bool) -> AbstractContextManager[object]:
     return nullcontext() if current_context().enable_x64 is is_on else Override(enable_x64=is_on)
 
 
+@boundaries
+class _Differentiable(OtherRules, Generic[P, R]):
+    """The common base of functions with a derivative of their own."""
+
+    __qualname__: str
+    __signature__ = SignatureOfFunction()
+
+    def __init__(
+        self,
+        fun: Callable[P, R],
+        nondiff_argnums: int | Sequence[int] = (),
+        nondiff_argnames: str | Sequence[str] = (),
+    ) -> None:
+        functools.update_wrapper(cast("Any", self), fun)
+        self.fun: Callable[..., Any] = fun
+        self._nondiff = _Nondiff(fun, nondiff_argnums, nondiff_argnames)
+        self.nondiff_argnums = self._nondiff.argnums
+        self.symbolic_zeros = False
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return self.__qualname__ if is_global(self) else super().__reduce_ex__(protocol)
+
+    @overload
+    def __get__(self, instance: None, owner: type | None = None) -> _Differentiable[P, R]: ...
+    @overload
+    def __get__(
+        self: _Differentiable[Concatenate[Any, Rest], R], instance: object, owner: type | None = None
+    ) -> Callable[Rest, R]: ...
+    def __get__(self, instance: object, owner: type | None = None) -> Any:
+        call: Any = self
+        return self if instance is None else functools.partial(call, instance)
+
+
 # --- custom_jvp
 
 CUSTOM_JVP = Primitive("custom_jvp", evaluate=run_meaning)
@@ -346,7 +379,7 @@ def _custom_jvp_jvp(
 
 
 @boundaries
-class custom_jvp(OtherRules, Generic[P, R]):
+class custom_jvp(_Differentiable[P, R]):
     """A function with its own JVP rule: for all derivatives, in forward and in reverse mode. JAX's `custom_jvp`.
 
     ``rule(primals, tangents)``, which `defjvp` takes, returns (result, tangent of the result). With `nondiff_argnums`
@@ -365,24 +398,7 @@ class custom_jvp(OtherRules, Generic[P, R]):
     Array(1., dtype=float32, weak_type=True)
     """
 
-    __qualname__: str
-    __signature__ = SignatureOfFunction()
-
-    def __init__(
-        self,
-        fun: Callable[P, R],
-        nondiff_argnums: int | Sequence[int] = (),
-        nondiff_argnames: str | Sequence[str] = (),
-    ) -> None:
-        functools.update_wrapper(self, fun)
-        self.fun: Callable[..., Any] = fun
-        self._nondiff = _Nondiff(fun, nondiff_argnums, nondiff_argnames)
-        self.nondiff_argnums = self._nondiff.argnums
-        self.jvp: Callable[..., Any] | None = None
-        self.symbolic_zeros = False
-
-    def __reduce_ex__(self, protocol: Any) -> Any:
-        return self.__qualname__ if is_global(self) else super().__reduce_ex__(protocol)
+    jvp: Callable[..., Any] | None = None
 
     def defjvp(self, jvp: F, symbolic_zeros: bool = False) -> F:
         """Set the rule; returns it, for use as a decorator.
@@ -460,16 +476,6 @@ class custom_jvp(OtherRules, Generic[P, R]):
         results = bind_custom(CUSTOM_JVP, self.fun, meaning, flat_rule, given.values)
         result: R = out.unflatten(results)
         return result
-
-    @overload
-    def __get__(self, instance: None, owner: type | None = None) -> custom_jvp[P, R]: ...
-    @overload
-    def __get__(
-        self: custom_jvp[Concatenate[Any, Rest], R], instance: object, owner: type | None = None
-    ) -> Callable[Rest, R]: ...
-    def __get__(self, instance: object, owner: type | None = None) -> Any:
-        call: Callable[..., Any] = self
-        return self if instance is None else functools.partial(call, instance)
 
 
 def _stopped(argument: Any) -> Any:
@@ -655,7 +661,7 @@ def _never_run(avals: Sequence[ShapedArray], out_avals: Sequence[ShapedArray]) -
 
 
 @boundaries
-class custom_vjp(OtherRules, Generic[P, R]):
+class custom_vjp(_Differentiable[P, R]):
     """A function with its own reverse-mode rule. JAX's `custom_vjp`.
 
     ``defvjp(fwd, bwd)``: fwd(*args) returns (result, residuals); bwd(residuals, cotangent) a tuple with a cotangent for
@@ -671,25 +677,8 @@ class custom_vjp(OtherRules, Generic[P, R]):
     Array(1., dtype=float32, weak_type=True)
     """
 
-    __qualname__: str
-    __signature__ = SignatureOfFunction()
-
-    def __init__(
-        self,
-        fun: Callable[P, R],
-        nondiff_argnums: int | Sequence[int] = (),
-        nondiff_argnames: str | Sequence[str] = (),
-    ) -> None:
-        functools.update_wrapper(self, fun)
-        self.fun: Callable[..., Any] = fun
-        self._nondiff = _Nondiff(fun, nondiff_argnums, nondiff_argnames)
-        self.nondiff_argnums = self._nondiff.argnums
-        self.symbolic_zeros = False
-        self.fwd: Callable[..., Any] | None = None
-        self.bwd: Callable[..., Any] | None = None
-
-    def __reduce_ex__(self, protocol: Any) -> Any:
-        return self.__qualname__ if is_global(self) else super().__reduce_ex__(protocol)
+    fwd: Callable[..., Any] | None = None
+    bwd: Callable[..., Any] | None = None
 
     def defvjp(
         self,
@@ -776,16 +765,6 @@ class custom_vjp(OtherRules, Generic[P, R]):
         results = bind_custom(CUSTOM_VJP, self.fun, meaning, VjpRule(forward, backward), given.values)
         result: R = out.unflatten(results)
         return result
-
-    @overload
-    def __get__(self, instance: None, owner: type | None = None) -> custom_vjp[P, R]: ...
-    @overload
-    def __get__(
-        self: custom_vjp[Concatenate[Any, Rest], R], instance: object, owner: type | None = None
-    ) -> Callable[Rest, R]: ...
-    def __get__(self, instance: object, owner: type | None = None) -> Any:
-        call: Callable[..., Any] = self
-        return self if instance is None else functools.partial(call, instance)
 
 
 def _tell_recorders(arguments: Arguments) -> None:

@@ -23,7 +23,7 @@ from ..tracer.trees.partial import Partial
 from ..tracer.wrapping import wraps
 from .api import vjp
 from .custom import custom_vjp
-from .grad_checks import at, checked_argnums, refuse_reduce_axes, resolve_argnums
+from .grad_checks import at, checked_argnums, of_chosen, refuse_reduce_axes, resolve_argnums
 from .tangents import Linear, Operand, Tangent, Zero, float0_zeros, instantiate
 from .transpose import transpose_flat
 
@@ -332,15 +332,7 @@ def fwd_and_bwd(
 
     def fwd(*args: Any, **kwargs: Any) -> Any:
         chosen = resolve_argnums(positions, len(args), argnums, fun)
-
-        @wraps(fun)
-        def partial(*given: Any) -> Any:
-            filled = list(args)
-            for i, value in zip(chosen, given, strict=True):
-                filled[i] = value
-            return fun(*filled, **kwargs)
-
-        return vjp(partial, *(args[i] for i in chosen), has_aux=has_aux)
+        return vjp(of_chosen(fun, args, kwargs, chosen), *(args[i] for i in chosen), has_aux=has_aux)
 
     def bwd(residuals: Any, cotangent: Any) -> Any:
         found = residuals(cotangent)

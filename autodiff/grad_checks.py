@@ -17,6 +17,7 @@ from ..tracer.errors import OperandError
 from ..tracer.ops import is_inexact
 from ..tracer.source import function_line, user_line
 from ..tracer.trees import tree
+from ..tracer.wrapping import wraps
 
 Function = Callable[..., Any]
 
@@ -64,6 +65,19 @@ def resolve_argnums(positions: tuple[int, ...], count: int, argnums: object, fun
     if len(set(chosen)) != len(chosen):
         raise ValueError(f"argnums names an argument twice: {argnums!r}.{at(fun)}")
     return chosen
+
+
+def of_chosen(fun: Function, args: Sequence[Any], kwargs: dict[str, Any], chosen: Sequence[int]) -> Function:
+    """`fun` as a function of the chosen arguments; the others have their values."""
+
+    @wraps(fun)
+    def partial(*given: Any) -> Any:
+        filled = list(args)
+        for i, value in zip(chosen, given, strict=True):
+            filled[i] = value
+        return fun(*filled, **kwargs)
+
+    return partial
 
 
 def _name(fun: Function, args: Sequence[Any], chosen: Sequence[int], place: int) -> str:

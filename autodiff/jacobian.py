@@ -20,7 +20,7 @@ from ..tracer.wrapping import wraps
 from .api import linearize, vjp
 from .batches import Axis
 from .batching import batch_flat
-from .grad_checks import check_output, check_real_inputs, checked_argnums, grad_inputs, resolve_argnums
+from .grad_checks import check_output, check_real_inputs, checked_argnums, grad_inputs, of_chosen, resolve_argnums
 from .tangents import float0_zeros
 
 Function = Callable[..., Any]
@@ -148,15 +148,7 @@ def _jacobian(
             grad_inputs(name, fun, args, chosen, holomorphic, allow_int)
         else:
             check_real_inputs(name, fun, args, chosen, holomorphic)
-
-        @wraps(fun)
-        def partial(*given: Any) -> Any:
-            filled = list(args)
-            for i, value in zip(chosen, given, strict=True):
-                filled[i] = value
-            return fun(*filled, **kwargs)
-
-        result, found, *aux = compute(partial, moving, has_aux)
+        result, found, *aux = compute(of_chosen(fun, args, kwargs, chosen), moving, has_aux)
         if holomorphic or name == "jacrev":
             for leaf in tree.leaves(result):
                 check_output(name, leaf, fun, holomorphic)
