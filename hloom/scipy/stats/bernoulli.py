@@ -32,7 +32,7 @@ def logpmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Value:
     return _family.logpmf(k, p, loc)
 
 
-pmf = _family.also(logpmf, "pmf", "[0.75, 0.25, 0.  ]", lambda k, p, loc: _family.pmf(k, p, loc))
+pmf = _family.also(logpmf, "pmf", "[0.75, 0.25, 0.  ]")
 
 
 @compound()

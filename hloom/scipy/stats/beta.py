@@ -46,15 +46,11 @@ def logpdf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: 
     return _family.logpdf(x, a, b, loc, scale)
 
 
-pdf = _family.also(logpdf, "pdf", "[1.536, 1.152, 0.   ]", lambda x, a, b, loc, scale: _family.pdf(x, a, b, loc, scale))
-cdf = _family.also(logpdf, "cdf", "[0.181, 0.821, 1.   ]", lambda x, a, b, loc, scale: _family.cdf(x, a, b, loc, scale))
-logcdf = _family.also(
-    logpdf, "logcdf", "[-1.71 , -0.197,  0.   ]", lambda x, a, b, loc, scale: _family.logcdf(x, a, b, loc, scale)
-)
-sf = _family.also(logpdf, "sf", "[0.819, 0.179, 0.   ]", lambda x, a, b, loc, scale: _family.sf(x, a, b, loc, scale))
-logsf = _family.also(
-    logpdf, "logsf", "[-0.199, -1.719,   -inf]", lambda x, a, b, loc, scale: _family.logsf(x, a, b, loc, scale)
-)
+pdf = _family.also(logpdf, "pdf", "[1.536, 1.152, 0.   ]")
+cdf = _family.also(logpdf, "cdf", "[0.181, 0.821, 1.   ]")
+logcdf = _family.also(logpdf, "logcdf", "[-1.71 , -0.197,  0.   ]")
+sf = _family.also(logpdf, "sf", "[0.819, 0.179, 0.   ]")
+logsf = _family.also(logpdf, "logsf", "[-0.199, -1.719,   -inf]")
 
 
 _publish(__name__)

@@ -35,7 +35,7 @@ def logpmf(k: ArrayLike, n: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLik
     return _family.logpmf(k, n, a, b, loc)
 
 
-pmf = _family.also(logpmf, "pmf", "[0.214, 0.257, 0.   ]", lambda k, n, a, b, loc: _family.pmf(k, n, a, b, loc))
+pmf = _family.also(logpmf, "pmf", "[0.214, 0.257, 0.   ]")
 
 
 _publish(__name__)

@@ -29,7 +29,7 @@ def logpmf(k: ArrayLike, n: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Valu
     return _family.logpmf(k, n, p, loc)
 
 
-pmf = _family.also(logpmf, "pmf", "[0.316, 0.211, 0.   ]", lambda k, n, p, loc: _family.pmf(k, n, p, loc))
+pmf = _family.also(logpmf, "pmf", "[0.316, 0.211, 0.   ]")
 
 
 _publish(__name__)

@@ -50,13 +50,13 @@ def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Value:
     return _family.logpdf(x, loc, scale)
 
 
-pdf = _family.also(logpdf, "pdf", "[0.159, 0.318, 0.032]", lambda x, loc, scale: _family.pdf(x, loc, scale))
-cdf = _family.also(logpdf, "cdf", "[0.25 , 0.5  , 0.898]", lambda x, loc, scale: _family.cdf(x, loc, scale))
-logcdf = _family.also(logpdf, "logcdf", "[-1.386, -0.693, -0.108]", lambda x, loc, scale: _family.logcdf(x, loc, scale))
-sf = _family.also(logpdf, "sf", "[0.75 , 0.5  , 0.102]", lambda x, loc, scale: _family.sf(x, loc, scale))
-logsf = _family.also(logpdf, "logsf", "[-0.288, -0.693, -2.279]", lambda x, loc, scale: _family.logsf(x, loc, scale))
-ppf = _family.also(logpdf, "ppf", "[-inf,  -1.,   0.]", lambda q, loc, scale: _family.ppf(q, loc, scale))
-isf = _family.also(logpdf, "isf", "[inf,  1.,  0.]", lambda q, loc, scale: _family.isf(q, loc, scale))
+pdf = _family.also(logpdf, "pdf", "[0.159, 0.318, 0.032]")
+cdf = _family.also(logpdf, "cdf", "[0.25 , 0.5  , 0.898]")
+logcdf = _family.also(logpdf, "logcdf", "[-1.386, -0.693, -0.108]")
+sf = _family.also(logpdf, "sf", "[0.75 , 0.5  , 0.102]")
+logsf = _family.also(logpdf, "logsf", "[-0.288, -0.693, -2.279]")
+ppf = _family.also(logpdf, "ppf", "[-inf,  -1.,   0.]")
+isf = _family.also(logpdf, "isf", "[inf,  1.,  0.]")
 
 
 _publish(__name__)

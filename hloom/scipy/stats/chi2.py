@@ -33,15 +33,11 @@ def logpdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1
     return _family.logpdf(x, df, loc, scale)
 
 
-pdf = _family.also(logpdf, "pdf", "[0.   , 0.242, 0.108]", lambda x, df, loc, scale: _family.pdf(x, df, loc, scale))
-cdf = _family.also(logpdf, "cdf", "[0.   , 0.199, 0.739]", lambda x, df, loc, scale: _family.cdf(x, df, loc, scale))
-logcdf = _family.also(
-    logpdf, "logcdf", "[  -inf, -1.616, -0.303]", lambda x, df, loc, scale: _family.logcdf(x, df, loc, scale)
-)
-sf = _family.also(logpdf, "sf", "[1.   , 0.801, 0.261]", lambda x, df, loc, scale: _family.sf(x, df, loc, scale))
-logsf = _family.also(
-    logpdf, "logsf", "[ 0.   , -0.222, -1.341]", lambda x, df, loc, scale: _family.logsf(x, df, loc, scale)
-)
+pdf = _family.also(logpdf, "pdf", "[0.   , 0.242, 0.108]")
+cdf = _family.also(logpdf, "cdf", "[0.   , 0.199, 0.739]")
+logcdf = _family.also(logpdf, "logcdf", "[  -inf, -1.616, -0.303]")
+sf = _family.also(logpdf, "sf", "[1.   , 0.801, 0.261]")
+logsf = _family.also(logpdf, "logsf", "[ 0.   , -0.222, -1.341]")
 
 
 _publish(__name__)

@@ -32,12 +32,12 @@ def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Value:
     return _family.logpdf(x, loc, scale)
 
 
-pdf = _family.also(logpdf, "pdf", "[0.   , 0.368, 0.018]", lambda x, loc, scale: _family.pdf(x, loc, scale))
-cdf = _family.also(logpdf, "cdf", "[0.   , 0.632, 0.982]", lambda x, loc, scale: _family.cdf(x, loc, scale))
-logcdf = _family.also(logpdf, "logcdf", "[  -inf, -0.459, -0.018]", lambda x, loc, scale: _family.logcdf(x, loc, scale))
-sf = _family.also(logpdf, "sf", "[1.   , 0.368, 0.018]", lambda x, loc, scale: _family.sf(x, loc, scale))
-logsf = _family.also(logpdf, "logsf", "[ 0., -1., -4.]", lambda x, loc, scale: _family.logsf(x, loc, scale))
-ppf = _family.also(logpdf, "ppf", "[0.   , 0.288, 0.693]", lambda q, loc, scale: _family.ppf(q, loc, scale))
+pdf = _family.also(logpdf, "pdf", "[0.   , 0.368, 0.018]")
+cdf = _family.also(logpdf, "cdf", "[0.   , 0.632, 0.982]")
+logcdf = _family.also(logpdf, "logcdf", "[  -inf, -0.459, -0.018]")
+sf = _family.also(logpdf, "sf", "[1.   , 0.368, 0.018]")
+logsf = _family.also(logpdf, "logsf", "[ 0., -1., -4.]")
+ppf = _family.also(logpdf, "ppf", "[0.   , 0.288, 0.693]")
 
 
 _publish(__name__)

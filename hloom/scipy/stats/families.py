@@ -7,7 +7,7 @@
     def logpdf(x, loc=0, scale=1):
         return _family.logpdf(x, loc, scale)
 
-    cdf = _family.also(logpdf, "cdf", "[0.   , 0.632, 0.982]", lambda x, loc, scale: _family.cdf(x, loc, scale))
+    cdf = _family.also(logpdf, "cdf", "[0.   , 0.632, 0.982]")
 
 A distribution is a module with SciPy's functions, as in JAX. They hand their arguments to the module's family, which
 knows the standard distribution (location 0, scale 1) as formulas, and how each function is documented. Formulas see
@@ -83,17 +83,24 @@ class _Family:
 
         return decorate
 
-    def also(self, first: F, name: str, shown: str, function: Callable[..., Any]) -> F:
-        """Another function of the distribution: `function`, whose parameters have the types and defaults of those of
-        `first`, and which is compound as it is. `inspect` shows the text of the family's method."""
-        compound, made = cast("Compound", first), cast("FunctionType", function)
+    def also(self, first: F, name: str, shown: str, level: str = "q") -> F:
+        """Another function of the distribution: the family's method `name`, with the parameters of `first`, their
+        types and defaults, and compound as it is. `level`: the name of a quantile's first parameter. `inspect` shows
+        the text of the method."""
+        compound = cast("Compound", first)
         plain = cast("FunctionType", compound.__wrapped__)
+        parameters = list(plain.__code__.co_varnames[: plain.__code__.co_argcount])
+        if name in ("ppf", "isf"):
+            parameters[0] = level
+        given = ", ".join(parameters)
+        text = f"lambda {given}: _family.{name}({given}{'' if 'loc' in parameters else ', 0, 1'})"
+        made = eval(compile(text, __file__, "eval"), {"_family": self, "__name__": __name__})
         made.__name__ = made.__qualname__ = name
         made.__defaults__ = plain.__defaults__
-        parameters = [*inspect.signature(made).parameters, "return"]
-        made.__annotations__ = dict(zip(parameters, plain.__annotations__.values(), strict=True))
-        made.__signature__ = inspect.signature(made)  # type: ignore[attr-defined]  # not that of the method
-        made.__wrapped__ = getattr(type(self), name)  # type: ignore[attr-defined]
+        made.__annotations__ = dict(zip([*parameters, "return"], plain.__annotations__.values(), strict=True))
+        made.__module__ = plain.__module__
+        made.__signature__ = inspect.signature(made)  # not that of the method
+        made.__wrapped__ = getattr(type(self), name)
         return cast(F, compound.with_function(self.documented(shown)(made)))
 
 

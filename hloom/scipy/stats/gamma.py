@@ -31,15 +31,11 @@ def logpdf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1)
     return _family.logpdf(x, a, loc, scale)
 
 
-pdf = _family.also(logpdf, "pdf", "[0.   , 0.368, 0.073]", lambda x, a, loc, scale: _family.pdf(x, a, loc, scale))
-cdf = _family.also(logpdf, "cdf", "[0.   , 0.264, 0.908]", lambda x, a, loc, scale: _family.cdf(x, a, loc, scale))
-logcdf = _family.also(
-    logpdf, "logcdf", "[  -inf, -1.331, -0.096]", lambda x, a, loc, scale: _family.logcdf(x, a, loc, scale)
-)
-sf = _family.also(logpdf, "sf", "[1.   , 0.736, 0.092]", lambda x, a, loc, scale: _family.sf(x, a, loc, scale))
-logsf = _family.also(
-    logpdf, "logsf", "[ 0.   , -0.307, -2.391]", lambda x, a, loc, scale: _family.logsf(x, a, loc, scale)
-)
+pdf = _family.also(logpdf, "pdf", "[0.   , 0.368, 0.073]")
+cdf = _family.also(logpdf, "cdf", "[0.   , 0.264, 0.908]")
+logcdf = _family.also(logpdf, "logcdf", "[  -inf, -1.331, -0.096]")
+sf = _family.also(logpdf, "sf", "[1.   , 0.736, 0.092]")
+logsf = _family.also(logpdf, "logsf", "[ 0.   , -0.307, -2.391]")
 
 
 _publish(__name__)

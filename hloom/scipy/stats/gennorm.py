@@ -45,8 +45,8 @@ def logpdf(x: ArrayLike, beta: ArrayLike) -> Value:
     return _family.logpdf(x, beta, 0, 1)
 
 
-pdf = _family.also(logpdf, "pdf", "[0.204, 0.554, 0.033]", lambda x, beta: _family.pdf(x, beta, 0, 1))
-cdf = _family.also(logpdf, "cdf", "[0.112, 0.5  , 0.986]", lambda x, beta: _family.cdf(x, beta, 0, 1))
+pdf = _family.also(logpdf, "pdf", "[0.204, 0.554, 0.033]")
+cdf = _family.also(logpdf, "cdf", "[0.112, 0.5  , 0.986]")
 
 
 _publish(__name__)

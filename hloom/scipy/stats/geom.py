@@ -29,7 +29,7 @@ def logpmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Value:
     return _family.logpmf(k, p, loc)
 
 
-pmf = _family.also(logpmf, "pmf", "[0.  , 0.5 , 0.25]", lambda k, p, loc: _family.pmf(k, p, loc))
+pmf = _family.also(logpmf, "pmf", "[0.  , 0.5 , 0.25]")
 
 
 _publish(__name__)

@@ -31,12 +31,12 @@ def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Value:
     return _family.logpdf(x, loc, scale)
 
 
-pdf = _family.also(logpdf, "pdf", "[0.118, 0.368, 0.179]", lambda x, loc, scale: _family.pdf(x, loc, scale))
-cdf = _family.also(logpdf, "cdf", "[0.127, 0.632, 0.934]", lambda x, loc, scale: _family.cdf(x, loc, scale))
-logcdf = _family.also(logpdf, "logcdf", "[-2.067, -0.459, -0.068]", lambda x, loc, scale: _family.logcdf(x, loc, scale))
-sf = _family.also(logpdf, "sf", "[0.873, 0.368, 0.066]", lambda x, loc, scale: _family.sf(x, loc, scale))
-logsf = _family.also(logpdf, "logsf", "[-0.135, -1.   , -2.718]", lambda x, loc, scale: _family.logsf(x, loc, scale))
-ppf = _family.also(logpdf, "ppf", "[  -inf, -1.246, -0.367]", lambda p, loc, scale: _family.ppf(p, loc, scale))
+pdf = _family.also(logpdf, "pdf", "[0.118, 0.368, 0.179]")
+cdf = _family.also(logpdf, "cdf", "[0.127, 0.632, 0.934]")
+logcdf = _family.also(logpdf, "logcdf", "[-2.067, -0.459, -0.068]")
+sf = _family.also(logpdf, "sf", "[0.873, 0.368, 0.066]")
+logsf = _family.also(logpdf, "logsf", "[-0.135, -1.   , -2.718]")
+ppf = _family.also(logpdf, "ppf", "[  -inf, -1.246, -0.367]", "p")
 
 
 _publish(__name__)

@@ -31,12 +31,12 @@ def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Value:
     return _family.logpdf(x, loc, scale)
 
 
-pdf = _family.also(logpdf, "pdf", "[0.179, 0.368, 0.118]", lambda x, loc, scale: _family.pdf(x, loc, scale))
-cdf = _family.also(logpdf, "cdf", "[0.066, 0.368, 0.873]", lambda x, loc, scale: _family.cdf(x, loc, scale))
-logcdf = _family.also(logpdf, "logcdf", "[-2.718, -1.   , -0.135]", lambda x, loc, scale: _family.logcdf(x, loc, scale))
-sf = _family.also(logpdf, "sf", "[0.934, 0.632, 0.127]", lambda x, loc, scale: _family.sf(x, loc, scale))
-logsf = _family.also(logpdf, "logsf", "[-0.068, -0.459, -2.067]", lambda x, loc, scale: _family.logsf(x, loc, scale))
-ppf = _family.also(logpdf, "ppf", "[  -inf, -0.327,  0.367]", lambda p, loc, scale: _family.ppf(p, loc, scale))
+pdf = _family.also(logpdf, "pdf", "[0.179, 0.368, 0.118]")
+cdf = _family.also(logpdf, "cdf", "[0.066, 0.368, 0.873]")
+logcdf = _family.also(logpdf, "logcdf", "[-2.718, -1.   , -0.135]")
+sf = _family.also(logpdf, "sf", "[0.934, 0.632, 0.127]")
+logsf = _family.also(logpdf, "logsf", "[-0.068, -0.459, -2.067]")
+ppf = _family.also(logpdf, "ppf", "[  -inf, -0.327,  0.367]", "p")
 
 
 _publish(__name__)

@@ -29,8 +29,8 @@ def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Value:
     return _family.logpdf(x, loc, scale)
 
 
-pdf = _family.also(logpdf, "pdf", "[0.184, 0.5  , 0.068]", lambda x, loc, scale: _family.pdf(x, loc, scale))
-cdf = _family.also(logpdf, "cdf", "[0.184, 0.5  , 0.932]", lambda x, loc, scale: _family.cdf(x, loc, scale))
+pdf = _family.also(logpdf, "pdf", "[0.184, 0.5  , 0.068]")
+cdf = _family.also(logpdf, "cdf", "[0.184, 0.5  , 0.932]")
 
 
 _publish(__name__)

@@ -45,11 +45,11 @@ def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Value:
     return _family.logpdf(x, loc, scale)
 
 
-pdf = _family.also(logpdf, "pdf", "[0.197, 0.25 , 0.105]", lambda x, loc, scale: _family.pdf(x, loc, scale))
-cdf = _family.also(logpdf, "cdf", "[0.269, 0.5  , 0.881]", lambda x, loc, scale: _family.cdf(x, loc, scale))
-sf = _family.also(logpdf, "sf", "[0.731, 0.5  , 0.119]", lambda x, loc, scale: _family.sf(x, loc, scale))
-ppf = _family.also(logpdf, "ppf", "[  -inf, -1.099,  0.   ]", lambda x, loc, scale: _family.ppf(x, loc, scale))
-isf = _family.also(logpdf, "isf", "[  inf, 1.099, 0.   ]", lambda x, loc, scale: _family.isf(x, loc, scale))
+pdf = _family.also(logpdf, "pdf", "[0.197, 0.25 , 0.105]")
+cdf = _family.also(logpdf, "cdf", "[0.269, 0.5  , 0.881]")
+sf = _family.also(logpdf, "sf", "[0.731, 0.5  , 0.119]")
+ppf = _family.also(logpdf, "ppf", "[  -inf, -1.099,  0.   ]", "x")
+isf = _family.also(logpdf, "isf", "[  inf, 1.099, 0.   ]", "x")
 
 
 _publish(__name__)

@@ -28,7 +28,7 @@ def logpmf(k: ArrayLike, n: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Valu
     return _family.logpmf(k, n, p, loc)
 
 
-pmf = _family.also(logpmf, "pmf", "[0.36 , 0.288, 0.173]", lambda k, n, p, loc: _family.pmf(k, n, p, loc))
+pmf = _family.also(logpmf, "pmf", "[0.36 , 0.288, 0.173]")
 
 
 _publish(__name__)

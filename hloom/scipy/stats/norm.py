@@ -34,13 +34,13 @@ def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Value:
     return _family.logpdf(x, loc, scale)
 
 
-pdf = _family.also(logpdf, "pdf", "[0.242, 0.399, 0.054]", lambda x, loc, scale: _family.pdf(x, loc, scale))
-cdf = _family.also(logpdf, "cdf", "[0.159, 0.5  , 0.977]", lambda x, loc, scale: _family.cdf(x, loc, scale))
-logcdf = _family.also(logpdf, "logcdf", "[-1.841, -0.693, -0.023]", lambda x, loc, scale: _family.logcdf(x, loc, scale))
-sf = _family.also(logpdf, "sf", "[0.841, 0.5  , 0.023]", lambda x, loc, scale: _family.sf(x, loc, scale))
-logsf = _family.also(logpdf, "logsf", "[-0.173, -0.693, -3.783]", lambda x, loc, scale: _family.logsf(x, loc, scale))
-ppf = _family.also(logpdf, "ppf", "[  -inf, -0.674,  0.   ]", lambda q, loc, scale: _family.ppf(q, loc, scale))
-isf = _family.also(logpdf, "isf", "[  inf, 0.674, 0.   ]", lambda q, loc, scale: _family.isf(q, loc, scale))
+pdf = _family.also(logpdf, "pdf", "[0.242, 0.399, 0.054]")
+cdf = _family.also(logpdf, "cdf", "[0.159, 0.5  , 0.977]")
+logcdf = _family.also(logpdf, "logcdf", "[-1.841, -0.693, -0.023]")
+sf = _family.also(logpdf, "sf", "[0.841, 0.5  , 0.023]")
+logsf = _family.also(logpdf, "logsf", "[-0.173, -0.693, -3.783]")
+ppf = _family.also(logpdf, "ppf", "[  -inf, -0.674,  0.   ]")
+isf = _family.also(logpdf, "isf", "[  inf, 0.674, 0.   ]")
 
 
 _publish(__name__)

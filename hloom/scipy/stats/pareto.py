@@ -34,16 +34,12 @@ def logpdf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1)
     return _family.logpdf(x, b, loc, scale)
 
 
-pdf = _family.also(logpdf, "pdf", "[0.   , 0.593, 0.012]", lambda x, b, loc, scale: _family.pdf(x, b, loc, scale))
-cdf = _family.also(logpdf, "cdf", "[0.   , 0.704, 0.984]", lambda x, b, loc, scale: _family.cdf(x, b, loc, scale))
-logcdf = _family.also(
-    logpdf, "logcdf", "[  -inf, -0.351, -0.016]", lambda x, b, loc, scale: _family.logcdf(x, b, loc, scale)
-)
-sf = _family.also(logpdf, "sf", "[1.   , 0.296, 0.016]", lambda x, b, loc, scale: _family.sf(x, b, loc, scale))
-logsf = _family.also(
-    logpdf, "logsf", "[ 0.   , -1.216, -4.159]", lambda x, b, loc, scale: _family.logsf(x, b, loc, scale)
-)
-ppf = _family.also(logpdf, "ppf", "[1.   , 1.101, 1.26 ]", lambda q, b, loc, scale: _family.ppf(q, b, loc, scale))
+pdf = _family.also(logpdf, "pdf", "[0.   , 0.593, 0.012]")
+cdf = _family.also(logpdf, "cdf", "[0.   , 0.704, 0.984]")
+logcdf = _family.also(logpdf, "logcdf", "[  -inf, -0.351, -0.016]")
+sf = _family.also(logpdf, "sf", "[1.   , 0.296, 0.016]")
+logsf = _family.also(logpdf, "logsf", "[ 0.   , -1.216, -4.159]")
+ppf = _family.also(logpdf, "ppf", "[1.   , 1.101, 1.26 ]")
 
 
 _publish(__name__)

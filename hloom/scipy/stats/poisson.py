@@ -33,7 +33,7 @@ def logpmf(k: ArrayLike, mu: ArrayLike, loc: ArrayLike = 0) -> Value:
     return _family.logpmf(k, mu, loc)
 
 
-pmf = _family.also(logpmf, "pmf", "[0.135, 0.271, 0.09 ]", lambda k, mu, loc: _family.pmf(k, mu, loc))
+pmf = _family.also(logpmf, "pmf", "[0.135, 0.271, 0.09 ]")
 
 
 @compound()

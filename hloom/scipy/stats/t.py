@@ -39,7 +39,7 @@ def logpdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1
     return _family.logpdf(x, df, loc, scale)
 
 
-pdf = _family.also(logpdf, "pdf", "[0.215, 0.375, 0.066]", lambda x, df, loc, scale: _family.pdf(x, df, loc, scale))
+pdf = _family.also(logpdf, "pdf", "[0.215, 0.375, 0.066]")
 
 
 _publish(__name__)

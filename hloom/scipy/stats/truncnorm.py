@@ -79,15 +79,11 @@ def logpdf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: 
     return _family.logpdf(x, a, b, loc, scale)
 
 
-pdf = _family.also(logpdf, "pdf", "[0.   , 0.584, 0.516]", lambda x, a, b, loc, scale: _family.pdf(x, a, b, loc, scale))
-cdf = _family.also(logpdf, "cdf", "[0.  , 0.5 , 0.78]", lambda x, a, b, loc, scale: _family.cdf(x, a, b, loc, scale))
-logcdf = _family.also(
-    logpdf, "logcdf", "[  -inf, -0.693, -0.248]", lambda x, a, b, loc, scale: _family.logcdf(x, a, b, loc, scale)
-)
-sf = _family.also(logpdf, "sf", "[1.  , 0.5 , 0.22]", lambda x, a, b, loc, scale: _family.sf(x, a, b, loc, scale))
-logsf = _family.also(
-    logpdf, "logsf", "[ 0.   , -0.693, -1.516]", lambda x, a, b, loc, scale: _family.logsf(x, a, b, loc, scale)
-)
+pdf = _family.also(logpdf, "pdf", "[0.   , 0.584, 0.516]")
+cdf = _family.also(logpdf, "cdf", "[0.  , 0.5 , 0.78]")
+logcdf = _family.also(logpdf, "logcdf", "[  -inf, -0.693, -0.248]")
+sf = _family.also(logpdf, "sf", "[1.  , 0.5 , 0.22]")
+logsf = _family.also(logpdf, "logsf", "[ 0.   , -0.693, -1.516]")
 
 
 _publish(__name__)

@@ -30,9 +30,9 @@ def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Value:
     return _family.logpdf(x, loc, scale)
 
 
-pdf = _family.also(logpdf, "pdf", "[0., 1., 0.]", lambda x, loc, scale: _family.pdf(x, loc, scale))
-cdf = _family.also(logpdf, "cdf", "[0.  , 0.25, 1.  ]", lambda x, loc, scale: _family.cdf(x, loc, scale))
-ppf = _family.also(logpdf, "ppf", "[0.  , 0.25, 0.5 ]", lambda q, loc, scale: _family.ppf(q, loc, scale))
+pdf = _family.also(logpdf, "pdf", "[0., 1., 0.]")
+cdf = _family.also(logpdf, "cdf", "[0.  , 0.25, 1.  ]")
+ppf = _family.also(logpdf, "ppf", "[0.  , 0.25, 0.5 ]")
 
 
 _publish(__name__)

@@ -30,7 +30,7 @@ def logpdf(x: ArrayLike, kappa: ArrayLike) -> Value:
     return _family.logpdf(x, kappa, 0, 1)
 
 
-pdf = _family.also(logpdf, "pdf", "[0.516, 0.206, 0.01 ]", lambda x, kappa: _family.pdf(x, kappa, 0, 1))
+pdf = _family.also(logpdf, "pdf", "[0.516, 0.206, 0.01 ]")
 
 
 _publish(__name__)

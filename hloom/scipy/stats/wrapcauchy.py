@@ -38,7 +38,7 @@ def logpdf(x: ArrayLike, c: ArrayLike) -> Value:
     return _family.logpdf(x, c, 0, 1)
 
 
-pdf = _family.also(logpdf, "pdf", "[0.477, 0.168, 0.053]", lambda x, c: _family.pdf(x, c, 0, 1))
+pdf = _family.also(logpdf, "pdf", "[0.477, 0.168, 0.053]")
 
 
 _publish(__name__)
