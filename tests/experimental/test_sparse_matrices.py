@@ -9,6 +9,7 @@ import pytest
 
 import hloom
 from hloom.experimental import sparse
+from hloom.experimental.sparse.layout import with_data
 
 DENSE = np.array([[0, 1, 0, 2], [3, 0, 0, 0], [0, 0, 0, 4]], np.float32)
 KINDS = [sparse.COO, sparse.CSR, sparse.CSC]
@@ -25,6 +26,7 @@ def test_a_matrix_is_what_it_was_made_of(kind: Any, nse: int | None) -> None:
     assert np.array_equal(m @ B, DENSE @ B) and np.array_equal(W @ m, W @ DENSE)
     assert np.array_equal(m.T @ W, DENSE.T @ W)
     assert np.array_equal((2 * m - m).todense(), DENSE) and np.array_equal((-m).todense(), -DENSE)
+    assert np.array_equal((m**2).todense(), DENSE**2)
     assert m.astype("int32").dtype == np.int32 and m.sum() == DENSE.sum()
     again = hloom.tree.map(lambda x: x, m)
     assert type(again) is kind and np.array_equal(again.todense(), DENSE)
@@ -36,7 +38,7 @@ def test_derivatives_are_by_the_specified_elements(kind: Any) -> None:
     places = np.asarray(m.to_bcoo().indices)
 
     def loss(data: Any) -> Any:
-        return ((m._with_data(data) @ V) ** 2).sum()
+        return ((with_data(m, data) @ V) ** 2).sum()
 
     whole = 2 * (DENSE @ V)[:, None] * V
     assert np.array_equal(hloom.grad(loss)(m.data), whole[places[:, 0], places[:, 1]])

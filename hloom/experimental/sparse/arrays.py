@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from importlib import import_module
-from typing import Any
+from typing import Any, ClassVar
 
 from ... import numpy as jnp
 from ...hlo.support.tracebacks import boundaries
@@ -50,6 +50,10 @@ class JAXSparse:
     __array_priority__ = 100
     __hash__ = None  # type: ignore[assignment]
 
+    _parts: ClassVar[tuple[str, ...]] = ("data", "indices")
+    """The arrays of which it consists."""
+    _promises: ClassVar[tuple[str, ...]] = ("_sizes", "indices_sorted", "unique_indices")
+    """The attributes that are no arrays."""
     data: Any
     indices: Any
     shape: tuple[int, ...]
@@ -104,7 +108,7 @@ class JAXSparse:
     @property
     def nse(self) -> int:
         """How many elements are specified, in each batch, with padding."""
-        return int(self.indices.shape[self.n_batch])
+        return int(self.data.shape[self.n_batch])
 
     @property
     def n_batch(self) -> int:
@@ -312,6 +316,7 @@ class BCSR(JAXSparse):
         self._sizes = sizes[n_batch : n_batch + 2]
         self.indices_sorted, self.unique_indices = bool(indices_sorted), bool(unique_indices)
 
+    _parts = ("data", "indices", "indptr")
     n_sparse = 2
     """How many sparse dimensions it has."""
 
@@ -360,21 +365,22 @@ for _kind in (BCOO, BCSR):
     boundaries(_kind, "__init__")
 
 
-def _register(kind: Any, names: tuple[str, ...]) -> None:
-    def flatten(x: Any) -> Any:
-        return tuple([getattr(x, n) for n in names]), (x._sizes, x.indices_sorted, x.unique_indices)
+def register(kind: type[JAXSparse]) -> None:
+    """Make a class of sparse arrays a pytree."""
 
-    def unflatten(form: Any, children: Any) -> Any:
+    def flatten(x: Any) -> Any:
+        return tuple([getattr(x, n) for n in kind._parts]), tuple([getattr(x, n) for n in kind._promises])
+
+    def unflatten(promises: Any, parts: Any) -> Any:
         found = object.__new__(kind)
-        for name, child in zip(names, children, strict=True):
-            setattr(found, name, child)
-        found._sizes, found.indices_sorted, found.unique_indices = form
+        for name, value in zip((*kind._parts, *kind._promises), (*parts, *promises), strict=True):
+            setattr(found, name, value)
         return found
 
     register_pytree_node(kind, flatten, unflatten)
 
 
-_register(BCOO, ("data", "indices"))
-_register(BCSR, ("data", "indices", "indptr"))
+register(BCOO)
+register(BCSR)
 
 Function = Callable[..., Any]

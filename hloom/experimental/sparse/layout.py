@@ -3,6 +3,7 @@ jax.experimental.sparse."""
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -20,9 +21,9 @@ from .arrays import BCOO, BCSR, SparseEfficiencyError
 
 def with_data(x: Any, data: Any) -> Any:
     """The array with other numbers at the same places."""
-    parts = (data, x.indices) if isinstance(x, BCOO) else (data, x.indices, x.indptr)
-    shape = (*x._batch(), *x._sizes, *data.shape[x.n_batch + 1 :])
-    return type(x)(parts, shape=shape, indices_sorted=x.indices_sorted, unique_indices=x.unique_indices)
+    found = copy.copy(x)
+    found.data = data
+    return found
 
 
 def made(data: Any, indices: Any, sizes: Sequence[int], *, is_sorted: bool = False, unique: bool = False) -> BCOO:

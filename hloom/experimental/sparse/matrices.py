@@ -13,8 +13,7 @@ from ... import numpy as jnp
 from ...hlo.errors import UnsupportedError
 from ...hlo.support.tracebacks import boundaries
 from ...tracer.errors import OperandError
-from ...tree_util import register_pytree_node
-from .arrays import BCOO, BCSR, JAXSparse, _arrays
+from .arrays import BCOO, BCSR, JAXSparse, _arrays, register
 from .layout import bcoo_fromdense
 from .operators import eye
 
@@ -31,36 +30,20 @@ class COOInfo(NamedTuple):
 class Matrix(JAXSparse):
     """The common base of COO, CSR and CSC."""
 
-    _parts: ClassVar[tuple[str, ...]]
-
+    _promises: ClassVar[tuple[str, ...]] = ("shape",)
     shape: tuple[int, ...] = ()
     n_batch = 0
     n_dense = 0
     n_sparse = 2
 
     def __init__(self, args: Any, *, shape: Sequence[int]) -> None:
-        self._set(args, shape)
-
-    def _set(self, parts: Sequence[Any], shape: Sequence[int]) -> None:
         self.shape = tuple(int(n) for n in shape)
         if len(self.shape) != 2:
             raise OperandError(
                 f"{type(self).__name__}: a matrix has two dimensions, not the shape {self.shape}", "sparse_shape"
             )
-        for name, part in zip(self._parts, _arrays(type(self).__name__, parts), strict=True):
+        for name, part in zip(self._parts, _arrays(type(self).__name__, args), strict=True):
             setattr(self, name, part)
-
-    def _options(self) -> dict[str, Any]:
-        """The arguments by name of the class for a matrix with the same places."""
-        return {"shape": self.shape}
-
-    def _with_data(self, data: Any) -> Any:
-        return type(self)((data, *[getattr(self, n) for n in self._parts[1:]]), **self._options())
-
-    @property
-    def nse(self) -> int:
-        """How many elements are specified, with padding."""
-        return int(self.data.size)
 
     def to_bcoo(self) -> BCOO:
         """The same elements as a BCOO array."""
@@ -89,61 +72,9 @@ class Matrix(JAXSparse):
     def _eye(cls, N: int, M: int, k: int, *, dtype: Any = None, index_dtype: Any = "int32") -> Any:
         return cls.from_bcoo(eye(N, M, k, dtype=dtype, index_dtype=index_dtype))
 
-    def todense(self) -> Any:
-        """The matrix as a dense one."""
-        return self.to_bcoo().todense()
-
-    def astype(self, dtype: Any) -> Any:
-        """The matrix with another dtype."""
-        return self._with_data(self.data.astype(dtype))
-
-    def sum(self, axis: Any = None) -> Any:
-        """The sum over dimensions, all by default."""
-        return self.to_bcoo().sum(axis)
-
     def _swapped(self, axes: Sequence[int] | None) -> None:
         if axes is not None and tuple(a % 2 for a in axes) != (1, 0):
             raise UnsupportedError(f"{type(self).__name__}.transpose: axes={tuple(axes)}; a matrix has one transpose")
-
-    def __repr__(self) -> str:
-        if not hasattr(self.data, "shape"):
-            return f"{type(self).__name__}({type(self.data).__name__})"
-        return f"{type(self).__name__}({self.dtype}[{self.shape[0]}, {self.shape[1]}], nse={self.nse})"
-
-    def __neg__(self) -> Any:
-        return self._with_data(-self.data)
-
-    def __matmul__(self, other: Any) -> Any:
-        return self.to_bcoo() @ (other.to_bcoo() if isinstance(other, Matrix) else other)
-
-    def __rmatmul__(self, other: Any) -> Any:
-        return other @ self.to_bcoo()
-
-    def __mul__(self, other: Any) -> Any:
-        return self.to_bcoo() * _as_bcoo(other)
-
-    __rmul__ = __mul__
-
-    def __truediv__(self, other: Any) -> Any:
-        return self.to_bcoo() / other
-
-    def __add__(self, other: Any) -> Any:
-        return self.to_bcoo() + _as_bcoo(other)
-
-    __radd__ = __add__
-
-    def __sub__(self, other: Any) -> Any:
-        return self.to_bcoo() - _as_bcoo(other)
-
-    def __rsub__(self, other: Any) -> Any:
-        return other - self.to_bcoo()
-
-    def __getitem__(self, index: Any) -> Any:
-        return self.to_bcoo()[index]
-
-
-def _as_bcoo(x: Any) -> Any:
-    return x.to_bcoo() if isinstance(x, Matrix) else x
 
 
 def _matrix(mat: Any) -> Any:
@@ -167,17 +98,15 @@ class COO(Matrix):
     """
 
     _parts = ("data", "row", "col")
+    _promises = ("shape", "_rows_sorted", "_cols_sorted")
     row: Any
     col: Any
 
     def __init__(
         self, args: tuple[Any, Any, Any], *, shape: Sequence[int], rows_sorted: bool = False, cols_sorted: bool = False
     ) -> None:
-        self._set(args, shape)
+        super().__init__(args, shape=shape)
         self._rows_sorted, self._cols_sorted = bool(rows_sorted), bool(cols_sorted)
-
-    def _options(self) -> dict[str, Any]:
-        return {"shape": self.shape, "rows_sorted": self._rows_sorted, "cols_sorted": self._cols_sorted}
 
     @property
     def _info(self) -> COOInfo:
@@ -268,23 +197,8 @@ class CSC(Matrix):
         return CSR((self.data, self.indices, self.indptr), shape=self.shape[::-1])
 
 
-def _register(kind: Any) -> None:
-    def flatten(x: Any) -> Any:
-        return tuple([getattr(x, n) for n in kind._parts]), tuple(x._options().items())
-
-    def unflatten(form: Any, children: Any) -> Any:
-        found = object.__new__(kind)
-        for name, child in zip(kind._parts, children, strict=True):
-            setattr(found, name, child)
-        for name, value in form:
-            setattr(found, name if name == "shape" else f"_{name}", value)
-        return found
-
-    register_pytree_node(kind, flatten, unflatten)
-
-
 for _kind in (COO, CSR, CSC):
-    _register(_kind)
+    register(_kind)
 
 for _base in (Matrix, COO):
     boundaries(_base, "__init__")

@@ -56,6 +56,11 @@ def as_coordinates(x: Any) -> BCOO:
     return x if isinstance(x, BCOO) or not hasattr(x, "to_bcoo") else x.to_bcoo()  # type: ignore[no-any-return]
 
 
+def _formatted(x: Any) -> Any:
+    """An operand in a format that results have: a matrix in coordinates."""
+    return x if isinstance(x, BCSR) else as_coordinates(x)
+
+
 def _like(x: Any, found: BCOO) -> Any:
     """A result in the format of an operand."""
     return compressed(found) if isinstance(x, BCSR) else found
@@ -548,13 +553,13 @@ def bcoo_multiply_sparse(lhs: BCOO, rhs: BCOO) -> BCOO:
 def multiply(x: Any, other: Any) -> Any:
     if isinstance(other, JAXSparse):
         return _like(x, bcoo_multiply_sparse(as_coordinates(x), as_coordinates(other)))
-    return with_data(x, bcoo_multiply_dense(as_coordinates(x), other))
+    return with_data(_formatted(x), bcoo_multiply_dense(as_coordinates(x), other))
 
 
 def divide(x: Any, other: Any) -> Any:
     if isinstance(other, JAXSparse):
         raise UnsupportedError(f"{x!r} / {other!r}: elements that are 0 would be divided by 0")
-    return with_data(x, bcoo_multiply_dense(as_coordinates(x), 1 / jnp.asarray(other)))
+    return with_data(_formatted(x), bcoo_multiply_dense(as_coordinates(x), 1 / jnp.asarray(other)))
 
 
 def add(x: Any, other: Any) -> Any:
@@ -780,7 +785,7 @@ def power(x: Any, exponent: Any) -> Any:
             f"sparse rule for {what} is not implemented because it would result in dense output: {x!r} ** "
             f"{exponent!r}\n  todense() makes an array dense."
         )
-    found = unique(x)
+    found = unique(_formatted(x))
     return with_data(found, found.data**exponent)
 
 
