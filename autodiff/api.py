@@ -530,7 +530,6 @@ def grad(
     Raises:
       TypeError: (when called) the output is not a real scalar, or an argument has no derivative.
 
-    >>> import hloom, hloom.numpy as jnp
     >>> loss = lambda w, x: jnp.sum((w * x) ** 2)
     >>> hloom.grad(loss)(jnp.array([1.0, 2.0]), 3.0)
     Array([18., 36.], dtype=float32)
@@ -561,7 +560,6 @@ def value_and_grad(
     """The function that computes `fun` and its gradient. As `grad`; returns (value, gradient), with `has_aux`
     ((value, aux), gradient). JAX's `value_and_grad`.
 
-    >>> import hloom, hloom.numpy as jnp
     >>> value, gradient = hloom.value_and_grad(lambda w: jnp.sum(w["a"] ** 2))({"a": jnp.array([1.0, 2.0])})
     >>> value, gradient
     (Array(5., dtype=float32), {'a': Array([2., 4.], dtype=float32)})

@@ -386,7 +386,6 @@ class custom_jvp(_Differentiable[P, R]):
     or `nondiff_argnames` it takes these arguments first: rule(*nondiff, primals, tangents). They may be functions;
     arrays among them have a derivative of zero.
 
-    >>> import hloom, hloom.numpy as jnp
     >>> @hloom.custom_jvp
     ... def log1pexp(x):
     ...     return jnp.log(1 + jnp.exp(x))
@@ -405,7 +404,6 @@ class custom_jvp(_Differentiable[P, R]):
 
         symbolic_zeros: tangents that are known to be zero are `SymbolicZero` objects, not arrays of zeros.
 
-        >>> import hloom
         >>> @hloom.custom_jvp
         ... def f(x):
         ...     return x**2
@@ -420,7 +418,6 @@ class custom_jvp(_Differentiable[P, R]):
     def defjvps(self, *jvps: Callable[..., Any] | None) -> None:
         """A rule for each argument: jvp(tangent, result, *primals) -> part of the result's tangent; None for zero.
 
-        >>> import hloom
         >>> @hloom.custom_jvp
         ... def f(x, y):
         ...     return x * y
@@ -668,7 +665,6 @@ class custom_vjp(_Differentiable[P, R]):
     each argument, None for zero. With `nondiff_argnums` or `nondiff_argnames`, fwd takes all arguments in their order,
     and bwd takes these first. Forward mode is a TypeError.
 
-    >>> import hloom, hloom.numpy as jnp
     >>> @hloom.custom_vjp
     ... def clip_gradient(x):
     ...     return x
@@ -694,7 +690,6 @@ class custom_vjp(_Differentiable[P, R]):
         objects for cotangents that are known to be zero. `optimize_remat` is accepted: under `checkpoint`, unused
         residuals are never computed here.
 
-        >>> import hloom
         >>> @hloom.custom_vjp
         ... def f(x):
         ...     return x**2

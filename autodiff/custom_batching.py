@@ -145,7 +145,6 @@ class custom_vmap(OtherRules, Generic[P, R]):
     `jvp` and `vmap` together follow the rule, in either order. Reverse mode follows the function, unless `vmap` is
     applied first.
 
-    >>> import hloom, hloom.numpy as jnp
     >>> @hloom.custom_batching.custom_vmap
     ... def double(x):
     ...     return 2 * x
@@ -168,7 +167,6 @@ class custom_vmap(OtherRules, Generic[P, R]):
     def def_vmap(self, vmap_rule: F) -> F:
         """Set the rule; returns it, for use as a decorator.
 
-        >>> import hloom, hloom.numpy as jnp
         >>> @hloom.custom_batching.custom_vmap
         ... def f(x):
         ...     return 2 * x
@@ -243,7 +241,6 @@ def _checked(rule: Callable[..., Any], out: Outputs, size: int, answer: Any) -> 
 def sequential_vmap(f: Callable[P, R]) -> custom_vmap[P, R]:
     """`f`, which `vmap` computes one element after the other, by `lax.map`.
 
-    >>> import hloom, hloom.numpy as jnp
     >>> @hloom.custom_batching.sequential_vmap
     ... def f(x):
     ...     return jnp.sum(x) * x  # written for one element; needs the memory of one

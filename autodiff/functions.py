@@ -71,7 +71,6 @@ def linear_transpose(fun: Function, *primals: Any, reduce_axes: Sequence[Any] = 
       TypeError: integers become floats or the reverse; (when called) the cotangent is not like the result.
       UnsupportedError: (when called) `fun` is not linear.
 
-    >>> import hloom, hloom.numpy as jnp
     >>> transposed = hloom.linear_transpose(lambda x: jnp.array([[1.0, 2.0], [3.0, 4.0]]) @ x, jnp.ones(2))
     >>> transposed(jnp.array([1.0, 10.0]))
     (Array([31., 42.], dtype=float32),)
@@ -222,7 +221,6 @@ def closure_convert(fun: Function, *example_args: Any) -> tuple[Function, list[A
 
     It makes a function that is an argument of a custom derivative rule known to the rule: pass the values as arguments.
 
-    >>> import hloom, hloom.numpy as jnp
     >>> scale = jnp.array(3.0)
     >>> f, consts = hloom.closure_convert(lambda x: hloom.lax.mul(x, scale), 1.0)
     >>> f(2.0, *consts)
@@ -263,7 +261,6 @@ def custom_gradient(fun: Function) -> Function:
     """A function with its own reverse-mode rule, given in one piece: ``fun(*args)`` returns the result and a function
     from its cotangent to a cotangent for each argument. JAX's `custom_gradient`.
 
-    >>> import hloom, hloom.numpy as jnp
     >>> @hloom.custom_gradient
     ... def clipped(x):
     ...     return x**2, lambda ct: jnp.clip(ct * 2 * x, -1, 1)

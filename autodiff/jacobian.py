@@ -51,7 +51,6 @@ def jacfwd(
     Raises:
       TypeError: (when called) an argument is not real, or not complex where `holomorphic`.
 
-    >>> import hloom, hloom.numpy as jnp
     >>> hloom.jacfwd(lambda x: jnp.array([x[0] * x[1], x[0] ** 2, x[1]]))(jnp.array([2.0, 3.0]))
     Array([[3., 2.],
            [4., 0.],
@@ -90,7 +89,6 @@ def jacrev(
     of the Jacobian is `float0` zeros.
     `jacobian` is the same.
 
-    >>> import hloom, hloom.numpy as jnp
     >>> hloom.jacrev(lambda x: jnp.array([x[0] * x[1]]))(jnp.array([2.0, 3.0]))
     Array([[3., 2.]], dtype=float32)
     """
@@ -119,7 +117,6 @@ def hessian(
 
     For an argument of shape s and a scalar result it is an array of shape (s, s). Other arguments: see `jacfwd`.
 
-    >>> import hloom, hloom.numpy as jnp
     >>> hloom.hessian(lambda x: x[0] ** 2 * x[1])(jnp.array([2.0, 3.0]))
     Array([[6., 4.],
            [4., 0.]], dtype=float32)

@@ -51,7 +51,6 @@ def pmap(
 
     Raises (when called): ValueError for a mapped axis of another size, or sizes that differ.
 
-    >>> import hloom, hloom.numpy as jnp
     >>> hloom.pmap(lambda x: hloom.lax.psum(x, "i"), axis_name="i")(jnp.ones((1, 2)))
     Array([[1., 1.]], dtype=float32)
     """

@@ -99,7 +99,6 @@ def checkpoint(
       TypeError: `policy` is not callable, or returns something else than a bool.
       ValueError: (when called) there is no argument with a number of `static_argnums`.
 
-    >>> import hloom, hloom.numpy as jnp
     >>> layer = hloom.checkpoint(lambda x: jnp.sin(jnp.sin(x)))
     >>> hloom.grad(layer)(0.0)
     Array(1., dtype=float32, weak_type=True)

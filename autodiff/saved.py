@@ -58,7 +58,6 @@ def print_saved_residuals(f: Callable[..., Any], *args: Any, **kwargs: Any) -> N
     """Print a line for each value that the backward pass of ``f(*args, **kwargs)`` gets from its forward pass: its
     type, and which argument or operation it comes from. JAX's `print_saved_residuals`.
 
-    >>> import hloom, hloom.numpy as jnp
     >>> hloom.ad_checkpoint.print_saved_residuals(lambda x: jnp.sin(x) * 3, 1.0)
     f32[] output of cos from ...
     """

@@ -211,7 +211,6 @@ def shard_map(
 
     Raises (when called): TypeError or ValueError where mesh, specs and arrays do not fit.
 
-    >>> import hloom, hloom.numpy as jnp
     >>> mesh = hloom.make_mesh((1,), ("d",))
     >>> f = hloom.shard_map(lambda x: hloom.lax.psum(x, "d"), mesh=mesh, in_specs=hloom.P("d"), out_specs=hloom.P())
     >>> f(jnp.arange(3.0))
@@ -228,7 +227,6 @@ def smap(f: Any = None, /, *, in_axes: Any = Infer, out_axes: Any, axis_name: Ha
     """`shard_map` over one axis of the current mesh; which dimension is divided is said as in `vmap`: an integer, None,
     or a tuple of them for each argument.
 
-    >>> import hloom, hloom.numpy as jnp
     >>> mesh = hloom.make_mesh((1,), ("x",), axis_types=(hloom.sharding.AxisType.Explicit,))
     >>> with hloom.set_mesh(mesh):
     ...     hloom.smap(lambda x: 2 * x, in_axes=0, out_axes=0, axis_name="x")(jnp.ones(2))

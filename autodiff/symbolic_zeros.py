@@ -20,7 +20,6 @@ class SymbolicZero(HasType):
 
     Rules may return it in place of an array of zeros.
 
-    >>> import hloom, hloom.numpy as jnp
     >>> zero = hloom.custom_derivatives.zero_from_primal(jnp.ones(2), symbolic_zeros=True)
     >>> zero
     SymbolicZero

@@ -55,7 +55,6 @@ def vmap(
       ValueError: the sizes of the axes differ, an axis is out of range, the trees do not fit, or a result differs
         between elements where `out_axes` says None.
 
-    >>> import hloom, hloom.numpy as jnp
     >>> dot = lambda v, w: jnp.sum(v * w)
     >>> hloom.vmap(dot)(jnp.array([[1, 2], [3, 4]]), jnp.array([[1, 1], [10, 10]]))
     Array([ 3, 70], dtype=int32)

@@ -24,7 +24,6 @@ def from_dlpack(external_array: _Any, device: _Any = None, copy: bool | None = N
 def is_supported_dtype(dtype: _Any) -> bool:
     """Whether arrays of a dtype can be given to other libraries: NumPy's numbers and booleans can, and bfloat16.
 
-    >>> import hloom, hloom.numpy as jnp
     >>> hloom.dlpack.is_supported_dtype(jnp.float32), hloom.dlpack.is_supported_dtype(jnp.float8_e5m2)
     (True, False)
     """

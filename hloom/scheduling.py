@@ -38,7 +38,6 @@ def schedule(
     that is not there, for steps that would change results or read outside of arrays; with `check`, at a call, for
     results that differ.
 
-    >>> import hloom, hloom.numpy as jnp
     >>> x = jnp.ones((300, 64))
     >>> product = hloom.jit(lambda x: x @ x.T)
     >>> hloom.schedule(product, {"*": "Vectors(bits=256)"}, check=True)(x)[0, 0]

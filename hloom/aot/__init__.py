@@ -5,4 +5,4 @@ Names are loaded when they are first used: a process that only loads a program i
 
 from ..namespaces import publish as _publish
 
-_publish(__name__)
+_publish(__name__, examples=("from hloom import aot",))

@@ -77,7 +77,6 @@ def compile(
       UnsupportedError: for operations that need Python or a library: callbacks, some linear algebra, Fourier
       transforms. IdentifierError, TargetError: for names that C++ does not take, and unknown targets.
 
-    >>> import hloom, hloom.aot, hloom.numpy as jnp
     >>> program = hloom.aot.compile(lambda x, w: jnp.tanh(x @ w), (jnp.ones((4, 3)), jnp.ones((3, 2))), name="layer")
     >>> [str(slot.comment) for slot in (*program.arguments, *program.results)]
     ['x: f32[4,3]', 'w: f32[3,2]', 'result: f32[4,2]']
@@ -220,8 +219,6 @@ class AotProgram:
 
     `arguments`, `results`: name and shape of each array, in the order of C. `module`: its HLO.
 
-    >>> import hloom.numpy as jnp
-    >>> from hloom import aot
     >>> program = aot.compile(lambda x: jnp.sort(x)[:2], (jnp.ones(9),), name="smallest")
     >>> program, "int32_t smallest_run(" in program.c_source
     (<AotProgram smallest: 1 arguments, 1 results>, True)

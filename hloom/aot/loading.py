@@ -43,7 +43,6 @@ def load(path: str | os.PathLike[str]) -> LoadedProgram:
 class LoadedProgram:
     """A compiled program as a function of NumPy arrays, in the order of its arguments; one result, or a tuple.
 
-    >>> from hloom import aot
     >>> program = aot.load("out/digits.json")  # doctest: +SKIP
     >>> label = program(image)  # doctest: +SKIP
     """

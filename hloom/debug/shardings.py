@@ -61,7 +61,6 @@ def visualize_array_sharding(
 ) -> None:
     """Print which part of an array lies on which device, as `visualize_sharding`.
 
-    >>> from hloom import debug, numpy as jnp
     >>> debug.visualize_array_sharding(jnp.zeros((4, 2)))
     ┌─────────┐
     │  CPU 0  │
@@ -79,7 +78,6 @@ def inspect_array_sharding(value: Any, *, callback: Callable[[Sharding], None]) 
     """Call `callback` with the sharding of an array (of each, in a pytree): at once, also for a traced array; it
     reports the sharding of an array on the first device: which one it gets is known when the program is compiled.
 
-    >>> from hloom import debug, numpy as jnp
     >>> debug.inspect_array_sharding(jnp.arange(3), callback=print)
     SingleDeviceSharding(device=CpuDevice(id=0), memory_kind=device)
     """

@@ -38,9 +38,6 @@ def raise_if_error() -> None:
       JaxValueError: its message, and the line that set it.
       ValueError: the call is in a function that is traced.
 
-    >>> import hloom
-    >>> import hloom.numpy as jnp
-    >>> from hloom.experimental import error_check
     >>> @hloom.jit
     ... def f(x):
     ...     error_check.set_error_if(x < 0, "x is negative")
@@ -63,8 +60,6 @@ def raise_if_error() -> None:
 def error_checking_context() -> "_Iterator[None]":
     """Within the block there is no error at first; behind it, the one from before.
 
-    >>> import hloom.numpy as jnp
-    >>> from hloom.experimental import error_check
     >>> with error_check.error_checking_context():
     ...     error_check.set_error_if(jnp.array(True), "forgotten")
     >>> error_check.raise_if_error()
@@ -85,8 +80,6 @@ def error_checking_behavior(
     As `checkify` does, this checks each operation, also those inside of library functions. It is the setting
     ``jax_error_checking_behavior_nan`` (``_divide``, ``_oob``) for a block.
 
-    >>> import hloom.numpy as jnp
-    >>> from hloom.experimental import error_check
     >>> with error_check.error_checking_behavior(nan="raise"):
     ...     y = jnp.log(jnp.array([1.0, -1.0]))
     >>> try:
@@ -103,4 +96,4 @@ def error_checking_behavior(
     return _Override(**chosen)
 
 
-_publish(__name__)
+_publish(__name__, examples=("from hloom.experimental import error_check",))

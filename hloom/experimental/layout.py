@@ -37,4 +37,4 @@ class Format:
     sharding: _Any = None
 
 
-_publish(__name__)
+_publish(__name__, examples=("from hloom.experimental import layout",))

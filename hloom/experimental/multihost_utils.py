@@ -45,7 +45,6 @@ def broadcast_one_to_all(in_tree: _Any, is_source: bool | None = None) -> _Any:
 
     All processes must call it, with arrays of the same types. ValueError if not just one is the source.
 
-    >>> from hloom.experimental import multihost_utils
     >>> int(multihost_utils.broadcast_one_to_all(3))
     3
     """
@@ -86,7 +85,6 @@ def process_allgather(in_tree: _Any, tiled: bool = False) -> _Any:
 def assert_equal(in_tree: _Any, fail_message: str = "") -> None:
     """AssertionError unless all processes have the same arrays; TypeError for anything but arrays.
 
-    >>> from hloom.experimental import multihost_utils
     >>> multihost_utils.assert_equal({"seed": 3})
     """
     leaves = [_np.asarray(leaf) for leaf in _tree.leaves(in_tree)]
@@ -117,7 +115,6 @@ def _checksum(text: bytes, start: int) -> int:
 def sync_global_devices(name: str) -> None:
     """Wait until all processes are here. AssertionError if they are here under different names.
 
-    >>> from hloom.experimental import multihost_utils
     >>> multihost_utils.sync_global_devices("before saving")
     """
     number = _np.uint32(_zlib.crc32(name.encode()))
@@ -162,8 +159,6 @@ def _cutting(local: _np.ndarray[_Any, _Any], shape: tuple[int, ...], place: _Any
 def global_array_to_host_local_array(global_inputs: _Any, global_mesh: _Any, pspecs: _Any) -> _Any:
     """The part of each array (of a pytree) that this process has, as arrays over the part of the mesh that is here.
 
-    >>> import hloom, hloom.numpy as jnp
-    >>> from hloom.experimental import multihost_utils
     >>> mesh = hloom.make_mesh((1,), ("x",))
     >>> multihost_utils.global_array_to_host_local_array(jnp.ones(2), mesh, hloom.P("x"))
     Array([1., 1.], dtype=float32)
@@ -184,4 +179,4 @@ def _specs(pspecs: _Any, full: _Any, count: int) -> list[_Any]:
     return [pspecs] * count if isinstance(pspecs, _PartitionSpec) else _tree.broadcast_prefix(pspecs, full)
 
 
-_publish(__name__)
+_publish(__name__, examples=("from hloom.experimental import multihost_utils",))

@@ -66,4 +66,4 @@ def scheduling_group(name: str) -> _Any:
     return xla_metadata_call(scheduling_group=name)
 
 
-_publish(__name__)
+_publish(__name__, examples=("from hloom.experimental import scheduling_groups",))

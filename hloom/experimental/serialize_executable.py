@@ -72,4 +72,4 @@ def deserialize_and_load(
     return compiled
 
 
-_publish(__name__)
+_publish(__name__, examples=("from hloom.experimental import serialize_executable",))

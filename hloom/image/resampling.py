@@ -29,7 +29,6 @@ from ..tracer.errors import OperandError
 class ResizeMethod(enum.Enum):
     """How values between pixels are computed.
 
-    >>> from hloom import image, numpy as jnp
     >>> image.resize(jnp.array([0.0, 1.0]), (4,), image.ResizeMethod.NEAREST)
     Array([0., 0., 1., 1.], dtype=float32)
     """
@@ -82,7 +81,6 @@ def resize(
       method: a ResizeMethod, or a name such as "bilinear".
       antialias: where the image shrinks, widen the kernel, so that every pixel counts.
 
-    >>> from hloom import image, numpy as jnp
     >>> picture = jnp.array([[0.0, 4.0], [8.0, 12.0]])
     >>> image.resize(picture, (2, 4), "bilinear")
     Array([[ 0.,  1.,  3.,  4.],
@@ -127,7 +125,6 @@ def scale_and_translate(
       scale, translation: vectors, with an element for each of these dimensions.
       method, antialias: see `resize`. NEAREST is refused (ValueError).
 
-    >>> from hloom import image, numpy as jnp
     >>> x = jnp.array([1.0, 2.0, 3.0, 4.0])
     >>> image.scale_and_translate(x, (4,), (0,), jnp.array([1.0]), jnp.array([1.0]), "linear")
     Array([0., 1., 2., 3.], dtype=float32)

@@ -28,7 +28,6 @@ def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any, propagate_source
     `consts` are the values of its `constvars`. With `propagate_source_info`, recorded instructions keep the lines of
     the equations. TypeError for a wrong number of values.
 
-    >>> import hloom, hloom.numpy as jnp
     >>> closed = hloom.make_jaxpr(lambda x: jnp.sin(2 * x))(jnp.ones(2))
     >>> hloom.core.eval_jaxpr(closed.jaxpr, closed.consts, jnp.zeros(2))
     [Array([0., 0.], dtype=float32)]

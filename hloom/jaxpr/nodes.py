@@ -75,7 +75,6 @@ class _Value(SharedValue):
 class JaxprEqn(_Value):
     """An equation: ``outvars = primitive[params] invars``.
 
-    >>> import hloom, hloom.numpy as jnp
     >>> equation = hloom.make_jaxpr(lambda x: jnp.sin(2 * x))(1.5).eqns[1]
     >>> equation.primitive.name, equation.outvars[0].aval
     ('sin', ShapedArray(float32[], weak_type=True))
@@ -109,7 +108,6 @@ class JaxprEqn(_Value):
 class Jaxpr(_Value):
     """A function: `eqns` from `constvars` and `invars` to `outvars`.
 
-    >>> import hloom, hloom.numpy as jnp
     >>> jaxpr = hloom.make_jaxpr(lambda x: jnp.sin(2 * x))(1.5).jaxpr
     >>> [equation.primitive.name for equation in jaxpr.eqns]
     ['mul', 'sin']
@@ -172,7 +170,6 @@ def _read(path: str) -> Any:
 class ClosedJaxpr(_Value):
     """A jaxpr with the values of its `constvars`.
 
-    >>> import hloom, hloom.numpy as jnp
     >>> w = jnp.array([1.0, 2.0])
     >>> closed = hloom.make_jaxpr(lambda x: x * w)(1.5)
     >>> closed.consts, closed.in_avals

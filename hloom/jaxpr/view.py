@@ -249,7 +249,6 @@ def make_jaxpr(
 
     For a reference to a mutable array the program takes the array, and the written value is a further result.
 
-    >>> import hloom, hloom.numpy as jnp
     >>> hloom.make_jaxpr(lambda x: jnp.sin(2 * x))(jnp.ones(3))
     { lambda ; a:f32[3]. let b:f32[3] = mul 2.0:f32[] a; c:f32[3] = sin b in (c,) }
     """

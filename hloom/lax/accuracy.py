@@ -20,7 +20,6 @@ _ULPS = 4
 class AccuracyMode(Enum):
     """Which implementation of a function to use where there are several. Here there is one of each.
 
-    >>> from hloom import lax
     >>> lax.exp(0.0, accuracy=lax.AccuracyMode.HIGHEST)
     Array(1., dtype=float32, weak_type=True)
     """
@@ -35,7 +34,6 @@ class Tolerance:
     Raises:
       ValueError: one is negative, or none is given.
 
-    >>> from hloom import lax
     >>> lax.tanh(0.0, accuracy=lax.Tolerance(atol=1e-5, ulps=8))
     Array(0., dtype=float32, weak_type=True)
     """

@@ -33,8 +33,6 @@ def composite(decomposition: Callable[..., Any], name: str, version: int = 0) ->
       name: such as ``my.tangent``.
       version: a number in the text, which distinguishes meanings of one name.
 
-        >>> import hloom
-        >>> from hloom import lax
         >>> tangent = lax.composite(lambda x: lax.sin(x) / lax.cos(x), name="my.tangent")
         >>> tangent(0.5)
         Array(0.5463025, dtype=float32, weak_type=True)

@@ -28,7 +28,6 @@ class ConvDimensionNumbers(NamedTuple):
     """The roles of dimensions: (batch, feature, spatial...) of input and result, (output feature, input feature,
     spatial...) of the kernel.
 
-    >>> from hloom import lax
     >>> lax.conv_dimension_numbers((1, 8, 8, 3), (3, 3, 3, 16), ("NHWC", "HWIO", "NHWC"))
     ConvDimensionNumbers(lhs_spec=(0, 3, 1, 2), rhs_spec=(3, 2, 0, 1), out_spec=(0, 3, 1, 2))
     """
@@ -49,7 +48,6 @@ def conv_general_permutations(dimension_numbers: Sequence[str]) -> tuple[tuple[i
 
     Spatial dimensions are in the order of the kernel's string.
 
-    >>> from hloom import lax
     >>> lax.conv_general_permutations(("NHWC", "HWIO", "NHWC"))
     ((0, 3, 1, 2), (3, 2, 0, 1), (0, 3, 1, 2))
     """
@@ -78,7 +76,6 @@ def conv_dimension_numbers(
 ) -> ConvDimensionNumbers:
     """`dimension_numbers` as numbers: three strings, or None for ("NCHW", "OIHW", "NCHW").
 
-    >>> from hloom import lax
     >>> lax.conv_dimension_numbers((1, 8, 8, 3), (3, 3, 3, 16), ("NHWC", "HWIO", "NHWC"))
     ConvDimensionNumbers(lhs_spec=(0, 3, 1, 2), rhs_spec=(3, 2, 0, 1), out_spec=(0, 3, 1, 2))
     """

@@ -95,8 +95,6 @@ def dynamic_slice_in_dim(
 ) -> Value:
     """`slice_size` elements from `start_index` along one axis.
 
-    >>> import hloom
-    >>> from hloom import lax, numpy as jnp
     >>> hloom.jit(lambda x, k: lax.dynamic_slice_in_dim(x, k, 2))(jnp.arange(5), 3)
     Array([3, 4], dtype=int32)
     """

@@ -107,7 +107,6 @@ def _iterator(shape: Any) -> Iterator[Any] | None:
 def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
     """The common shape of `shapes` by NumPy's rule of broadcasting; OperandError (a ValueError) if there is none.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.broadcast_shapes((3, 1), (4,), (2, 1, 1))
     (2, 3, 4)
     """

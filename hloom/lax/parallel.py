@@ -52,8 +52,6 @@ def axis_size(axis_name: AxisName) -> int:
 
     NameError (`UnboundAxisError`) outside of a function that is mapped over the axis.
 
-    >>> import hloom
-    >>> from hloom import lax, numpy as jnp
     >>> hloom.vmap(lambda x: x / lax.axis_size("i"), axis_name="i")(jnp.array([1.0, 3.0]))
     Array([0.5, 1.5], dtype=float32)
     """
@@ -285,8 +283,6 @@ def psum(x: Any, axis_name: AxisName, *, axis_index_groups: Any = None) -> Any:
 
     axis_index_groups: places along the one axis in lists; the sum is within each list. Their sizes may differ.
 
-    >>> import hloom
-    >>> from hloom import lax, numpy as jnp
     >>> hloom.vmap(lambda x: x / lax.psum(x, "i"), axis_name="i")(jnp.array([1.0, 3.0]))
     Array([0.25, 0.75], dtype=float32)
     >>> hloom.vmap(lambda x: lax.psum(x, "i", axis_index_groups=[[0, 2], [1]]), axis_name="i")(jnp.array([1, 2, 3]))
@@ -319,8 +315,6 @@ def psum_over_mesh(x: Value, axes: tuple[AxisName, ...], manual: ManualAxes) -> 
 def pmean(x: Any, axis_name: AxisName, *, axis_index_groups: Any = None) -> Any:
     """The mean over a named axis of each array of `x` (a pytree).
 
-    >>> import hloom
-    >>> from hloom import lax, numpy as jnp
     >>> hloom.vmap(lambda x: x - lax.pmean(x, "i"), axis_name="i")(jnp.array([1.0, 2.0, 6.0]))
     Array([-2., -1.,  3.], dtype=float32)
     """
@@ -332,8 +326,6 @@ def pmean(x: Any, axis_name: AxisName, *, axis_index_groups: Any = None) -> Any:
 def pmax(x: Any, axis_name: AxisName, *, axis_index_groups: Any = None) -> Any:
     """The largest value over a named axis, for each array of `x` (a pytree). Ties share its derivative.
 
-    >>> import hloom
-    >>> from hloom import lax, numpy as jnp
     >>> hloom.vmap(lambda x: lax.pmax(x, "i"), axis_name="i")(jnp.array([1, 5, 2]))
     Array([5, 5, 5], dtype=int32)
     """
@@ -343,8 +335,6 @@ def pmax(x: Any, axis_name: AxisName, *, axis_index_groups: Any = None) -> Any:
 def pmin(x: Any, axis_name: AxisName, *, axis_index_groups: Any = None) -> Any:
     """The smallest value over a named axis, for each array of `x` (a pytree). Ties share its derivative.
 
-    >>> import hloom
-    >>> from hloom import lax, numpy as jnp
     >>> hloom.vmap(lambda x: lax.pmin(x, "i"), axis_name="i")(jnp.array([4, 1, 2]))
     Array([1, 1, 1], dtype=int32)
     """
@@ -442,8 +432,6 @@ def ppermute(x: Any, axis_name: AxisName, perm: Sequence[tuple[int, int]]) -> An
 
     An element that receives nothing gets zeros. ValueError if an element sends or receives twice, or does not exist.
 
-    >>> import hloom
-    >>> from hloom import lax, numpy as jnp
     >>> hloom.vmap(lambda x: lax.ppermute(x, "i", [(0, 1), (1, 2)]), axis_name="i")(jnp.array([1, 2, 3]))
     Array([0, 1, 2], dtype=int32)
     """
@@ -460,8 +448,6 @@ def ppermute(x: Any, axis_name: AxisName, perm: Sequence[tuple[int, int]]) -> An
 def pshuffle(x: Any, axis_name: AxisName, perm: Sequence[int]) -> Any:
     """Element k gets the arrays of element `perm[k]`; `perm` is a permutation of all elements.
 
-    >>> import hloom
-    >>> from hloom import lax, numpy as jnp
     >>> hloom.vmap(lambda x: lax.pshuffle(x, "i", [2, 0, 1]), axis_name="i")(jnp.array([1, 2, 3]))
     Array([3, 1, 2], dtype=int32)
     """
@@ -499,8 +485,6 @@ def all_gather(
     tiled: concatenated along the existing dimension `axis` instead. A tuple of names gathers over all of them, the last
     one fastest.
 
-    >>> import hloom
-    >>> from hloom import lax, numpy as jnp
     >>> hloom.vmap(lambda x: lax.all_gather(x, "i"), axis_name="i")(jnp.array([1, 2]))
     Array([[1, 2],
            [1, 2]], dtype=int32)
@@ -541,8 +525,6 @@ def psum_scatter(
     That dimension must have the axis's size, and is removed. tiled: its size is a multiple, and it is divided. A tuple
     of names stands for the elements along all of them, the last one fastest.
 
-    >>> import hloom
-    >>> from hloom import lax, numpy as jnp
     >>> hloom.vmap(lambda x: lax.psum_scatter(x, "i"), axis_name="i")(jnp.array([[1, 2], [30, 40]]))
     Array([31, 42], dtype=int32)
     """
@@ -590,8 +572,6 @@ def all_to_all(
     concatenated along the existing dimension `concat_axis`. A tuple of names stands for the elements along all of them,
     the last one fastest.
 
-    >>> import hloom
-    >>> from hloom import lax, numpy as jnp
     >>> hloom.vmap(lambda x: lax.all_to_all(x, "i", 0, 0), axis_name="i")(jnp.array([[1, 2], [3, 4]]))
     Array([[1, 3],
            [2, 4]], dtype=int32)
@@ -638,8 +618,6 @@ def _exchanged(v: Value, together: Sequence[tuple[AxisName, ...]], split: int, c
 def pbroadcast(x: Any, axis_name: AxisName, source: int) -> Any:
     """For each array, the array of the element number `source` along the named axis.
 
-    >>> import hloom
-    >>> from hloom import lax, numpy as jnp
     >>> hloom.vmap(lambda x: lax.pbroadcast(x, "i", 1), axis_name="i")(jnp.array([1, 2, 3]))
     Array([2, 2, 2], dtype=int32)
     """
@@ -663,8 +641,6 @@ def pcast(x: Any, axis_name: AxisName, *, to: str) -> Any:
 
     to: "varying"; "unreduced" and "reduced" are UnsupportedError within such a function.
 
-    >>> import hloom
-    >>> from hloom import lax, numpy as jnp
     >>> hloom.vmap(lambda x: lax.pcast(x, "i", to="varying"), axis_name="i")(jnp.array([1, 2]))
     Array([1, 2], dtype=int32)
     """
@@ -684,8 +660,6 @@ def pcast(x: Any, axis_name: AxisName, *, to: str) -> Any:
 def pswapaxes(x: Any, axis_name: AxisName, axis: int, *, axis_index_groups: Any = None) -> Any:
     """The named axis and dimension `axis` of each array exchanged.
 
-    >>> import hloom
-    >>> from hloom import lax, numpy as jnp
     >>> hloom.vmap(lambda x: lax.pswapaxes(x, "i", 0), axis_name="i")(jnp.array([[1, 2], [3, 4]]))
     Array([[1, 3],
            [2, 4]], dtype=int32)
@@ -727,8 +701,6 @@ _AXIS_INDEX = _collective("axis_index")
 def axis_index(axis_name: AxisName) -> Value:
     """The element's position along a named axis, an int32; for a tuple of names, the last one counts fastest.
 
-    >>> import hloom
-    >>> from hloom import lax, numpy as jnp
     >>> hloom.vmap(lambda x: x + lax.axis_index("i"), axis_name="i")(jnp.array([10, 20]))
     Array([10, 21], dtype=int32)
     """

@@ -34,7 +34,6 @@ def polynomial(x: Any, coeffs: Sequence[Any], *, unroll: int | None = None) -> V
     Raises:
       OperandError: a coefficient has another rank, or a size that does not fit.
 
-    >>> from hloom import lax
     >>> lax.polynomial(3.0, [1.0, 5.0, 2.0])
     Array(34., dtype=float32, weak_type=True)
     """

@@ -46,8 +46,6 @@ class DotAlgorithm(NamedTuple):
     device may put together; allow_imprecise_accumulation lets it sum with fewer bits. A CPU needs neither: it computes
     in float32 at least. ValueError for a combination that `DotAlgorithmPreset` has no name for.
 
-        >>> import hloom.numpy as jnp
-        >>> from hloom import lax
         >>> half = lax.DotAlgorithm("float16", "float16", "float32")
         >>> lax.dot(jnp.ones(3), jnp.arange(3.0), precision=half)
         Array(3., dtype=float32)
@@ -69,8 +67,6 @@ class DotAlgorithmPreset(Enum):
     not have; here each computes at least as precisely as its name says: operands of other types are converted to its
     own, and a type that it takes stays (float32 where the name says bfloat16).
 
-    >>> import hloom.numpy as jnp
-    >>> from hloom import lax
     >>> x = jnp.array([1.0, 2.0])
     >>> lax.dot(x, x, precision=lax.DotAlgorithmPreset.F32_F32_F32), lax.dot(x, x, precision="BF16_BF16_F32")
     (Array(5., dtype=float32), Array(5., dtype=float32))

@@ -37,8 +37,6 @@ def ragged_all_to_all(
     Raises:
       OperandError: types or sizes do not fit.
 
-        >>> import hloom, hloom.numpy as jnp
-        >>> from hloom import lax
         >>> rows = jnp.array([[1.0, 2.0, 2.0], [3.0, 4.0, 0.0]])
         >>> def exchange(x, starts, sizes, targets, received):
         ...     return lax.ragged_all_to_all(x, jnp.zeros(4), starts, sizes, targets, received, axis_name="i")

@@ -106,7 +106,6 @@ def rng_uniform(a: Any, b: Any, shape: Any) -> Value:
     """Uniform numbers in [a, b), two scalars of one dtype, from a generator that the process owns: every call, and
     every run of a program that calls it, draws others.
 
-    >>> from hloom import lax
     >>> x = lax.rng_uniform(0.0, 1.0, (3,))
     >>> x.shape, bool(((0 <= x) & (x < 1)).all())
     ((3,), True)

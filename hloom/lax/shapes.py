@@ -37,7 +37,6 @@ def broadcast_to_rank(x: Any, rank: int) -> Value:
 def shape_as_value(shape: Any) -> Value:
     """A shape as an int32 array (int64 with 64-bit types) of its sizes.
 
-    >>> from hloom import lax
     >>> lax.shape_as_value((2, 3))
     Array([2, 3], dtype=int32)
     """
@@ -58,7 +57,6 @@ def conv_shape_tuple(
 ) -> tuple[int, ...]:
     """The shape of `conv(lhs, rhs, strides, pads)`: batch, features, space, as the operands have them.
 
-    >>> from hloom import lax
     >>> lax.conv_shape_tuple((1, 3, 8, 8), (16, 3, 3, 3), (1, 1), [(0, 0), (0, 0)])
     (1, 16, 6, 6)
     """
@@ -80,7 +78,6 @@ def conv_general_shape_tuple(
 ) -> tuple[int, ...]:
     """The shape of `conv_general_dilated` of operands of these shapes.
 
-    >>> from hloom import lax
     >>> lax.conv_general_shape_tuple((1, 8, 8, 3), (3, 3, 3, 16), (2, 2), "SAME", ("NHWC", "HWIO", "NHWC"))
     (1, 4, 4, 16)
     """
@@ -100,7 +97,6 @@ def conv_transpose_shape_tuple(
 ) -> tuple[int, ...]:
     """The shape of `conv_transpose` of operands of these shapes.
 
-    >>> from hloom import lax
     >>> lax.conv_transpose_shape_tuple((1, 8, 8, 3), (3, 3, 3, 16), (2, 2), "SAME", ("NHWC", "HWIO", "NHWC"))
     (1, 16, 16, 16)
     """
@@ -121,7 +117,6 @@ def reduce_window_shape_tuple(
 ) -> tuple[int, ...]:
     """The shape of `reduce_window` of an operand of this shape.
 
-    >>> from hloom import lax
     >>> lax.reduce_window_shape_tuple((6, 6), (2, 2), (2, 2), [(0, 0), (0, 0)])
     (3, 3)
     """

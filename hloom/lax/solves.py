@@ -35,8 +35,6 @@ def custom_root(
       TreeStructureError (a TypeError and a ValueError): a function returns another structure or other types than the
       initial guess has.
 
-    >>> import hloom
-    >>> from hloom import lax
     >>> def newton(f, x):
     ...     return lax.fori_loop(0, 20, lambda _, x: x - f(x) / hloom.grad(f)(x), x)
     >>> def sqrt(a):

@@ -24,7 +24,6 @@ T = TypeVar("T")
 def dtype(x: Any) -> np.dtype[Any]:
     """The dtype of an array, of a number as an array, or of a type or a name.
 
-    >>> from hloom import lax
     >>> lax.dtype(1.5), lax.dtype("int8")
     (dtype('float32'), dtype('int8'))
     """
@@ -37,8 +36,6 @@ def dtype(x: Any) -> np.dtype[Any]:
 def optimization_barrier(operand: T, /) -> T:
     """The operand (a pytree): no pass moves work across it.
 
-    >>> import hloom
-    >>> from hloom import lax, numpy as jnp
     >>> hloom.jit(lambda x: lax.optimization_barrier(x + 1) - 1)(jnp.arange(3))
     Array([0, 1, 2], dtype=int32)
     """
@@ -48,7 +45,6 @@ def optimization_barrier(operand: T, /) -> T:
 def stage(x: Any, /) -> Value:
     """The array or number as a value of the function that is traced: under jit a tracer. Outside of that, an array.
 
-    >>> from hloom import lax
     >>> lax.stage(1.5)
     Array(1.5, dtype=float32, weak_type=True)
     """
@@ -64,7 +60,6 @@ def dce_sink(val: Any, *, prevent_mlir_dce: bool = False) -> None:
     Only with `prevent_mlir_dce` is the mark an instruction: a custom call with a side effect that does nothing, so that
     no pass drops the computation of its operand. Without it nothing is computed for the mark.
 
-        >>> import hloom
         >>> def f(x):
         ...     hloom.lax.dce_sink(x + 1, prevent_mlir_dce=True)
         ...     return x
@@ -113,7 +108,6 @@ def create_token(_: Any = None) -> Token:
     Effects happen in the order of the program without tokens, so a token is no value of the compiled program: it is a
     pytree without arrays, which jit, loops and vmap hand through. The argument is ignored.
 
-    >>> from hloom import lax
     >>> token = lax.create_token()
     >>> type(lax.after_all(token, token)).__name__
     'Token'
@@ -124,7 +118,6 @@ def create_token(_: Any = None) -> Token:
 def after_all(*operands: Any) -> Token:
     """One token for several. TypeError for an operand that is no token.
 
-    >>> from hloom import lax
     >>> type(lax.after_all(lax.create_token(), lax.create_token())).__name__
     'Token'
     """

@@ -29,7 +29,6 @@ def padtype_to_pads(
     """The padding before and after each dimension. "VALID": none. "SAME": so that there is a result for each stride,
     with an odd element at the end; "SAME_LOWER": with an odd element at the start.
 
-    >>> from hloom import lax
     >>> lax.padtype_to_pads((8,), (3,), (2,), "SAME")
     [(0, 1)]
     """

@@ -43,7 +43,8 @@ def publish(
     Two names of one function are two functions, each with its own `__name__`, as in JAX; with `aliases_are_one` they
     are one object, as in `jax.nn`.
 
-    examples: the imports with which the examples of its files begin. They are added to each that begins with none.
+    examples: the imports with which the examples of its files begin. An example that begins with none gets those that
+    it uses, and those of the package.
     """
     if examples:
         _imports[module] = examples
@@ -99,7 +100,7 @@ def stub_names(module: ModuleType) -> dict[str, tuple[str, str]]:
 
 
 _ALIASES_ARE_ONE: set[str] = set()
-_imports: dict[str, tuple[str, ...]] = {_PACKAGE: (f"import {_PACKAGE}",)}
+_imports: dict[str, tuple[str, ...]] = {_PACKAGE: (f"import {_PACKAGE}", f"import {_PACKAGE}.numpy as jnp")}
 """Of namespaces: the imports with which the examples of their files begin."""
 _namespaces: set[str] = set()
 _homes: set[str] = set()
@@ -122,14 +123,14 @@ def published(found: Any, name: str, module: str) -> Any:
         found = _published.get(key)
         if found is None:
             found = boundary(function)
-            _complete_example(found)
+            _complete_example(found, getattr(found, "__wrapped__", found).__module__)
             found.__module__, found.__name__, found.__qualname__ = module, name, name
             found.__code__ = found.__code__.replace(co_name=name, co_qualname=name)
             found = _published.setdefault(key, found)  # another thread may have been here, too
     elif isinstance(found, partial):
         found = partial(published(found.func, found.func.__name__, module), *found.args, **found.keywords)
     elif isinstance(found, type):
-        _complete_example(found)
+        _complete_examples(found)
         # one that has a public home keeps it: the home of an error may be a namespace that is not loaded yet
         home = found.__module__
         is_private = home.startswith(f"{_PACKAGE}.") and home in sys.modules and home not in _namespaces
@@ -143,24 +144,42 @@ def published(found: Any, name: str, module: str) -> Any:
             vars(other).update(vars(found))
             found = other
             found.__name__ = found.__qualname__ = name
-        _complete_example(found)
+        _complete_example(found, getattr(found, "__wrapped__", found).__module__)
         found.__module__ = module
     return found
 
 
-def _complete_example(found: Any) -> None:
-    """Begin the example of an object's documentation with the imports of the namespace whose file defines it."""
+def _complete_examples(kind: type) -> None:
+    """Complete the examples of a class and of its methods and properties."""
+    home = kind.__module__
+    _complete_example(kind, home)
+    for found in vars(kind).values():
+        if isinstance(found, classmethod | staticmethod):  # which have the text, too
+            _complete_example(found.__func__, home)
+        if isinstance(found, FunctionType | property | classmethod | staticmethod):
+            _complete_example(found, home)
+
+
+def _complete_example(found: Any, home: str) -> None:
+    """Begin the example of an object's documentation with the imports that it uses, of those of the namespace with the
+    module `home`."""
     doc = found.__doc__
     place = doc.find(">>> ") if isinstance(doc, str) else -1
     if place < 0 or doc.startswith(("import ", "from "), place + 4):
         return
-    home = getattr(found, "__wrapped__", found).__module__
     while home and home not in _imports:
         home = home.rpartition(".")[0]
-    if home:
-        indent = doc[doc.rfind("\n", 0, place) + 1 : place]
-        added = "".join([f">>> {line}\n{indent}" for line in _imports[home]])
-        found.__doc__ = doc[:place] + added + doc[place:]
+    lines: list[str] = []
+    known: set[str] = set()
+    for line in (*_imports.get(home, ()), *_imports[_PACKAGE]):
+        names = {part.split()[-1].partition(".")[0] for part in line.partition("import ")[2].split(",")} - known
+        if any(name in doc[place:] for name in names):
+            lines.append(line)
+            known |= names
+    indent = doc[doc.rfind("\n", 0, place) + 1 : place]
+    lines.sort(key=_imports[_PACKAGE].__contains__, reverse=True)
+    added = "".join([f">>> {line}\n{indent}" for line in lines])
+    found.__doc__ = doc[:place] + added + doc[place:]
 
 
 # ---- names that are not there

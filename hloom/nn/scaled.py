@@ -55,8 +55,6 @@ def scaled_matmul(
     Raises:
       ValueError: shapes that do not fit each other.
 
-    >>> import hloom.numpy as jnp
-    >>> from hloom import nn
     >>> a, b, half = jnp.array([[[1, 2, 3]]]), jnp.array([[[4, 5, 6]]]), jnp.array([[[0.5]]])
     >>> nn.scaled_matmul(a, b, half, half).tolist()
     [[[8.0]]]
@@ -111,7 +109,6 @@ def get_scaled_dot_general_config(mode: str, global_scale: ArrayLike | None = No
 
     global_scale: a float32 that divides all elements of an array of "nvfp4"; None: 1. "mxfp8" has none.
 
-    >>> from hloom import nn
     >>> config = nn.get_scaled_dot_general_config("mxfp8")
     >>> config.mode, config.block_size
     ('mxfp8', 32)
@@ -149,8 +146,6 @@ def scaled_dot_general(
     Raises:
       TypeError: a result type that is none of the three. ValueError: a row that is no multiple of a block.
 
-    >>> import hloom.numpy as jnp
-    >>> from hloom import nn
     >>> x, formats = jnp.full((2, 32), 1.05), [nn.get_scaled_dot_general_config("mxfp8")] * 3
     >>> nn.scaled_dot_general(x, x, (((1,), (1,)), ((), ())), configs=formats).tolist()
     [[32.0, 32.0], [32.0, 32.0]]

@@ -102,7 +102,6 @@ class ufunc:
     def nin(self) -> int:
         """How many arguments it takes.
 
-        >>> import hloom.numpy as jnp
         >>> jnp.add.nin, jnp.negative.nin
         (2, 1)
         """
@@ -112,7 +111,6 @@ class ufunc:
     def nout(self) -> int:
         """How many results it has.
 
-        >>> import hloom.numpy as jnp
         >>> jnp.add.nout
         1
         """
@@ -122,7 +120,6 @@ class ufunc:
     def nargs(self) -> int:
         """How many arguments it takes in all.
 
-        >>> import hloom.numpy as jnp
         >>> jnp.add.nargs
         2
         """
@@ -132,7 +129,6 @@ class ufunc:
     def identity(self) -> Any:
         """The value that changes nothing, if there is one.
 
-        >>> import hloom.numpy as jnp
         >>> jnp.add.identity, jnp.multiply.identity, jnp.maximum.identity
         (0, 1, None)
         """
@@ -175,7 +171,6 @@ class ufunc:
         initial: a value that they are combined with at the start. where: the elements that take part; then there must
         be an `initial` or an identity.
 
-        >>> import hloom.numpy as jnp
         >>> jnp.bitwise_or.reduce(jnp.array([[1, 2, 3], [4, 5, 6]]), axis=1).tolist()
         [3, 7]
         """
@@ -200,7 +195,6 @@ class ufunc:
     def accumulate(self, a: ArrayLike, axis: int | None = 0, dtype: Any = None, out: None = None) -> Value:
         """At each place, the elements up to there along an axis, combined. None: of the flattened array.
 
-        >>> import hloom.numpy as jnp
         >>> jnp.maximum.accumulate(jnp.array([1, 3, 2, 5])).tolist()
         [1, 3, 3, 5]
         """
@@ -220,7 +214,6 @@ class ufunc:
     def outer(self, A: ArrayLike, B: ArrayLike, /) -> Value:
         """The function of all pairs, [*A.shape, *B.shape].
 
-        >>> import hloom.numpy as jnp
         >>> jnp.multiply.outer(jnp.array([1, 2]), jnp.array([3, 4, 5])).tolist()
         [[3, 4, 5], [6, 8, 10]]
         """
@@ -238,7 +231,6 @@ class ufunc:
 
         inplace: must be False, which says that the result is a copy: arrays are immutable.
 
-        >>> import hloom.numpy as jnp
         >>> jnp.add.at(jnp.array([0, 0, 0]), jnp.array([1, 1]), 5, inplace=False).tolist()
         [0, 10, 0]
         """
@@ -262,7 +254,6 @@ class ufunc:
         """The reductions of the elements from each index to the next one, the last to the end. Where the next index is
         not larger, the element itself.
 
-        >>> import hloom.numpy as jnp
         >>> jnp.add.reduceat(jnp.array([1, 2, 3, 4]), jnp.array([0, 3])).tolist()
         [6, 4]
         """

@@ -672,7 +672,6 @@ def to_bool(x: Value) -> Value:
 def sinc(x: ArrayLike, /) -> Value:
     """sin(pi x) / (pi x) for each element, and 1 at 0, where derivatives of all orders are right too.
 
-    >>> import hloom, hloom.numpy as jnp
     >>> jnp.sinc(jnp.array([0, 0.5, 1.5])).round(3)
     Array([ 1.   ,  0.637, -0.212], dtype=float32)
     >>> hloom.grad(hloom.grad(jnp.sinc))(0.0).round(3)

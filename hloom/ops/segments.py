@@ -48,7 +48,6 @@ def segment_prod(
 ) -> Value:  # fmt: skip
     """The product of the rows of `data` in each segment, 1 for a segment without rows. Arguments: see `segment_sum`.
 
-    >>> import hloom, hloom.numpy as jnp
     >>> hloom.ops.segment_prod(jnp.array([5, 2, 7]), jnp.array([0, 0, 1]), num_segments=3)
     Array([10,  7,  1], dtype=int32)
     """
@@ -64,7 +63,6 @@ def segment_max(
 
     Arguments: see `segment_sum`.
 
-    >>> import hloom, hloom.numpy as jnp
     >>> hloom.ops.segment_max(jnp.array([5, 1, 7]), jnp.array([0, 0, 1]), num_segments=2)
     Array([5, 7], dtype=int32)
     """
@@ -80,7 +78,6 @@ def segment_min(
 
     Arguments: see `segment_sum`.
 
-    >>> import hloom, hloom.numpy as jnp
     >>> hloom.ops.segment_min(jnp.array([5, 1, 7]), jnp.array([0, 0, 1]), num_segments=2)
     Array([1, 7], dtype=int32)
     """

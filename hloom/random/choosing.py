@@ -32,7 +32,6 @@ def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False, *, o
 
     independent: each vector along the axis has its own order; otherwise slices stay whole.
 
-    >>> from hloom import numpy as jnp, random
     >>> random.permutation(random.key(0), 5)
     Array([0, 1, 4, 3, 2], dtype=int32)
     >>> random.permutation(random.key(1), jnp.array([[1, 2], [3, 4], [5, 6]]))
@@ -102,7 +101,6 @@ def choice(
       p: the probabilities, a vector; uniform if it is None.
       mode: for `p` without replacement, the mode of `gumbel`.
 
-    >>> from hloom import numpy as jnp, random
     >>> random.choice(random.key(0), jnp.array([10, 20, 30, 40]), (3,), replace=False)
     Array([10, 20, 40], dtype=int32)
     >>> random.choice(random.key(0), 3, (6,), p=jnp.array([0.0, 0.5, 0.5]))
@@ -190,7 +188,6 @@ def categorical(
       replace: if False, the dimensions of `shape` in front hold different indices.
       mode: the mode of `gumbel`.
 
-    >>> from hloom import numpy as jnp, random
     >>> random.categorical(random.key(0), jnp.log(jnp.array([0.1, 0.1, 0.8])), shape=(8,))
     Array([1, 2, 2, 1, 2, 2, 2, 2], dtype=int32)
     """

@@ -71,7 +71,6 @@ def normal(key: Any, shape: Any = (), dtype: DTypeLike | None = None, *, out_sha
     Floating-point numbers of `dtype`, float32 by default, in an array of `shape`; the same key gives the same numbers
     as in jax.random.
 
-    >>> from hloom import numpy as jnp, random
     >>> random.normal(random.key(0), (3,)).round(3)
     Array([ 1.623,  2.025, -0.434], dtype=float32)
     >>> random.normal(random.key(0), (2, 2), jnp.complex64).dtype

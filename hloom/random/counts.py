@@ -239,7 +239,6 @@ def multinomial(
     `shape`: of the result, with the outcomes as its last dimension; by default the shape of `p`. Each outcome's number
     is binomial among the trials that are left.
 
-    >>> from hloom import numpy as jnp, random
     >>> random.multinomial(random.key(0), 100.0, jnp.array([0.2, 0.3, 0.5]))
     Array([14., 25., 61.], dtype=float32)
     """

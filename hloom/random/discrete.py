@@ -30,7 +30,6 @@ from .parameters import integer_dtype, sized
 def bits(key: Any, shape: Any = (), dtype: DTypeLike | None = None, *, out_sharding: Any = None) -> Value:
     """Random unsigned integers; by default as wide as default integers are (uint32 without x64).
 
-    >>> from hloom import numpy as jnp, random
     >>> random.bits(random.key(0), (2,))
     Array([4070199207, 4202968722], dtype=uint32)
     >>> random.bits(random.key(0), (4,), jnp.uint8)

@@ -44,7 +44,6 @@ def gamma(key: Any, a: Any, shape: Any = None, dtype: DTypeLike | None = None, *
     Floating-point numbers of `dtype`, float32 by default; the parameters must broadcast to `shape`, which defaults to
     their broadcast shape. The same key gives the same numbers as in jax.random.
 
-    >>> from hloom import numpy as jnp, random
     >>> random.gamma(random.key(0), 2.0, (3,)).round(2)
     Array([1.59, 1.76, 1.13], dtype=float32)
     >>> random.gamma(random.key(0), jnp.array([0.5, 1.0, 50.0])).shape
@@ -202,7 +201,6 @@ def dirichlet(
 ) -> Value:
     """Dirichlet: vectors of gamma numbers of parameters `alpha` [..., n], divided by their sums: [*shape, n].
 
-    >>> from hloom import numpy as jnp, random
     >>> x = random.dirichlet(random.key(0), jnp.array([1.0, 2.0, 3.0]), (5,))
     >>> x.shape, x.sum(axis=1).round(3)
     ((5, 3), Array([1., 1., 1., 1., 1.], dtype=float32))
@@ -314,7 +312,6 @@ def ball(
     Floating-point numbers of `dtype`, float32 by default, in an array of `shape`; the same key gives the same numbers
     as in jax.random.
 
-    >>> from hloom import numpy as jnp, random
     >>> x = random.ball(random.key(0), 3, shape=(100,))
     >>> x.shape, bool((jnp.linalg.norm(x, axis=1) <= 1).all())
     ((100, 3), True)

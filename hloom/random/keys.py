@@ -135,7 +135,6 @@ def key_data(keys: Any) -> Value:
 def wrap_key_data(key_bits_array: Any, *, impl: Any = None, dtype: Any = None) -> Value:
     """The keys with these words: the inverse of `key_data`. `impl`, `dtype`: as for `key`.
 
-    >>> from hloom import numpy as jnp, random
     >>> random.wrap_key_data(jnp.array([0, 42], jnp.uint32)) == random.key(42)
     Array(True, dtype=bool)
     """
@@ -262,7 +261,6 @@ def split(key: Any, num: Any = 2) -> Value:
 def fold_in(key: Any, data: Any) -> Value:
     """A new key from a key and an integer.
 
-    >>> from hloom import numpy as jnp, random
     >>> keys = [random.fold_in(random.key(0), step) for step in range(2)]  # a key for each step of a loop
     >>> jnp.stack([random.normal(key) for key in keys]).round(3)
     Array([ 1.004, -2.442], dtype=float32)

@@ -42,7 +42,6 @@ def multivariate_normal(
       shape: the batch of vectors, by default the broadcast batch of `mean` and `cov`.
       method: the factor of `cov` is found by "cholesky", or, if it is singular, by "eigh" or "svd".
 
-    >>> from hloom import numpy as jnp, random
     >>> mean, cov = jnp.array([1.0, 2.0]), jnp.array([[1.0, 0.9], [0.9, 1.0]])
     >>> x = random.multivariate_normal(random.key(0), mean, cov, (10000,))
     >>> x.shape, jnp.corrcoef(x.T)[0, 1].round(1)
@@ -104,7 +103,6 @@ def orthogonal(
     With n < m the rows are orthonormal, with n > m the columns. Source: Mezzadri, "How to generate random matrices from
     the classical compact groups" (Notices of the AMS 54, 2007).
 
-    >>> from hloom import numpy as jnp, random
     >>> q = random.orthogonal(random.key(0), 3)
     >>> bool(jnp.allclose(q @ q.T, jnp.eye(3), atol=1e-5))
     True

@@ -328,7 +328,6 @@ def sm3(step_size: float | Schedule, momentum: float = 0.9) -> Any:
 def constant(step_size: float) -> Schedule:
     """The same size in every step.
 
-    >>> from hloom.example_libraries import optimizers
     >>> optimizers.constant(0.1)(1000)
     0.1
     """
@@ -338,7 +337,6 @@ def constant(step_size: float) -> Schedule:
 def exponential_decay(step_size: float, decay_steps: float, decay_rate: float) -> Schedule:
     """step_size decay_rate^(i / decay_steps).
 
-    >>> from hloom.example_libraries import optimizers
     >>> size = optimizers.exponential_decay(1.0, decay_steps=10, decay_rate=0.5)
     >>> size(0), size(10), size(20)
     (1.0, 0.5, 0.25)
@@ -349,7 +347,6 @@ def exponential_decay(step_size: float, decay_steps: float, decay_rate: float) -
 def inverse_time_decay(step_size: float, decay_steps: float, decay_rate: float, staircase: bool = False) -> Schedule:
     """step_size / (1 + decay_rate i / decay_steps); with `staircase` i / decay_steps is rounded down.
 
-    >>> from hloom.example_libraries import optimizers
     >>> size = optimizers.inverse_time_decay(1.0, decay_steps=10, decay_rate=1.0)
     >>> size(0), size(10), size(30)
     (1.0, 0.5, 0.25)
@@ -362,7 +359,6 @@ def inverse_time_decay(step_size: float, decay_steps: float, decay_rate: float, 
 def polynomial_decay(step_size: float, decay_steps: float, final_step_size: float, power: float = 1.0) -> Schedule:
     """From step_size to final_step_size, in `decay_steps` steps, along (1 - i / decay_steps)^power.
 
-    >>> from hloom.example_libraries import optimizers
     >>> size = optimizers.polynomial_decay(1.0, decay_steps=10, final_step_size=0.5)
     >>> [float(size(i)) for i in (0, 5, 20)]
     [1.0, 0.75, 0.5]
@@ -378,7 +374,6 @@ def polynomial_decay(step_size: float, decay_steps: float, final_step_size: floa
 def piecewise_constant(boundaries: Any, values: Any) -> Schedule:
     """values[k] in the steps after boundaries[k - 1], up to boundaries[k]. ValueError unless the lengths fit.
 
-    >>> from hloom.example_libraries import optimizers
     >>> size = optimizers.piecewise_constant([100, 200], [1.0, 0.5, 0.25])
     >>> size(50), size(150), size(250)
     (Array(1., dtype=float32), Array(0.5, dtype=float32), Array(0.25, dtype=float32))
@@ -394,7 +389,6 @@ def piecewise_constant(boundaries: Any, values: Any) -> Schedule:
 def make_schedule(scalar_or_schedule: float | Schedule) -> Schedule:
     """A function of the step: the given one, or a constant one for a number. TypeError for anything else.
 
-    >>> from hloom.example_libraries import optimizers
     >>> optimizers.make_schedule(0.1)(5), optimizers.make_schedule(lambda i: 1 / (i + 1))(3)
     (0.1, 0.25)
     """

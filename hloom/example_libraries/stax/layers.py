@@ -34,8 +34,6 @@ logsoftmax = log_softmax
 def Dense(out_dim: int, W_init: Any = glorot_normal(), b_init: Any = normal()) -> Layer:  # noqa: B008
     """x W + b, W: [in, out_dim].
 
-    >>> from hloom import numpy as jnp, random
-    >>> from hloom.example_libraries import stax
     >>> init, apply = stax.Dense(10)
     >>> shape, (w, b) = init(random.key(0), (32, 4))
     >>> shape, w.shape, apply((w, b), jnp.ones((32, 4))).shape
@@ -70,8 +68,6 @@ def GeneralConv(
 
     dimension_numbers: the layouts of the input, the filter and the output, such as ("NHWC", "HWIO", "NHWC").
 
-    >>> from hloom import random
-    >>> from hloom.example_libraries import stax
     >>> init, apply = stax.GeneralConv(("NHWC", "HWIO", "NHWC"), 8, (3, 3), padding="SAME")
     >>> shape, (w, b) = init(random.key(0), (1, 28, 28, 1))
     >>> shape, w.shape
@@ -95,8 +91,6 @@ def GeneralConvTranspose(
 ) -> Layer:
     """As `GeneralConv`, with the transposed convolution `lax.conv_transpose`.
 
-    >>> from hloom import random
-    >>> from hloom.example_libraries import stax
     >>> init, apply = stax.GeneralConvTranspose(("NHWC", "HWIO", "NHWC"), 8, (3, 3), strides=(2, 2), padding="SAME")
     >>> init(random.key(0), (1, 14, 14, 1))[0]
     (1, 28, 28, 8)
@@ -191,8 +185,6 @@ def BatchNorm(
 ) -> Layer:
     """Mean 0 and variance 1 along the axes, then gamma x + beta: beta if `center`, gamma if `scale`.
 
-    >>> from hloom import numpy as jnp, random
-    >>> from hloom.example_libraries import stax
     >>> init, apply = stax.BatchNorm(axis=0)
     >>> shape, params = init(random.key(0), (3, 1))
     >>> apply(params, jnp.array([[1.0], [2.0], [3.0]])).round(2)
@@ -221,8 +213,6 @@ def BatchNorm(
 def elementwise(fun: Callable[..., Any], **fun_kwargs: Any) -> Layer:
     """A layer without parameters: fun(inputs, **fun_kwargs), which keeps the shape.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.example_libraries import stax
     >>> init, apply = stax.elementwise(jnp.square)
     >>> apply((), jnp.array([1.0, -3.0]))
     Array([1., 9.], dtype=float32)
@@ -292,8 +282,6 @@ def MaxPool(
     window_shape, strides: of the dimensions that are not batch or channels. spec: the dimensions' letters, such as
     "NHWC", which is the default's order.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.example_libraries import stax
     >>> init, apply = stax.MaxPool((2, 2), strides=(2, 2))
     >>> apply((), jnp.arange(16.0).reshape(1, 4, 4, 1))[0, :, :, 0]
     Array([[ 5.,  7.],
@@ -307,8 +295,6 @@ def SumPool(
 ) -> Layer:
     """The sum of each window; arguments as for `MaxPool`.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.example_libraries import stax
     >>> init, apply = stax.SumPool((2, 2), strides=(2, 2))
     >>> apply((), jnp.arange(16.0).reshape(1, 4, 4, 1))[0, :, :, 0]
     Array([[10., 18.],
@@ -322,8 +308,6 @@ def AvgPool(
 ) -> Layer:
     """The mean of each window, over its elements inside of the array; arguments as of `MaxPool`.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.example_libraries import stax
     >>> init, apply = stax.AvgPool((2, 2), strides=(2, 2))
     >>> apply((), jnp.arange(16.0).reshape(1, 4, 4, 1))[0, :, :, 0]
     Array([[ 2.5,  4.5],
@@ -347,8 +331,6 @@ FanInSum: Layer = (lambda rng, input_shape: (input_shape[0], ()), lambda params,
 def FanOut(num: int) -> Layer:
     """The input `num` times, as a list.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.example_libraries import stax
     >>> init, apply = stax.FanOut(2)
     >>> apply((), jnp.array([1.0]))
     [Array([1.], dtype=float32), Array([1.], dtype=float32)]
@@ -359,8 +341,6 @@ def FanOut(num: int) -> Layer:
 def FanInConcat(axis: int = -1) -> Layer:
     """A list of inputs, concatenated along `axis`.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.example_libraries import stax
     >>> init, apply = stax.FanInConcat()
     >>> apply([()], [jnp.array([1.0]), jnp.array([2.0, 3.0])])
     Array([1., 2., 3.], dtype=float32)
@@ -378,8 +358,6 @@ def Dropout(rate: float, mode: str = "train") -> Layer:
     """Keeps each element with probability `rate`, divided by it, and sets others to 0; in other modes than "train" the
     identity. `apply_fun` takes a key, `rng=`.
 
-    >>> from hloom import numpy as jnp, random
-    >>> from hloom.example_libraries import stax
     >>> init, apply = stax.Dropout(0.5)
     >>> apply((), jnp.ones(6), rng=random.key(0))
     Array([0., 0., 2., 2., 0., 2.], dtype=float32)
@@ -405,8 +383,6 @@ def Dropout(rate: float, mode: str = "train") -> Layer:
 def serial(*layers: Layer) -> Layer:
     """The layers one after another.
 
-    >>> from hloom import numpy as jnp, random
-    >>> from hloom.example_libraries import stax
     >>> init, apply = stax.serial(stax.Dense(16), stax.Relu, stax.Dense(1))
     >>> shape, params = init(random.key(0), (8, 3))
     >>> shape, apply(params, jnp.ones((8, 3))).shape
@@ -433,8 +409,6 @@ def serial(*layers: Layer) -> Layer:
 def parallel(*layers: Layer) -> Layer:
     """The layers beside one another: a list of inputs to a list of outputs.
 
-    >>> from hloom import random
-    >>> from hloom.example_libraries import stax
     >>> init, apply = stax.parallel(stax.Dense(2), stax.Identity)
     >>> shapes, params = init(random.key(0), [(1, 4), (1, 5)])
     >>> shapes
@@ -460,8 +434,6 @@ def _keys(rng: Any, count: int) -> Any:
 def shape_dependent(make_layer: Callable[[Shape], Layer]) -> Layer:
     """The layer that make_layer(input shape) returns, made when that shape is known.
 
-    >>> from hloom import random
-    >>> from hloom.example_libraries import stax
     >>> init, apply = stax.shape_dependent(lambda shape: stax.Dense(2 * shape[-1]))
     >>> init(random.key(0), (1, 5))[0]
     (1, 10)

@@ -90,8 +90,6 @@ class COO(Matrix):
 
     rows_sorted: the rows are in order; cols_sorted: the columns are. An element of row or column `shape` is padding.
 
-    >>> import hloom.numpy as jnp
-    >>> from hloom.experimental import sparse
     >>> m = sparse.COO.fromdense(jnp.eye(3))
     >>> m, m @ jnp.arange(3.0)
     (COO(float32[3, 3], nse=3), Array([0., 1., 2.], dtype=float32))

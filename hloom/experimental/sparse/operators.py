@@ -795,7 +795,6 @@ def empty(
     """An array of zeros without specified elements. sparse_format: "bcoo", "bcsr", "coo", "csr" or
     "csc".
 
-    >>> from hloom.experimental import sparse
     >>> sparse.empty((1000, 1000)).nse
     0
     """

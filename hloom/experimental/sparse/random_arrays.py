@@ -32,8 +32,6 @@ def random_bcoo(
     unique_indices: no place occurs twice. sorted_indices: the places are in order.
     generator: generator(key, shape, dtype, **kwds) makes the elements.
 
-    >>> import hloom
-    >>> from hloom.experimental import sparse
     >>> sparse.random_bcoo(hloom.random.key(0), (4, 5), nse=3)
     BCOO(float32[4, 5], nse=3)
     """

@@ -22,8 +22,6 @@ def orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None) -> In
 
     The initializer is called with (key, shape, dtype); the dtype is float32 by default.
 
-    >>> from hloom import numpy as jnp, random
-    >>> from hloom.nn import initializers
     >>> w = initializers.orthogonal()(random.key(0), (4, 3))
     >>> w.shape, bool(jnp.allclose(w.T @ w, jnp.eye(3), atol=1e-5))
     ((4, 3), True)
@@ -44,8 +42,6 @@ def delta_orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None)
 
     The initializer is called with (key, shape, dtype); the dtype is float32 by default.
 
-    >>> from hloom import numpy as jnp, random
-    >>> from hloom.nn import initializers
     >>> kernel = initializers.delta_orthogonal()(random.key(0), (3, 3, 4, 4))  # height, width, inputs, outputs
     >>> bool((kernel[0] == 0).all()), bool(jnp.allclose(kernel[1, 1] @ kernel[1, 1].T, jnp.eye(4), atol=1e-5))
     (True, True)

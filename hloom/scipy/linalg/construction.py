@@ -91,7 +91,6 @@ def hankel(c: ArrayLike, r: ArrayLike | None = None) -> Value:
 def hilbert(n: int) -> Value:
     """The Hilbert matrix [n, n] of 1 / (i + j + 1), of the default floating-point dtype; badly conditioned.
 
-    >>> from hloom.scipy import linalg
     >>> linalg.hilbert(3).round(3)
     Array([[1.   , 0.5  , 0.333],
            [0.5  , 0.333, 0.25 ],

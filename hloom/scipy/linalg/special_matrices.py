@@ -200,7 +200,6 @@ def dft(n: int, scale: str | None = None, *, dtype: Any = None) -> Value:
 def hadamard(n: int, dtype: Any = int) -> Value:
     """1 and -1 in rows that are orthogonal: Sylvester's matrix. n: a power of 2.
 
-    >>> from hloom.scipy import linalg
     >>> linalg.hadamard(4)
     Array([[ 1,  1,  1,  1],
            [ 1, -1,  1, -1],
@@ -221,7 +220,6 @@ def helmert(n: int, full: bool = False) -> Value:
     """Orthonormal rows: row i compares the mean of the first i + 1 numbers with the next; `full`: below one of
     1 / sqrt(n).
 
-    >>> from hloom.scipy import linalg
     >>> linalg.helmert(3).round(3)
     Array([[ 0.707, -0.707,  0.   ],
            [ 0.408,  0.408, -0.816]], dtype=float32)
@@ -240,7 +238,6 @@ def helmert(n: int, full: bool = False) -> Value:
 def invhilbert(n: int) -> Value:
     """The inverse of `hilbert(n)`, with integers as entries, as floats.
 
-    >>> from hloom.scipy import linalg
     >>> linalg.invhilbert(3)
     Array([[   9.,  -36.,   30.],
            [ -36.,  192., -180.],
@@ -261,7 +258,6 @@ def pascal(n: int, kind: str | None = None) -> Value:
     """Pascal's triangle: "lower" binomial(i, j) at (i, j), "upper" its transpose, "symmetric" (also None) their
     product.
 
-    >>> from hloom.scipy import linalg
     >>> linalg.pascal(4, kind="lower")
     Array([[1., 0., 0., 0.],
            [1., 1., 0., 0.],
@@ -278,7 +274,6 @@ def pascal(n: int, kind: str | None = None) -> Value:
 def invpascal(n: int, kind: str | None = None) -> Value:
     """The inverse of `pascal(n, kind)`.
 
-    >>> from hloom.scipy import linalg
     >>> linalg.invpascal(3)
     Array([[ 3., -3.,  1.],
            [-3.,  5., -2.],

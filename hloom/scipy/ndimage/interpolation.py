@@ -36,8 +36,6 @@ def map_coordinates(
       ValueError: not as many arrays of coordinates as dimensions. UnsupportedError (a NotImplementedError): another
       order or mode.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import ndimage
     >>> x = jnp.array([[0.0, 1.0], [10.0, 11.0]])
     >>> ndimage.map_coordinates(x, [jnp.array([0.5, 1.0, 5.0]), jnp.array([0.5, 0.0, 0.0])], order=1)
     Array([ 5.5, 10. ,  0. ], dtype=float32)

@@ -19,8 +19,6 @@ class OptimizeResults(NamedTuple):
     why not, by the method; hess_inv: an estimate of the inverse of the Hessian, or None; nfev, njev: how often the
     function and its gradient were computed; nit: steps.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import optimize
     >>> found = optimize.minimize(lambda x: jnp.sum((x - 3.0) ** 2), jnp.zeros(2), method="BFGS")
     >>> found.x.round(3), bool(found.success)
     (Array([3., 3.], dtype=float32), True)
@@ -64,8 +62,6 @@ def minimize(
     Raises:
       ValueError: an unknown method, or x0 is no vector. TypeError: args is no tuple, or an unknown option.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import optimize
     >>> def rosenbrock(x):
     ...     return (1 - x[0]) ** 2 + 100 * (x[1] - x[0] ** 2) ** 2
     >>> optimize.minimize(rosenbrock, jnp.array([-1.0, 2.0]), method="BFGS").x.round(2)

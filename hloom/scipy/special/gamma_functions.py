@@ -637,7 +637,6 @@ def zeta(x: ArrayLike, q: ArrayLike | None = None) -> Value:
 def bernoulli(n: int) -> Value:
     """The Bernoulli numbers B0 ... Bn, where B1 is -1/2.
 
-    >>> from hloom.scipy import special
     >>> special.bernoulli(4).round(4)
     Array([ 1.    , -0.5   ,  0.1667,  0.    , -0.0333], dtype=float32)
     """

@@ -103,8 +103,6 @@ class gaussian_kde:
     def d(self) -> int:
         """The dimension of the points.
 
-        >>> from hloom import numpy as jnp
-        >>> from hloom.scipy import stats
         >>> stats.gaussian_kde(jnp.zeros((2, 5)) + jnp.arange(5.0) ** jnp.array([[1.0], [2.0]])).d
         2
         """
@@ -114,8 +112,6 @@ class gaussian_kde:
     def n(self) -> int:
         """The number of points.
 
-        >>> from hloom import numpy as jnp
-        >>> from hloom.scipy import stats
         >>> stats.gaussian_kde(jnp.array([0.0, 1.0, 1.5, 4.0])).n
         4
         """
@@ -124,8 +120,6 @@ class gaussian_kde:
     def evaluate(self, points: Any) -> Value:
         """The density at points, columns of an array [d, m] or m numbers.
 
-        >>> from hloom import numpy as jnp
-        >>> from hloom.scipy import stats
         >>> density = stats.gaussian_kde(jnp.array([0.0, 1.0, 1.5, 4.0]))
         >>> density.evaluate(jnp.array([1.0, 10.0])).round(3)
         Array([0.211, 0.   ], dtype=float32)
@@ -139,8 +133,6 @@ class gaussian_kde:
     def pdf(self, x: Any) -> Value:
         """`evaluate`.
 
-        >>> from hloom import numpy as jnp
-        >>> from hloom.scipy import stats
         >>> stats.gaussian_kde(jnp.array([0.0, 1.0, 1.5, 4.0])).pdf(jnp.array([1.0])).round(3)
         Array([0.211], dtype=float32)
         """
@@ -149,8 +141,6 @@ class gaussian_kde:
     def logpdf(self, x: Any) -> Value:
         """The logarithm of the density.
 
-        >>> from hloom import numpy as jnp
-        >>> from hloom.scipy import stats
         >>> density = stats.gaussian_kde(jnp.array([0.0, 1.0, 1.5, 4.0]))
         >>> density.logpdf(jnp.array([1.0])).round(1)
         Array([-1.6], dtype=float32)
@@ -160,8 +150,6 @@ class gaussian_kde:
     def integrate_gaussian(self, mean: Any, cov: Any) -> Value:
         """The integral of the density times a normal density.
 
-        >>> from hloom import numpy as jnp
-        >>> from hloom.scipy import stats
         >>> density = stats.gaussian_kde(jnp.array([0.0, 1.0, 1.5, 4.0]))
         >>> density.integrate_gaussian(1.0, 0.25).round(3)
         Array(0.202, dtype=float32)
@@ -176,8 +164,6 @@ class gaussian_kde:
     def integrate_box_1d(self, low: Any, high: Any) -> Value:
         """The probability of the interval [low, high], of an estimate of numbers.
 
-        >>> from hloom import numpy as jnp
-        >>> from hloom.scipy import stats
         >>> density = stats.gaussian_kde(jnp.array([0.0, 1.0, 1.5, 4.0]))
         >>> density.integrate_box_1d(-jnp.inf, jnp.inf).round(3)
         Array(1., dtype=float32)
@@ -191,8 +177,6 @@ class gaussian_kde:
     def integrate_kde(self, other: gaussian_kde) -> Value:
         """The integral of the product of two densities.
 
-        >>> from hloom import numpy as jnp
-        >>> from hloom.scipy import stats
         >>> density = stats.gaussian_kde(jnp.array([0.0, 1.0, 1.5, 4.0]))
         >>> density.integrate_kde(density).round(3)
         Array(0.144, dtype=float32)

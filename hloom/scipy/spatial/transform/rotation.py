@@ -46,9 +46,6 @@ class Rotation(NamedTuple):
 
     quat: unit quaternions (x, y, z, w), [4] or [N, 4].
 
-    >>> import hloom
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy.spatial.transform import Rotation
     >>> quarter = Rotation.from_euler("z", 90.0, degrees=True)
     >>> quarter.apply(jnp.array([1.0, 0.0, 0.0])).round(3) + 0.0
     Array([0., 1., 0.], dtype=float32)
@@ -62,8 +59,6 @@ class Rotation(NamedTuple):
     def concatenate(cls, rotations: Sequence[Rotation]) -> Rotation:
         """Arrays of rotations as one.
 
-        >>> import hloom
-        >>> from hloom.scipy.spatial.transform import Rotation
         >>> len(Rotation.concatenate([Rotation.identity(2), Rotation.identity(3)]))
         5
         """
@@ -73,9 +68,6 @@ class Rotation(NamedTuple):
     def from_euler(cls, seq: str, angles: ArrayLike, degrees: bool = False) -> Rotation:
         """From angles about one to three axes: "xyz" are fixed, "XYZ" turn. angles: [k], [N, k], or one for k = 1.
 
-        >>> import hloom
-        >>> from hloom import numpy as jnp
-        >>> from hloom.scipy.spatial.transform import Rotation
         >>> Rotation.from_euler("xyz", jnp.array([0.0, 0.0, 90.0]), degrees=True).as_matrix().round(3) + 0.0
         Array([[ 0., -1.,  0.],
                [ 1.,  0.,  0.],
@@ -95,9 +87,6 @@ class Rotation(NamedTuple):
     def from_matrix(cls, matrix: ArrayLike) -> Rotation:
         """From matrices [3, 3] or [N, 3, 3].
 
-        >>> import hloom
-        >>> from hloom import numpy as jnp
-        >>> from hloom.scipy.spatial.transform import Rotation
         >>> Rotation.from_matrix(jnp.diag(jnp.array([1.0, -1.0, -1.0]))).magnitude().round(3)
         Array(3.142, dtype=float32)
         """
@@ -107,9 +96,6 @@ class Rotation(NamedTuple):
     def from_mrp(cls, mrp: ArrayLike) -> Rotation:
         """From modified Rodrigues parameters [3] or [N, 3].
 
-        >>> import hloom
-        >>> from hloom import numpy as jnp
-        >>> from hloom.scipy.spatial.transform import Rotation
         >>> Rotation.from_mrp(jnp.array([0.0, 0.0, 1.0])).magnitude().round(3)  # tan(angle / 4)
         Array(3.142, dtype=float32)
         """
@@ -119,9 +105,6 @@ class Rotation(NamedTuple):
     def from_quat(cls, quat: ArrayLike) -> Rotation:
         """From quaternions (x, y, z, w) of any length.
 
-        >>> import hloom
-        >>> from hloom import numpy as jnp
-        >>> from hloom.scipy.spatial.transform import Rotation
         >>> Rotation.from_quat(jnp.array([0.0, 0.0, 1.0, 1.0])).as_euler("xyz", degrees=True).round(2) + 0.0
         Array([ 0.,  0., 90.], dtype=float32)
         """
@@ -131,9 +114,6 @@ class Rotation(NamedTuple):
     def from_rotvec(cls, rotvec: ArrayLike, degrees: bool = False) -> Rotation:
         """From vectors along the axes, with the angles as their lengths.
 
-        >>> import hloom
-        >>> from hloom import numpy as jnp
-        >>> from hloom.scipy.spatial.transform import Rotation
         >>> quarter = Rotation.from_rotvec(jnp.array([0.0, 0.0, 90.0]), degrees=True)
         >>> quarter.apply(jnp.array([1.0, 0.0, 0.0])).round(3) + 0.0
         Array([0., 1., 0.], dtype=float32)
@@ -144,8 +124,6 @@ class Rotation(NamedTuple):
     def identity(cls, num: int | None = None, dtype: Any = float) -> Rotation:
         """The rotation by 0; `num` of them.
 
-        >>> import hloom
-        >>> from hloom.scipy.spatial.transform import Rotation
         >>> Rotation.identity(2).as_quat()
         Array([[0., 0., 0., 1.],
                [0., 0., 0., 1.]], dtype=float32)
@@ -157,9 +135,6 @@ class Rotation(NamedTuple):
     def random(cls, random_key: Any, num: int | None = None) -> Rotation:
         """Rotations that are uniformly distributed.
 
-        >>> import hloom
-        >>> from hloom import random
-        >>> from hloom.scipy.spatial.transform import Rotation
         >>> Rotation.random(random.key(0), 5).as_quat().shape
         (5, 4)
         """
@@ -186,9 +161,6 @@ class Rotation(NamedTuple):
     def apply(self, vectors: ArrayLike, inverse: bool = False) -> Any:
         """The vectors [3] or [N, 3], rotated; by the inverse rotations if `inverse`.
 
-        >>> import hloom
-        >>> from hloom import numpy as jnp
-        >>> from hloom.scipy.spatial.transform import Rotation
         >>> quarter = Rotation.from_rotvec(jnp.array([0.0, 0.0, 90.0]), degrees=True)
         >>> quarter.apply(jnp.array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])).round(3) + 0.0
         Array([[ 0.,  1.,  0.],
@@ -200,9 +172,6 @@ class Rotation(NamedTuple):
     def as_euler(self, seq: str, degrees: bool = False) -> Any:
         """The angles about three axes, [..., 3]. See `from_euler`.
 
-        >>> import hloom
-        >>> from hloom import numpy as jnp
-        >>> from hloom.scipy.spatial.transform import Rotation
         >>> Rotation.from_rotvec(jnp.array([0.0, 0.0, 0.5])).as_euler("xyz").round(3) + 0.0
         Array([0. , 0. , 0.5], dtype=float32)
         """
@@ -212,8 +181,6 @@ class Rotation(NamedTuple):
     def as_matrix(self) -> Any:
         """[..., 3, 3].
 
-        >>> import hloom
-        >>> from hloom.scipy.spatial.transform import Rotation
         >>> Rotation.identity().as_matrix()
         Array([[1., 0., 0.],
                [0., 1., 0.],
@@ -224,9 +191,6 @@ class Rotation(NamedTuple):
     def as_mrp(self) -> Any:
         """Modified Rodrigues parameters, [..., 3].
 
-        >>> import hloom
-        >>> from hloom import numpy as jnp
-        >>> from hloom.scipy.spatial.transform import Rotation
         >>> Rotation.from_rotvec(jnp.array([0.0, 0.0, jnp.pi / 2])).as_mrp().round(3) + 0.0
         Array([0.   , 0.   , 0.414], dtype=float32)
         """
@@ -235,8 +199,6 @@ class Rotation(NamedTuple):
     def as_rotvec(self, degrees: bool = False) -> Any:
         """Vectors along the axes, with the angles as their lengths, [..., 3].
 
-        >>> import hloom
-        >>> from hloom.scipy.spatial.transform import Rotation
         >>> Rotation.from_euler("z", 90.0, degrees=True).as_rotvec(degrees=True).round(2) + 0.0
         Array([ 0.,  0., 90.], dtype=float32)
         """
@@ -246,9 +208,6 @@ class Rotation(NamedTuple):
         """Unit quaternions (x, y, z, w), or with `scalar_first` (w, x, y, z). `canonical`: of q and -q always the same
         one.
 
-        >>> import hloom
-        >>> from hloom import numpy as jnp
-        >>> from hloom.scipy.spatial.transform import Rotation
         >>> Rotation.from_rotvec(jnp.array([0.0, 0.0, 90.0]), degrees=True).as_quat().round(3) + 0.0
         Array([0.   , 0.   , 0.707, 0.707], dtype=float32)
         """
@@ -258,9 +217,6 @@ class Rotation(NamedTuple):
     def inv(self) -> Rotation:
         """The inverse rotations.
 
-        >>> import hloom
-        >>> from hloom import numpy as jnp
-        >>> from hloom.scipy.spatial.transform import Rotation
         >>> r = Rotation.from_rotvec(jnp.array([0.1, 0.2, 0.3]))
         >>> (r * r.inv()).magnitude().round(3)
         Array(0., dtype=float32)
@@ -270,9 +226,6 @@ class Rotation(NamedTuple):
     def magnitude(self) -> Any:
         """The angles, from 0 to pi.
 
-        >>> import hloom
-        >>> from hloom import numpy as jnp
-        >>> from hloom.scipy.spatial.transform import Rotation
         >>> Rotation.from_rotvec(jnp.array([3.0, 4.0, 0.0]) / 10).magnitude().round(3)
         Array(0.5, dtype=float32)
         """
@@ -281,9 +234,6 @@ class Rotation(NamedTuple):
     def mean(self, weights: ArrayLike | None = None) -> Rotation:
         """The mean of the rotations: it maximizes the weighted squares of the products with them.
 
-        >>> import hloom
-        >>> from hloom import numpy as jnp
-        >>> from hloom.scipy.spatial.transform import Rotation
         >>> r = Rotation.from_euler("z", jnp.array([[10.0], [30.0]]), degrees=True)
         >>> r.mean().as_euler("xyz", degrees=True).round(1) + 0.0
         Array([ 0.,  0., 20.], dtype=float32)
@@ -303,8 +253,6 @@ class Rotation(NamedTuple):
     def single(self) -> bool:
         """Whether it is one rotation, not an array of them.
 
-        >>> import hloom
-        >>> from hloom.scipy.spatial.transform import Rotation
         >>> Rotation.identity().single, Rotation.identity(2).single
         (True, False)
         """

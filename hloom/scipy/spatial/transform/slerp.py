@@ -18,9 +18,6 @@ class Slerp(NamedTuple):
 
     times: [N], ascending; timedelta: their differences; rotations: the first N - 1; rotvecs: from each to the next.
 
-    >>> import hloom
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy.spatial.transform import Rotation, Slerp
     >>> turn = Slerp.init(jnp.array([0.0, 1.0]), Rotation.from_euler("z", jnp.array([[0.0], [90.0]]), degrees=True))
     >>> turn(jnp.array([0.0, 0.5])).as_euler("zyx", degrees=True)[:, 0].round(2)
     Array([ 0., 45.], dtype=float32)
@@ -35,9 +32,6 @@ class Slerp(NamedTuple):
     def init(cls, times: ArrayLike, rotations: Rotation) -> Slerp:
         """The interpolation of `rotations`, at least two, at ascending times.
 
-        >>> import hloom
-        >>> from hloom import numpy as jnp
-        >>> from hloom.scipy.spatial.transform import Rotation, Slerp
         >>> ends = Rotation.from_rotvec(jnp.array([[0.0, 0.0, 0.0], [0.0, 0.0, 1.0]]))
         >>> turn = Slerp.init(jnp.array([0.0, 1.0]), ends)
         >>> turn(0.25).magnitude().round(3)
