@@ -166,7 +166,7 @@ def jvp(fun: Function, primals: Sequence[Any], tangents: Sequence[Any], has_aux:
     if structure != tangent_structure:
         raise TypeError(
             "primal and tangent arguments to hloom.jvp must have the same tree structure; primals have tree structure "
-            f"{tree.shown(structure)} whereas tangents have tree structure {tree.shown(tangent_structure)}.{at(fun)}"
+            f"{structure} whereas tangents have tree structure {tangent_structure}.{at(fun)}"
         )
     values = [as_value(leaf) for leaf in leaves]
     moves = [_input_tangent(v, t, fun) for v, t in zip(values, directions, strict=True)]
@@ -273,7 +273,7 @@ class LinearizedFunction(_AtPoint, Generic[R]):
         leaves, structure = tree.flatten(tangents)
         if structure != self._in_tree:
             raise TypeError(
-                f"expected tangents of tree structure {tree.shown(self._in_tree)}, got {tree.shown(structure)}."
+                f"expected tangents of tree structure {self._in_tree}, got {structure}."
                 f"{at(self._fun)}"
             )
         _refuse_custom_vjp(self.computation)
@@ -426,7 +426,7 @@ class PullbackFunction(_AtPoint):
         if structure != self._out_tree:
             raise ValueError(
                 "unexpected tree structure of argument to vjp function: got "
-                f"{tree.shown(structure)}, but expected {tree.shown(self._out_tree)}.{at(self._fun)}"
+                f"{structure}, but expected {self._out_tree}.{at(self._fun)}"
             )
         cotangents = [_given_cotangent(leaf, a, self._fun) for leaf, a in zip(leaves, self._out_avals, strict=True)]
         if any(self._takes_reference) and self._targets is None:

@@ -507,7 +507,7 @@ def _checked_tangents(
     if structure != out.tree:
         raise TypeError(
             f"{_of('Custom JVP rule', rule, fun)} must produce primal and tangent outputs with equal container "
-            f"(pytree) structures, but got {tree.shown(out.tree)} and {tree.shown(structure)} respectively.\n"
+            f"(pytree) structures, but got {out.tree} and {structure} respectively.\n"
             f"  The rule is {function_line(rule)}"
         )
     found: list[Tangent] = []
@@ -833,7 +833,7 @@ def _checked_cotangents(
         except ValueError:
             raise TypeError(
                 f"Custom VJP bwd rule {function_line(bwd)} must produce cotangents with the same container (pytree) "
-                f"structure as the arguments: {tree.shown(tree.structure(places))}, but got {tree.shown(structure)}."
+                f"structure as the arguments: {tree.structure(places)}, but got {structure}."
             ) from None
         pairs = [(i, leaf) for leaf, below in zip(leaves, subtrees, strict=True) for i in tree.leaves(below)]
         for i, leaf in pairs:

@@ -222,12 +222,12 @@ def _checked(rule: Callable[..., Any], out: Outputs, size: int, answer: Any) -> 
     if structure != flags_structure:
         raise ValueError(
             f"structure of output value and output batching specification returned by custom vmap rule ({name}) do not "
-            f"match: {where} returned {tree.shown(structure)} and {tree.shown(flags_structure)}"
+            f"match: {where} returned {structure} and {flags_structure}"
         )
     if structure != out.tree:
         raise ValueError(
             f"structure of output returned by custom vmap rule ({name}) does not match that of original custom-vmapped "
-            f"function: {where} returned {tree.shown(structure)}, the function {tree.shown(out.tree)}"
+            f"function: {where} returned {structure}, the function {out.tree}"
         )
     values = [as_value(leaf) for leaf in leaves]
     for value, flag, aval in zip(values, flags, out.avals, strict=True):

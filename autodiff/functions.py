@@ -19,7 +19,7 @@ from ..tracer.ops import is_inexact, zeros
 from ..tracer.recording import TracedComputation, trace_to_computation
 from ..tracer.source import function_line
 from ..tracer.trees import tree
-from ..tracer.trees.partial import Partial
+from ..tracer.trees.tree import Partial
 from ..tracer.wrapping import wraps
 from .api import vjp
 from .custom import custom_vjp
@@ -89,8 +89,8 @@ def linear_transpose(fun: Function, *primals: Any, reduce_axes: Sequence[Any] = 
         leaves, structure = tree.flatten(cotangent)
         if structure != traced.out_tree:
             raise TypeError(
-                f"cotangent tree does not match function output, expected {tree.shown(traced.out_tree)} but got "
-                f"{tree.shown(structure)}.{at(fun)}"
+                f"cotangent tree does not match function output, expected {traced.out_tree} but got "
+                f"{structure}.{at(fun)}"
             )
         values = [as_value(leaf) for leaf in leaves]
         for value, aval in zip(values, traced.out_avals, strict=True):
@@ -162,8 +162,8 @@ def linear_call(fun: Function, fun_transpose: Function, residual_args: Any, line
     if backward.out_tree != wanted or [(a.shape, a.dtype) for a in backward.out_avals] != types:
         raise TypeError(
             f"the transpose of linear_call, {function_line(fun_transpose)}, must return what is like the linear "
-            f"arguments, {tree.shown(wanted)} of {[v.aval.str_short() for v in linear]}, but it returns "
-            f"{tree.shown(backward.out_tree)} of {[a.str_short() for a in backward.out_avals]}"
+            f"arguments, {wanted} of {[v.aval.str_short() for v in linear]}, but it returns "
+            f"{backward.out_tree} of {[a.str_short() for a in backward.out_avals]}"
         )
     residuals = [as_value(leaf) for leaf in tree.leaves(residual_args)]
     captured = len(forward.captured), len(backward.captured)
@@ -237,7 +237,7 @@ def closure_convert(fun: Function, *example_args: Any) -> tuple[Function, list[A
         if structure != traced.in_tree:
             raise TypeError(
                 "The inputs to the closure produced by closure_convert must have the structure of the example "
-                f"arguments of {function_line(fun)}, {tree.shown(traced.in_tree)}, but got {tree.shown(structure)}"
+                f"arguments of {function_line(fun)}, {traced.in_tree}, but got {structure}"
             )
         captured = [as_value(next(given)) if h else v for v, h in zip(traced.captured, hoisted, strict=True)]
         results = eval_computation(traced.computation, [*(as_value(leaf) for leaf in leaves), *captured])

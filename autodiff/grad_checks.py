@@ -160,7 +160,7 @@ def check_scalar_output(name: str, results: Sequence[Value], structure: Any, fun
     """TypeError unless the output is one real scalar (complex if `holomorphic`)."""
     if structure != tree.structure(0):
         raise TypeError(
-            f"Gradient only defined for scalar-output functions. Output was a pytree: {tree.shown(structure)}. With "
+            f"Gradient only defined for scalar-output functions. Output was a pytree: {structure}. With "
             f"has_aux=True the function returns a pair of a scalar and anything else.{at(fun)}"
         )
     (result,) = results

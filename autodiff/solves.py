@@ -82,8 +82,8 @@ class _Problem:
         """TreeStructureError unless a result of `fun` is like the unknown."""
         if found_tree != self.tree:
             raise TreeStructureError(
-                f"{self.name}: {what} {function_line(fun)} returns a pytree of structure {tree.shown(found_tree)}, "
-                f"but the unknown has the structure {tree.shown(self.tree)}"
+                f"{self.name}: {what} {function_line(fun)} returns a pytree of structure {found_tree}, "
+                f"but the unknown has the structure {self.tree}"
             )
         for ours, theirs in zip(self.avals, found, strict=True):
             if (ours.shape, ours.dtype) != (theirs.shape, theirs.dtype):

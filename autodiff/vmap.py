@@ -135,7 +135,7 @@ def _axes_of(what: str, axes: Any, full: Any, structure: Any, fun: Callable[...,
         given = axes[0] if what == "in_axes" else axes
         raise ValueError(
             f"vmap {what} specification must be a tree prefix of the corresponding value; got specification {given} "
-            f"for value tree {tree.shown(structure)}: {error}{_of(fun)}"
+            f"for value tree {structure}: {error}{_of(fun)}"
         ) from None
     return [None if a is None else operator.index(a) for a in spread]
 

@@ -39,6 +39,7 @@ from .profiling.logs import LOG_COMPILES, compiling, timed
 from .profiling.monitoring import COMPILE_EVENT, DURATIONS
 from .settings.context import Context, current_context
 from .trees import tree
+from .trees.treedef import spec_of
 
 _buffers = attrgetter("_buffer")
 T = TypeVar("T")
@@ -138,7 +139,7 @@ def runner(
     """A function from the arrays of a call (one for each leaf) to its result; the fastest one for these types."""
     call, extra, device = executable.call, [a._buffer for a in captured], executable.device
     new, avals, count = Array.__new__, tuple(out_avals), len(out_avals)
-    unflatten = None if out_tree == _TUPLE_OF.get(len(avals)) else out_tree.unflatten
+    unflatten = None if out_tree == _TUPLE_OF.get(len(avals)) else spec_of(out_tree).unflatten
     direct = None if donated else executable.direct_call()
     makers, run_program = direct or ((), _no_program)
     if direct is not None and len(makers) != count:
@@ -206,7 +207,7 @@ def runner(
         run_program([buffer.address for buffer in buffers])
         return result
 
-    if len(avals) == 1 and not extra and not donated and tree.treedef_is_leaf(out_tree):
+    if len(avals) == 1 and not extra and not donated and tree.treedef_is_strict_leaf(out_tree):
         only = avals[0]
         if direct is None:
             return run_to_one

@@ -81,7 +81,7 @@ from .stages import Traced as TracedStage
 from .traced import Traced, trace_function, with_avals
 from .tracer import Tracer, leaked
 from .trees import tree
-from .trees.nodes import incomparable
+from .trees.nodes import raise_incomparable
 from .trees.patterns import Pattern, pattern_of
 from .wrapping import SignatureOfFunction, wraps
 
@@ -322,7 +322,7 @@ class JitFunction(SharedValue, Generic[P, R]):
                 key = None
             except Exception as error:
                 hash(key)  # raises the user's own error, if hashing was the cause
-                raise incomparable(error) from error
+                raise_incomparable(error)
         if key is None:  # here, since raising in a handler would show the handled error, too
             return self._call(args, kwargs)
         return self._call(args, kwargs, table, key) if run is None else run(arrays)
@@ -346,7 +346,7 @@ class JitFunction(SharedValue, Generic[P, R]):
         arrays = [x if type(x) in _HELD else temporary(x) for x in leaves]
         avals = [x.aval for x in arrays]
         try:
-            self._pattern = pattern_of(treedef, dynamic, leaves)
+            self._pattern = pattern_of(treedef, dynamic)
         except (TypeError, ValueError):  # the look-up of the program meets it again
             return arrays, avals, treedef
         return arrays, avals, self._pattern or treedef
@@ -482,7 +482,7 @@ class JitFunction(SharedValue, Generic[P, R]):
         the call is deferred too."""
         state, compiled = self._state, self._compiled
         types, structure = traced.out_avals, traced.out_tree
-        is_plain = len(types) == 1 and tree.treedef_is_leaf(structure) and types[0] is types[0].storage
+        is_plain = len(types) == 1 and tree.treedef_is_strict_leaf(structure) and types[0] is types[0].storage
         is_plain = is_plain and not types[0].weak_type
         captured = storages(tuple(traced.captured))
         program: Run | None = compiled(key, args, kwargs, None, (), traced) if state.recorder is None else None

@@ -8,7 +8,7 @@ import sysconfig
 import warnings
 
 from ..hlo.support.source import add_internal_folders, function_line, is_users, user_frame, user_line, user_metadata
-from .trees.library import optree
+from .trees.nodes import optree
 
 __all__ = ["function_line", "is_users", "user_frame", "user_line", "user_metadata", "warn_user"]
 

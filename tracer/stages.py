@@ -48,7 +48,7 @@ from .sharding.spmd_jit import OverDevices
 from .source import function_line
 from .tracer import Tracer
 from .trees import tree
-from .trees.treedef import PyTreeDef
+from .trees.tree import PyTreeDef
 
 if TYPE_CHECKING:
     from ..hlo.analyses.communication import Communication
@@ -63,10 +63,10 @@ class Signature:
 
     fun: Callable[..., Any]
     static: ArgumentSpec
-    in_tree: Any
+    in_tree: PyTreeDef
     in_avals: tuple[Any, ...]
     statics: StaticArguments
-    out_tree: Any
+    out_tree: PyTreeDef
     out_avals: tuple[ShapedArray, ...]
     donated: tuple[int, ...]
     with_references: Any = None
@@ -112,9 +112,9 @@ class Signature:
             self._differ(f"the static arguments {_listed(self.statics)}", _listed(statics))
         if in_tree != self.in_tree:
             name = "the compiled function"
-            where = tree.first_difference(self.in_tree, (dynamic, keywords), name, exact=True, place=_place)
+            where = next(tree.differences(self.in_tree, (dynamic, keywords), name, exact=True, write=_place), None)
             trees = "Function compiled with input pytree does not match the input pytree it was called with.\n"
-            self._differ(f"arguments {tree.shown(self.in_tree)}", f"{tree.shown(in_tree)}: {where}", trees)
+            self._differ(f"arguments {self.in_tree}", f"{in_tree}: {where}", trees)
         describe = leaf_describer(self.fun, dynamic, keywords, statics)
         avals = [
             x.aval if isinstance(x, Ref) else abstract(x, functools.partial(describe, k)) for k, x in enumerate(found)
@@ -225,7 +225,7 @@ class Traced:
         >>> hloom.jit(lambda x: (2 * x, x)).trace(jnp.ones(3)).in_tree
         PyTreeDef(((*,), {}))
         """
-        return PyTreeDef(self._signature.in_tree)
+        return self._signature.in_tree
 
     @property
     def out_tree(self) -> PyTreeDef:
@@ -235,7 +235,7 @@ class Traced:
         >>> hloom.jit(lambda x: (2 * x, x)).trace(jnp.ones(3)).out_tree
         PyTreeDef((*, *))
         """
-        return PyTreeDef(self._signature.out_tree)
+        return self._signature.out_tree
 
     @property
     def in_avals(self) -> Any:
@@ -358,7 +358,7 @@ class Lowered(SharedValue):
         >>> hloom.jit(lambda x: (2 * x, x)).lower(jnp.ones(3)).in_tree
         PyTreeDef(((*,), {}))
         """
-        return PyTreeDef(self._signature.in_tree)
+        return self._signature.in_tree
 
     @property
     def out_tree(self) -> PyTreeDef:
@@ -368,7 +368,7 @@ class Lowered(SharedValue):
         >>> hloom.jit(lambda x: (2 * x, x)).lower(jnp.ones(3)).out_tree
         PyTreeDef((*, *))
         """
-        return PyTreeDef(self._signature.out_tree)
+        return self._signature.out_tree
 
     @property
     def out_info(self) -> Any:
@@ -605,7 +605,7 @@ class Compiled(SharedValue):
         >>> hloom.jit(lambda x: (2 * x, x)).lower(jnp.ones(3)).compile().in_tree
         PyTreeDef(((*,), {}))
         """
-        return PyTreeDef(self._signature.in_tree)
+        return self._signature.in_tree
 
     @property
     def out_tree(self) -> PyTreeDef:
@@ -615,7 +615,7 @@ class Compiled(SharedValue):
         >>> hloom.jit(lambda x: (2 * x, x)).lower(jnp.ones(3)).compile().out_tree
         PyTreeDef((*, *))
         """
-        return PyTreeDef(self._signature.out_tree)
+        return self._signature.out_tree
 
     @property
     def out_info(self) -> Any:

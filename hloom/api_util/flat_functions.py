@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from ..tracer.arguments import LeafName, abstract
 from ..tracer.aval import ShapedArray
 from ..tracer.source import function_line
-from ..tracer.trees import treedef
+from ..tracer.trees import tree
 from .wrapped_functions import Store, transformation_with_aux2
 
 
@@ -65,8 +65,8 @@ def flatten_fun(f: Callable[..., Any], store: Store, in_tree: Any, *args_flat: A
     >>> flat.call_wrapped(*leaves), result_structure()
     ([6], PyTreeDef({'sum': *}))
     """
-    args, kwargs = treedef.unflatten(in_tree, args_flat)
-    leaves, out_tree = treedef.flatten(f(*args, **kwargs))
+    args, kwargs = tree.unflatten(in_tree, args_flat)
+    leaves, out_tree = tree.flatten(f(*args, **kwargs))
     store.store(out_tree)
     return leaves
 
@@ -83,7 +83,7 @@ def flatten_fun_nokwargs(f: Callable[..., Any], store: Store, in_tree: Any, *arg
     >>> flat.call_wrapped(*leaves), result_structure()
     ([3], PyTreeDef({'sum': *}))
     """
-    leaves, out_tree = treedef.flatten(f(*treedef.unflatten(in_tree, args_flat)))
+    leaves, out_tree = tree.flatten(f(*tree.unflatten(in_tree, args_flat)))
     store.store(out_tree)
     return leaves
 

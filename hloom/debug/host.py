@@ -18,8 +18,8 @@ from ..tracer.aval import ShapedArray
 from ..tracer.core import EVAL, Value, set_current_trace, source_metadata
 from ..tracer.source import function_line
 from ..tracer.trees import tree
-from ..tracer.trees.keys import SequenceKey
-from ..tracer.trees.paths import paths_of_structure
+from ..tracer.trees.nodes import SequenceKey
+from ..tracer.trees.treedef import paths_of_structure
 
 NDArray = np.ndarray[Any, Any]
 _INDICES = itertools.count()
@@ -73,9 +73,9 @@ class HostCallback(SharedValue):
         """The leaves of the function's result; CustomCallError unless they are as declared."""
         leaves, found = tree.flatten(returned)
         if len(leaves) != len(self.results):
-            self._refuse(f"{len(leaves)} arrays, {tree.shown(found)}, not {len(self.results)}: {self._promised()}")
+            self._refuse(f"{len(leaves)} arrays, {found}, not {len(self.results)}: {self._promised()}")
         if found != self.out_tree and _named(found) != _named(self.out_tree):
-            self._refuse(f"a tree {tree.shown(found)}, not {tree.shown(self.out_tree)}")
+            self._refuse(f"a tree {found}, not {self.out_tree}")
         arrays: list[Array] = []
         for position, (leaf, wanted) in enumerate(zip(leaves, self.results, strict=True)):
             name = f"result {position}" if len(leaves) > 1 else "a result"

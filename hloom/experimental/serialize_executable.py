@@ -11,7 +11,7 @@ from typing import Any as _Any
 from ..namespaces import publish as _publish
 from ..tracer.sharding.devices import devices as _known_devices
 from ..tracer.stages import Compiled as _Compiled
-from ..tracer.trees.treedef import PyTreeDef as _PyTreeDef
+from ..tracer.trees.tree import PyTreeDef as _PyTreeDef
 
 __all__ = ["deserialize_and_load", "serialize"]
 

@@ -11,7 +11,7 @@ from ..hlo.support.tracebacks import boundaries
 from ..tracer.arrays.array import as_value
 from ..tracer.aval import ShapedArray
 from ..tracer.errors import OperandError
-from ..tracer.trees.treedef import PyTreeDef, flatten
+from ..tracer.trees.tree import PyTreeDef, flatten
 
 
 def ravel_pytree(pytree: Any) -> tuple[Any, Callable[[Any], Any]]:

@@ -248,8 +248,8 @@ def reduce(
     inits, init_treedef = tree.flatten(init_values)
     if treedef != init_treedef:
         raise OperandError(
-            f"Operands must have the same tree structure as init_values: {tree.shown(treedef)} and "
-            f"{tree.shown(init_treedef)}",
+            f"Operands must have the same tree structure as init_values: {treedef} and "
+            f"{init_treedef}",
             "reduce_c1",
         )
     arrays = [as_value(a) for a in leaves]
@@ -286,8 +286,7 @@ def _traced_reducer(
         found, out_treedef = tree.flatten(result)
         if out_treedef != treedef:
             raise OperandError(
-                f"{name} output must have the same tree structure as the operands: {tree.shown(out_treedef)}, not "
-                f"{tree.shown(treedef)}",
+                f"{name} output must have the same tree structure as the operands: {out_treedef}, not {treedef}",
                 "reduce_c6",
             )
         return [convert(as_value(r), s.dtype, False) for r, s in zip(found, scalars, strict=True)]

@@ -110,7 +110,7 @@ def reduce_window(
     inits, init_treedef = tree.flatten(init_value)
     if treedef != init_treedef:
         raise OperandError(
-            f"reduce_window: operands are {tree.shown(treedef)}, but init_value {tree.shown(init_treedef)}",
+            f"reduce_window: operands are {treedef}, but init_value {init_treedef}",
             "reduce-window_c1",
         )
     if not leaves:

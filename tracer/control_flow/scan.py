@@ -102,7 +102,7 @@ def scan(
 
     def trace_body(avals: list[ShapedArray]) -> Traced:
         traced = trace_function(f, treedef, [*avals, *slices], what="scan", places=places)
-        pair = [] if tree.treedef_is_leaf(traced.out_tree) else traced.out_tree.children()
+        pair = [] if tree.treedef_is_strict_leaf(traced.out_tree) else traced.out_tree.children()
         if len(pair) != 2:
             raise TreeStructureError(
                 f"scan body output must be a pair, got {_described(traced)}. {function_line(f)} must return (carry, y)."
@@ -149,7 +149,7 @@ def _scan_references(
 
 def _described(traced: Traced) -> str:
     """The result of a function, described."""
-    if tree.treedef_is_leaf(traced.out_tree):
+    if tree.treedef_is_strict_leaf(traced.out_tree):
         return traced.out_avals[0].str_short()
     return tree.describe(traced.out_tree)
 

@@ -22,6 +22,7 @@ from ..settings.context import current_context
 from ..source import function_line
 from ..traced import Traced
 from ..trees import tree
+from ..trees.treedef import PyTreeDef, keys_of_root, root_of
 
 _SHOWN = 8
 """How many differences a message lists."""
@@ -170,32 +171,33 @@ def _listed(differences: list[str]) -> str:
     return "\n\n" + ";\n".join(shown) + ".\n"
 
 
-def structure_differences(one: Any, other: Any, path: str = "") -> Iterator[tuple[str, str, str, str]]:
+def structure_differences(one: PyTreeDef, other: PyTreeDef, path: str = "") -> Iterator[tuple[str, str, str, str]]:
     """Where two structures differ, outermost first: the path, the part of each, and their difference."""
-    leaves = tree.treedef_is_leaf(one), tree.treedef_is_leaf(other)
-    if all(leaves):
-        return
-    if any(leaves) or one.type is not other.type:
-        a, b = ["pytree leaf" if leaf else str(t.type) for leaf, t in zip(leaves, (one, other), strict=True)]
+    roots = [None if tree.treedef_is_strict_leaf(t) else root_of(t) for t in (one, other)]
+    kind, other_kind = [root and root[0] for root in roots]
+    if kind is not other_kind:
+        a, b = ["pytree leaf" if k is None else str(k) for k in (kind, other_kind)]
         yield path, a, b, "their Python types differ"
+        return
+    if kind is None:
         return
     inner, outer = one.children(), other.children()
     if len(inner) != len(outer):
-        if one.type in (tuple, list):
-            a, b = [f"{one.type.__name__} of length {len(nodes)}" for nodes in (inner, outer)]
+        if kind in (tuple, list):
+            a, b = [f"{kind.__name__} of length {len(nodes)}" for nodes in (inner, outer)]
             yield path, a, b, "the lengths do not match"
         else:
-            a, b = [f"{one.type} with {_children(nodes)}" for nodes in (inner, outer)]
+            a, b = [f"{kind} with {_children(nodes)}" for nodes in (inner, outer)]
             described = f"{tree.describe(one)} and {tree.describe(other)}"
             yield path, a, b, f"the numbers of children do not match: {described}"
         return
-    data = [tree.data_of_node(t) for t in (one, other)]
-    if data[0] != data[1]:
-        a, b = [f"{one.type} with pytree metadata {d}" for d in data]
+    data, other_data = [root and root[1] for root in roots]
+    if data != other_data:
+        a, b = [f"{kind} with pytree metadata {d}" for d in (data, other_data)]
         yield path, a, b, "the pytree node metadata does not match"
         return
-    for key, child, other_child in zip(one.entries(), inner, outer, strict=True):
-        yield from structure_differences(child, other_child, f"{path}[{key!r}]")
+    for key, child, other_child in zip(keys_of_root(one), inner, outer, strict=True):
+        yield from structure_differences(child, other_child, f"{path}{key}")
 
 
 def _children(nodes: Sequence[Any]) -> str:

@@ -1,39 +1,320 @@
-"""The container classes of pytrees, the registration of users' classes, and the parts of a node.
+"""The container classes of pytrees: their registration, the parts of a node, and the keys of its children.
 
-optree flattens; it gets each registered class once. This module keeps what optree has no place for: the functions that
+optree flattens; it gets each registered class once. `CONTAINERS` keeps what optree has no place for: the functions that
 give keys with the children, which only paths need.
+
+A path is a tuple of keys, with JAX's names and text: ``(DictKey('w'), SequenceKey(0))`` leads to ``tree['w'][0]``, and
+`keystr` writes it so.
 """
 
 from __future__ import annotations
 
+import atexit
 import collections
 import dataclasses
-import functools
 import operator
 import warnings
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from typing import Any, NamedTuple, TypeVar, cast
-
-from .keys import DictKey, FlattenedIndexKey, GetAttrKey, SequenceKey
-from .library import optree
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from types import BuiltinFunctionType
+from typing import Any, NamedTuple, NoReturn, TypeAlias, TypeVar, cast
 
 NAMESPACE = "hloom"
 C = TypeVar("C", bound=type)
+KeyEntry = TypeVar("KeyEntry", bound=Any)
+KeyPath: TypeAlias = tuple[KeyEntry, ...]
 
 
-class _Registered(NamedTuple):
-    flatten: Callable[[Any], tuple[Iterable[Any], Any]]
-    flatten_with_keys: Callable[[Any], tuple[Iterable[tuple[Any, Any]], Any]] | None
-    keys_of_class: bool = False
-    """All objects of the class have the same keys."""
+# ---- the library
 
 
-_registered: dict[type, _Registered] = {}
-DATA_FIELDS: dict[type, tuple[Sequence[str], Sequence[str]]] = {}
-"""Of registered dataclasses: the fields that are children, and those that are a part of the structure."""
-_SEQUENCES = (tuple, list, collections.deque)
-_DICTIONARIES = (dict, collections.OrderedDict, collections.defaultdict)
-_BUILTIN: frozenset[type[Any]] = frozenset((*_SEQUENCES, *_DICTIONARIES, type(None)))
+def _functions_at_exit() -> list[Any]:
+    """The functions that are registered with `atexit`, which compares each with the one that it is to forget."""
+    met: list[Any] = []
+
+    class Asking:
+        def __eq__(self, other: object) -> bool:
+            met.append(other)
+            return False
+
+    atexit.unregister(Asking())  # type: ignore[arg-type]
+    return met
+
+
+def _imported() -> Any:
+    """optree, whose tables stay filled until the process ends.
+
+    It registers a function with `atexit` that empties them. Functions that were registered before it run after it, and
+    to them a dictionary would be a leaf. All that the tables hold goes with the process anyway, so that function is
+    taken back. If optree was imported before hloom, it stays: nothing tells it from others then.
+    """
+    before = _functions_at_exit()
+    import optree
+
+    for function in _functions_at_exit():
+        is_new = not any(function is f for f in before)
+        if is_new and isinstance(function, BuiltinFunctionType) and function.__module__ is None:  # of optree, in C++
+            atexit.unregister(function)
+    return optree
+
+
+optree = _imported()
+
+
+# ---- keys
+
+
+class _Key:
+    """A key of one value, compared by class and value. Not a dataclass: a frozen one takes three times as long to make,
+    and each path has several."""
+
+    __slots__ = ("_value",)
+    __match_args__: tuple[str, ...]
+    _value: Any
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and bool(self._value == other._value)
+
+    def __hash__(self) -> int:
+        return hash((type(self), self._value))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.__match_args__[0]}={self._value!r})"
+
+    def __str__(self) -> str:
+        return f"[{self._value!r}]"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self._value,)
+
+
+_VALUE: Any = property(operator.attrgetter("_value"))
+
+
+class SequenceKey(_Key):
+    """A child of a list or tuple, by its position.
+
+    >>> path, leaf = hloom.tree.leaves_with_path([5, 6])[1]
+    >>> path
+    (SequenceKey(idx=1),)
+    """
+
+    __slots__ = ()
+    __match_args__ = ("idx",)
+
+    def __init__(self, idx: int) -> None:
+        self._value = idx
+
+    idx: int = _VALUE
+
+
+class DictKey(_Key):
+    """A value of a dictionary, by its key.
+
+    >>> path, leaf = hloom.tree.leaves_with_path({"w": 1})[0]
+    >>> path
+    (DictKey(key='w'),)
+    """
+
+    __slots__ = ()
+    __match_args__ = ("key",)
+
+    def __init__(self, key: Any) -> None:
+        self._value = key
+
+    key: Any = _VALUE
+
+
+class GetAttrKey(_Key):
+    """A field of a namedtuple, a dataclass or another object, by its name.
+
+    >>> hloom.tree_util.keystr((hloom.tree_util.GetAttrKey("w"),))
+    '.w'
+    """
+
+    __slots__ = ()
+    __match_args__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self._value = name
+
+    name: str = _VALUE
+
+    def __str__(self) -> str:
+        return f".{self._value}"
+
+
+class FlattenedIndexKey(_Key):
+    """A child of a registered container that says nothing about its keys, by its position.
+
+    >>> hloom.tree_util.keystr((hloom.tree_util.FlattenedIndexKey(0),))
+    '[<flat index 0>]'
+    """
+
+    __slots__ = ()
+    __match_args__ = ("key",)
+
+    def __init__(self, key: int) -> None:
+        self._value = key
+
+    key: int = _VALUE
+
+    def __str__(self) -> str:
+        return f"[<flat index {self._value}>]"
+
+
+def keystr(keys: KeyPath[Any], *, simple: bool = False, separator: str = "") -> str:
+    """A path as text: ``['w'][0].bias``. `simple`: the bare keys, ``w0bias``; `separator` stands between keys.
+
+    >>> path, leaf = hloom.tree.leaves_with_path({"w": [5, 6]})[1]
+    >>> hloom.tree_util.keystr(path), hloom.tree_util.keystr(path, simple=True, separator="/")
+    ("['w'][1]", 'w/1')
+    """
+    return separator.join([_bare(key) if simple else str(key) for key in keys])
+
+
+def _bare(key: Any) -> str:
+    match key:
+        case SequenceKey(found) | DictKey(found) | GetAttrKey(found) | FlattenedIndexKey(found):
+            return str(found)
+        case _:
+            return str(key)
+
+
+# ---- the table of container classes
+
+
+class Container(NamedTuple):
+    """A class of containers, as JAX's registry has it."""
+
+    to_iter: Callable[[Any], tuple[Iterable[Any], Any]]
+    """node -> (children, auxiliary data)"""
+    keys: Callable[[int, Any], tuple[Any, ...]]
+    """(number of children, auxiliary data) -> the children's keys, where the structure says them"""
+    with_keys: Callable[[Any], tuple[Iterable[tuple[Any, Any]], Any]] | None = None
+    """node -> ([(key, child), ...], auxiliary data), where each object says its keys itself"""
+    fields: tuple[Sequence[str], Sequence[str]] | None = None
+    """Of a dataclass: the fields that are children, and those that are a part of the structure."""
+
+
+def _positions(count: int, _: Any) -> tuple[Any, ...]:
+    return tuple([SequenceKey(i) for i in range(count)])
+
+
+def _dict_keys(_: int, keys: Any) -> tuple[Any, ...]:
+    return tuple([DictKey(key) for key in keys])
+
+
+def flat_positions(count: int, _: Any) -> tuple[Any, ...]:
+    """The keys of a registered container that says nothing about its keys."""
+    return tuple([FlattenedIndexKey(i) for i in range(count)])
+
+
+def _sorted_items(dictionary: dict[Any, Any]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    """The values and the keys in the order of the leaves: keys are sorted, as far as they can be."""
+    try:
+        keys = sorted(dictionary)
+    except TypeError:
+        keys = optree.tree_structure(dict.fromkeys(dictionary, 0)).entries()
+    return tuple([dictionary[key] for key in keys]), tuple(keys)
+
+
+def _default_items(node: collections.defaultdict[Any, Any]) -> tuple[list[Any], Any]:
+    values, keys = _sorted_items(node)
+    return list(values), (node.default_factory, keys)
+
+
+CONTAINERS: dict[type[Any], Container] = {
+    tuple: Container(lambda node: (node, None), _positions),
+    list: Container(lambda node: (node, None), _positions),
+    dict: Container(_sorted_items, _dict_keys),
+    type(None): Container(lambda _: ((), None), _positions),
+    collections.OrderedDict: Container(lambda node: (list(node.values()), tuple(node)), _dict_keys),
+    collections.defaultdict: Container(_default_items, lambda _, data: _dict_keys(0, data[1])),
+    collections.deque: Container(lambda node: (list(node), node.maxlen), _positions),
+}
+"""All classes of containers, except named tuples."""
+
+
+def container(kind: type[Any]) -> Container | None:
+    """How objects of a class are taken apart; None if they are leaves."""
+    found = CONTAINERS.get(kind)
+    if found is not None:
+        return found
+    if optree.is_namedtuple_class(kind):
+        fields = optree.namedtuple_fields(kind)
+    elif optree.is_structseq_class(kind):
+        fields = optree.structseq_fields(kind)
+    else:
+        return None
+    return Container(lambda node: (list(node), kind), lambda *_: tuple([GetAttrKey(field) for field in fields]))
+
+
+def is_tree_node(typ: type) -> bool:
+    """Whether objects of this class are containers, not leaves.
+
+    >>> hloom.tree_util.is_tree_node(dict), hloom.tree_util.is_tree_node(int)
+    (True, False)
+    """
+    return container(typ) is not None
+
+
+class OneLevel(NamedTuple):
+    """The parts of a node: the keys of its children, the children, and the rest of the structure."""
+
+    keys: tuple[Any, ...]
+    children: tuple[Any, ...]
+    data: Any
+
+
+def one_level(node: Any) -> OneLevel | None:
+    """The parts of a container; None for a leaf."""
+    known = container(type(node))
+    if known is None:
+        return None
+    if known.with_keys is None:
+        found, data = known.to_iter(node)
+        children = tuple(found)
+        return OneLevel(known.keys(len(children), data), children, data)
+    pairs, data = known.with_keys(node)
+    pairs = tuple(pairs)
+    return OneLevel(tuple([key for key, _ in pairs]), tuple([child for _, child in pairs]), data)
+
+
+def structure_says_keys(node: Any) -> bool:
+    """Whether equal structures mean equal keys: not for a structure that a user's function returned for one object, nor
+    where keys are equal and not the same, as 1 and True are."""
+    known = container(type(node))
+    if known is None or known.with_keys is not None:
+        return known is None
+    return not isinstance(node, dict) or all(type(key) is str for key in node)
+
+
+def flatten_one_level(tree: Any) -> tuple[Iterable[Any], Hashable]:
+    """(children, auxiliary data) of a container; ValueError for a leaf.
+
+    >>> hloom.tree_util.flatten_one_level({"b": [1, 2], "a": 3})
+    ((3, [1, 2]), ('a', 'b'))
+    """
+    known = container(type(tree))
+    if known is None:
+        raise _is_a_leaf(tree)
+    return known.to_iter(tree)
+
+
+def flatten_one_level_with_keys(tree: Any) -> tuple[Iterable[tuple[Any, Any]], Hashable]:
+    """([(key, child), ...], auxiliary data) of a container; ValueError for a leaf.
+
+    >>> hloom.tree_util.flatten_one_level_with_keys([10, [20]])
+    (((SequenceKey(idx=0), 10), (SequenceKey(idx=1), [20])), None)
+    """
+    found = one_level(tree)
+    if found is None:
+        raise _is_a_leaf(tree)
+    return tuple(zip(found.keys, found.children, strict=True)), found.data
+
+
+def _is_a_leaf(tree: Any) -> ValueError:
+    return ValueError(f"can't tree-flatten type: {type(tree)}: it is a leaf")
 
 
 # ---- registration
@@ -60,7 +341,7 @@ def register_pytree_node(
     >>> hloom.tree.leaves([Point(1, 2), 3])
     [1, 2, 3]
     """
-    if nodetype in _BUILTIN or nodetype in _registered:
+    if nodetype in CONTAINERS:
         raise ValueError(f"Duplicate custom PyTreeDef type registration for {nodetype}. Register it only once.")
 
     def flatten(node: Any) -> tuple[Iterable[Any], Any]:
@@ -76,11 +357,11 @@ def register_pytree_node(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # a namedtuple may have a registration of its own, as in JAX
         optree.register_pytree_node(nodetype, flatten, unflatten_func, namespace=NAMESPACE)
-    _registered[nodetype] = _Registered(flatten, flatten_with_keys_func)
+    CONTAINERS[nodetype] = Container(flatten, flat_positions, flatten_with_keys_func)
 
 
 def _is_iterable(children: object) -> bool:
-    return hasattr(children, "__iter__") or hasattr(children, "__getitem__")
+    return type(children) is list or hasattr(children, "__iter__") or hasattr(children, "__getitem__")
 
 
 def short_repr(value: object) -> str:
@@ -132,7 +413,7 @@ def register_pytree_with_keys(
 
     def without_keys(node: Any) -> tuple[Iterable[Any], Hashable]:
         pairs, auxiliary = flatten_with_keys(node)
-        return tuple([child for _, child in pairs]), auxiliary
+        return [child for _, child in pairs], auxiliary
 
     register_pytree_node(nodetype, flatten_func or without_keys, unflatten_func, flatten_with_keys)
 
@@ -201,26 +482,21 @@ def register_dataclass(
     >>> hloom.tree.map(lambda x: 2 * x, Layer(1.5, "first"))
     Layer(w=3.0, name='first')
     """
-    data, meta = dataclass_fields(nodetype, data_fields, meta_fields, tuple(drop_fields))
-    keys = [GetAttrKey(name) for name in data]
+    data, meta = _dataclass_fields(nodetype, data_fields, meta_fields, tuple(drop_fields))
+    keys = tuple([GetAttrKey(name) for name in data])
 
     def flatten(node: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
         return tuple([getattr(node, f) for f in data]), tuple([getattr(node, f) for f in meta])
 
-    def flatten_with_keys(node: Any) -> tuple[list[tuple[Any, Any]], tuple[Any, ...]]:
-        children, auxiliary = flatten(node)
-        return list(zip(keys, children, strict=True)), auxiliary
-
     def unflatten(auxiliary: tuple[Any, ...], children: tuple[Any, ...]) -> Any:
         return nodetype(**dict(zip(data, children)), **dict(zip(meta, auxiliary)))
 
-    register_pytree_node(nodetype, flatten, unflatten, flatten_with_keys)
-    _registered[nodetype] = _registered[nodetype]._replace(keys_of_class=True)
-    DATA_FIELDS[nodetype] = data, meta
+    register_pytree_node(nodetype, flatten, unflatten)
+    CONTAINERS[nodetype] = CONTAINERS[nodetype]._replace(keys=lambda *_: keys, fields=(data, meta))
     return nodetype
 
 
-def dataclass_fields(
+def _dataclass_fields(
     nodetype: type[Any],
     data_fields: Iterable[str] | None,
     meta_fields: Iterable[str] | None,
@@ -232,7 +508,10 @@ def dataclass_fields(
     """
     name = getattr(nodetype, "__name__", repr(nodetype))
     if (data_fields is None) != (meta_fields is None):
-        raise TypeError(f"register_dataclass({name}): give both data_fields and meta_fields, or none of them")
+        raise TypeError(
+            "register_dataclass: data_fields and meta_fields must both be specified when either is specified. Got "
+            f"{data_fields=} {meta_fields=}."
+        )
     is_dataclass = dataclasses.is_dataclass(nodetype)
     declared = {f.name: f for f in dataclasses.fields(nodetype) if f.init} if is_dataclass else {}
     if data_fields is None or meta_fields is None:
@@ -266,13 +545,18 @@ def dataclass_fields(
     return data, meta
 
 
-def incomparable(error: Exception) -> ValueError:
-    """The error to raise when `error` came from a comparison of structures."""
-    return ValueError(
-        "Exception raised while checking equality of metadata fields of pytree (or of static arguments): "
-        f"{type(error).__name__}: {error}\n  Such fields must be hashable, and == must give one bool: arrays must be "
-        "data fields instead. Likewise, static arguments should be comparable using __eq__."
-    )
+def raise_incomparable(error: Exception) -> NoReturn:
+    """Raise the ValueError for an error that came from a comparison of structures or of static arguments."""
+    if str(error).startswith(_INCOMPARABLE):
+        raise error
+    raise ValueError(
+        f"{_INCOMPARABLE} of pytree (or of static arguments): {type(error).__name__}: {error}\n  Such fields must be "
+        "hashable, and == must give one bool: arrays must be data fields instead. Likewise, static arguments should be "
+        "comparable using __eq__."
+    ) from error
+
+
+_INCOMPARABLE = "Exception raised while checking equality of metadata fields"
 
 
 def static_field(**kwargs: Any) -> Any:
@@ -290,132 +574,3 @@ def static_field(**kwargs: Any) -> Any:
     """
     metadata = {"static": True, **(kwargs.pop("metadata", None) or {})}
     return dataclasses.field(metadata=metadata, **kwargs)
-
-
-# ---- one node
-
-
-class OneLevel(NamedTuple):
-    """The parts of a node: the keys of its children, the children, and the rest of the structure."""
-
-    keys: tuple[Any, ...]
-    children: tuple[Any, ...]
-    data: Any
-
-
-def container_classes() -> Iterator[type]:
-    """The classes of containers, except named tuples."""
-    yield from _BUILTIN
-    yield from _registered
-
-
-def is_container_class(kind: object) -> bool:
-    """Whether it is one of `container_classes`."""
-    return kind in _BUILTIN or kind in _registered
-
-
-def is_tree_node(typ: type) -> bool:
-    """Whether objects of this class are containers, not leaves.
-
-    >>> hloom.tree_util.is_tree_node(dict), hloom.tree_util.is_tree_node(int)
-    (True, False)
-    """
-    if typ in _BUILTIN or typ in _registered:
-        return True
-    return bool(optree.is_namedtuple_class(typ) or optree.is_structseq_class(typ))
-
-
-def one_level(node: Any) -> OneLevel | None:
-    """The parts of a container; None for a leaf."""
-    kind = type(node)
-    if kind is tuple or kind is list:
-        return OneLevel(_positions(len(node)), tuple(node), None)
-    if kind is dict or kind is collections.defaultdict:
-        keys = in_order(node)
-        data = keys if kind is dict else (node.default_factory, keys)
-        return OneLevel(tuple([DictKey(k) for k in keys]), tuple([node[k] for k in keys]), data)
-    known = _registered.get(kind)
-    if known is not None:
-        return _one_level_of_registered(node, known)
-    if node is None:
-        return OneLevel((), (), None)
-    if kind is collections.OrderedDict:
-        keys = tuple(node)
-        return OneLevel(tuple([DictKey(k) for k in keys]), tuple(node.values()), keys)
-    if kind is collections.deque:
-        return OneLevel(_positions(len(node)), tuple(node), node.maxlen)
-    if issubclass(kind, tuple):
-        if optree.is_namedtuple_class(kind):
-            return OneLevel(tuple([GetAttrKey(f) for f in optree.namedtuple_fields(kind)]), tuple(node), kind)
-        if optree.is_structseq_class(kind):
-            return OneLevel(tuple([GetAttrKey(f) for f in optree.structseq_fields(kind)]), tuple(node), kind)
-    return None
-
-
-@functools.lru_cache(maxsize=64)
-def _positions(count: int) -> tuple[SequenceKey, ...]:
-    return tuple([SequenceKey(i) for i in range(count)])
-
-
-def structure_says_keys(node: Any) -> bool:
-    """Whether equal structures mean equal keys: not for a structure that a user's function returned for one object, nor
-    where keys are equal and not the same, as 1 and True are."""
-    kind = type(node)
-    known = _registered.get(kind)
-    if known is not None:
-        return known.keys_of_class
-    return kind not in _DICTIONARIES or not any(type(key) is not str for key in node)
-
-
-def _one_level_of_registered(node: Any, known: _Registered) -> OneLevel:
-    if known.flatten_with_keys is None:
-        children, data = known.flatten(node)
-        children = tuple(children)
-        return OneLevel(tuple([FlattenedIndexKey(i) for i in range(len(children))]), children, data)
-    pairs, data = known.flatten_with_keys(node)
-    pairs = tuple(pairs)
-    return OneLevel(tuple([key for key, _ in pairs]), tuple([child for _, child in pairs]), data)
-
-
-def in_order(dictionary: dict[Any, Any]) -> tuple[Any, ...]:
-    """The keys in the order of the leaves: sorted, as far as they can be."""
-    try:
-        return tuple(sorted(dictionary))
-    except TypeError:
-        return tuple(optree.tree_structure(dict.fromkeys(dictionary, 0)).entries())
-
-
-def jax_data(kind: type, data: Any) -> Any:
-    """optree's data of a node, in JAX's form."""
-    if kind is collections.OrderedDict:
-        return tuple(data)
-    if kind is collections.defaultdict:
-        return data[0], tuple(data[1])
-    return data
-
-
-def flatten_one_level(tree: Any) -> tuple[Iterable[Any], Hashable]:
-    """(children, auxiliary data) of a container; ValueError for a leaf.
-
-    >>> hloom.tree_util.flatten_one_level({"b": [1, 2], "a": 3})
-    ((3, [1, 2]), ('a', 'b'))
-    """
-    found = _container(tree)
-    return found.children, found.data
-
-
-def flatten_one_level_with_keys(tree: Any) -> tuple[Iterable[tuple[Any, Any]], Hashable]:
-    """([(key, child), ...], auxiliary data) of a container; ValueError for a leaf.
-
-    >>> hloom.tree_util.flatten_one_level_with_keys([10, [20]])
-    (((SequenceKey(idx=0), 10), (SequenceKey(idx=1), [20])), None)
-    """
-    found = _container(tree)
-    return tuple(zip(found.keys, found.children, strict=True)), found.data
-
-
-def _container(tree: Any) -> OneLevel:
-    found = one_level(tree)
-    if found is None:
-        raise ValueError(f"can't tree-flatten type: {type(tree)}: it is a leaf")
-    return found

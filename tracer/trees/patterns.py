@@ -4,17 +4,17 @@ and None, made after it has come a few times.
 optree handles any tree: it looks up each node's class, sorts the keys of dictionaries and builds the structure, 5 us
 for ten arrays in six dictionaries. A program that is called in a loop gets the same structure each time. A pattern is a
 function that takes such a tree apart and finds on the way whether it is one: about 1 us. The text for
-``({"w": 0, "b": 0},)``; its keys are data beside the text:
+``({"w": 0, "b": 0},)``; classes and keys are data beside the text:
 
     def leaves(root):
         if len(root) != 1: return None
-        n0, = root
-        if type(n0) is not dict or len(n0) != 2: return None
+        n1, = root
+        if type(n1) is not k0 or len(n1) != 2: return None
         try:
-            n1, n2 = n0[k0], n0[k1]
+            n2, n3, = n1[k1], n1[k2],
         except KeyError:
             return None
-        return [n1, n2]
+        return [n2, n3]
 
 A pattern does not check that the value at the place of a leaf is one: the caller must find out whether it is one.
 """
@@ -26,8 +26,8 @@ from keyword import iskeyword
 from typing import Any
 
 from ..caches import on_clear
-from .library import optree
-from .nodes import DATA_FIELDS, is_container_class
+from .nodes import CONTAINERS, container
+from .treedef import PyTreeDef
 
 _AFTER = 8
 """A structure gets a function when it has come so often."""
@@ -36,7 +36,8 @@ _MOST_NODES, _MOST_DEPTH, _MOST_PATTERNS = 2000, 100, 1000
 
 
 class Pattern:
-    """A structure, known by identity. `leaves(root)` are the leaves, in optree's order; None for another structure."""
+    """A structure that has come often, known by identity: a key that is quick to look up. `leaves(root)` are the
+    leaves, in optree's order; None for another structure, and for all roots where the structure has no function."""
 
     __slots__ = ("leaves",)
 
@@ -44,38 +45,38 @@ class Pattern:
         self.leaves = leaves
 
 
-_found: dict[Any, Pattern | int] = {}
+_found: dict[PyTreeDef, Pattern | int] = {}
 """By structure; a number says how often it has come."""
 on_clear(_found.clear)
 
 
-def pattern_of(treedef: Any, root: Any, leaves: list[Any]) -> Pattern | None:
-    """The pattern of a structure, which belongs to `root`, a list or a tuple with these `leaves`; None if it has none,
-    or not yet.
+def pattern_of(treedef: PyTreeDef, root: Any) -> Pattern | None:
+    """The pattern of a structure, which belongs to `root`, a list or a tuple; None if it has none yet.
 
-    Propagates errors from hashing and comparing the structure.
+    ValueError if structures cannot be compared.
     """
     found = _found.get(treedef, 0)
     if type(found) is not int:
         return found  # type: ignore[return-value]
-    if found < 0 or len(_found) >= _MOST_PATTERNS:
+    if len(_found) >= _MOST_PATTERNS:
         return None
     if found < _AFTER:
         _found[treedef] = found + 1
         return None
     text = _Text()
-    function = text.function() if text.sequence("root", root) else None
-    # Other containers, which optree knows, are taken for leaves here: such a structure has no pattern.
-    same = function is not None and [*map(id, function(root) or ())] == [*map(id, leaves)]
-    _found[treedef] = Pattern(function) if function is not None and same else -1
+    _found[treedef] = Pattern(text.function() if text.node("root", root) else _no_leaves)
     return None
+
+
+def _no_leaves(root: Any) -> None:
+    """The leaves where no function finds them."""
 
 
 class _Text:
     """The text of a function, built from an example."""
 
     def __init__(self) -> None:
-        self.nodes = 0
+        self._nodes = 0
         self._lines: list[str] = []
         self._leaves: list[str] = []
         self._constants: dict[str, Any] = {}
@@ -87,68 +88,53 @@ class _Text:
         made: Callable[[Any], list[Any] | None] = scope["leaves"]
         return made
 
-    def sequence(self, name: str, value: Any, depth: int = 0) -> bool:
-        """A list or a tuple; of the outermost one it does not matter which. False if there is something else in it."""
-        kind = "" if depth == 0 else f"type({name}) is not {type(value).__name__} or "
-        return self._unpacked(name, value, f"{kind}len({name}) != {len(value)}", depth)
-
-    def _unpacked(self, name: str, value: Any, other: str, depth: int) -> bool:
-        self._lines.append(f"if {other}: return None")
-        names = [self._new() for _ in value]
-        if names:
-            self._lines.append(f"{', '.join(names)}, = {name}")
-        return all(self._node(n, v, depth) for n, v in zip(names, value, strict=True))
-
-    def _dictionary(self, name: str, value: dict[Any, Any], depth: int) -> bool:
-        self._lines.append(f"if type({name}) is not dict or len({name}) != {len(value)}: return None")
-        try:
-            keys = sorted(value)
-        except TypeError:  # optree has an order of its own for these
-            return False
-        if not keys:
-            return True
-        names = [self._new() for _ in keys]
-        parts = [f"{name}[{self._constant(key)}]" for key in keys]
-        self._lines += ["try:", f"    {', '.join(names)}, = {', '.join(parts)},", "except KeyError:", "    return None"]
-        return all(self._node(n, value[k], depth) for n, k in zip(names, keys, strict=True))
-
-    def _node(self, name: str, value: Any, depth: int) -> bool:
+    def node(self, name: str, value: Any, depth: int = 0) -> bool:
+        """Add the lines for a value; of the outermost list or tuple it does not matter which it is. False if there is
+        something in it that no lines can be made for."""
         kind = type(value)
-        if self.nodes > _MOST_NODES or depth > _MOST_DEPTH:
+        known = container(kind)
+        if self._nodes > _MOST_NODES or depth > _MOST_DEPTH:
             return False
-        if kind is dict:
-            return self._dictionary(name, value, depth + 1)
+        if known is None:
+            self._leaves.append(name)
+            return True
+        others = [f"type({name}) is not {self._constant(kind)}"] if depth else []
+        children, source, error, count = [], name, "", 0
         if kind is list or kind is tuple:
-            return self.sequence(name, value, depth + 1)
-        if kind in DATA_FIELDS:
-            return self._dataclass(name, value, depth + 1)
-        if optree.is_namedtuple_class(kind) and not is_container_class(kind):
-            return self._unpacked(name, value, f"type({name}) is not {self._constant(kind)}", depth + 1)
-        if value is None:
-            self._lines.append(f"if {name} is not None: return None")
-            return True
-        self._leaves.append(name)
-        return True
-
-    def _dataclass(self, name: str, value: Any, depth: int) -> bool:
-        """Of fields that belong to the structure only plain values are compared."""
-        data, meta = DATA_FIELDS[type(value)]
-        if not all(field.isidentifier() and not iskeyword(field) for field in (*data, *meta)):
-            return False
-        self._lines.append(f"if type({name}) is not {self._constant(type(value))}: return None")
-        fields = {field: self._new() for field in (*data, *meta)}
-        if not fields:
-            return True
-        parts = [f"{name}.{field}" for field in fields]
-        names = ", ".join(fields.values())
-        self._lines += ["try:", f"    {names}, = {', '.join(parts)},", "except AttributeError:", "    return None"]
-        for field in meta:
-            known, new = getattr(value, field), fields[field]
-            if type(known) not in _PLAIN:
+            children = [*value]
+            others.append(f"len({name}) != {len(value)}")
+        elif kind is dict:
+            try:
+                keys = sorted(value)
+            except TypeError:  # optree has an order of its own for these
                 return False
-            kind = self._constant(type(known))
-            self._lines.append(f"if type({new}) is not {kind} or {new} != {self._constant(known)}: return None")
-        return all(self._node(fields[field], getattr(value, field), depth) for field in data)
+            children = [value[key] for key in keys]
+            source, error = "".join([f"{name}[{self._constant(key)}], " for key in keys]), "KeyError"
+            others.append(f"len({name}) != {len(value)}")
+        elif known.fields is not None:
+            count = len(known.fields[1])
+            fields = [*known.fields[0], *known.fields[1]]
+            if not all(field.isidentifier() and not iskeyword(field) for field in fields):
+                return False
+            children = [getattr(value, field) for field in fields]
+            source, error = "".join([f"{name}.{field}, " for field in fields]), "AttributeError"
+        elif value is not None:
+            if kind in CONTAINERS:
+                return False
+            children = [*value]  # of a named tuple
+        self._lines.append(f"if {' or '.join(others)}: return None")
+        names = [self._new() for _ in children]
+        if names:
+            line = f"{', '.join(names)}, = {source}"
+            self._lines += ["try:", f"    {line}", f"except {error}:", "    return None"] if error else [line]
+        pairs = list(zip(names, children, strict=True))
+        data, meta = pairs[: len(pairs) - count], pairs[len(pairs) - count :]
+        for new, part in meta:  # fields that belong to the structure: only plain values are compared
+            if type(part) not in _PLAIN:
+                return False
+            plain = self._constant(type(part))
+            self._lines.append(f"if type({new}) is not {plain} or {new} != {self._constant(part)}: return None")
+        return all(self.node(new, part, depth + 1) for new, part in data)
 
     def _constant(self, value: Any) -> str:
         """The name of a value in the function's scope."""
@@ -157,5 +143,5 @@ class _Text:
         return name
 
     def _new(self) -> str:
-        self.nodes += 1
-        return f"n{self.nodes}"
+        self._nodes += 1
+        return f"n{self._nodes}"

@@ -2,84 +2,49 @@
 in the order of sorted keys.
 
 Containers: list, tuple, namedtuple, dict, OrderedDict, defaultdict, deque, None, and classes that users register.
-
-The tracer works with optree's structures, which are fast, as `treedef`; users get a PyTreeDef (`treedef.py`).
 """
 
 from __future__ import annotations
 
+import builtins
 import functools
-from collections import defaultdict
 from collections.abc import Callable, Iterable
 from typing import Any, TypeAlias
 
-from .keys import keystr
-from .library import optree
-from .nodes import (
-    NAMESPACE,
-    register_dataclass,
-    register_pytree_node,
-    register_pytree_node_class,
-    register_pytree_with_keys,
-    register_static,
-)
-from .paths import (
-    data_of_node,
-    describe,
-    differences,
-    first_difference,
-    leaf_paths,
-    paths_of_structure,
-    paths_of_tree,
-)
+from ...hlo.support.tracebacks import boundaries
+from .nodes import NAMESPACE, flatten_one_level, flatten_one_level_with_keys, is_tree_node, optree
+from .nodes import keystr as keystr
+from .nodes import register_dataclass as register_dataclass
+from .nodes import register_pytree_node as register_pytree_node
+from .nodes import register_pytree_node_class as register_pytree_node_class
+from .nodes import register_pytree_with_keys as register_pytree_with_keys
+from .nodes import register_static as register_static
+from .treedef import PyTreeDef as PyTreeDef
+from .treedef import describe as describe
+from .treedef import differences as differences
+from .treedef import flatten_up_to as flatten_up_to
+from .treedef import leaf_paths, paths_of_tree, spec_of
+from .treedef import ordered as ordered
+from .treedef import paths_of_structure as paths_of_structure
+from .treedef import treedef_is_strict_leaf as treedef_is_strict_leaf
+from .treedef import unflatten as unflatten
 
-__all__ = [
-    "PyTreeDef",
-    "all",
-    "all_leaves",
-    "broadcast",
-    "broadcast_prefix",
-    "data_of_node",
-    "describe",
-    "first_difference",
-    "flatten",
-    "flatten_up_to",
-    "flatten_with_path",
-    "keystr",
-    "leaves",
-    "leaves_with_path",
-    "map",
-    "map_with_path",
-    "ordered",
-    "paths_of_structure",
-    "reduce",
-    "reduce_associative",
-    "register_dataclass",
-    "register_pytree_node",
-    "register_pytree_node_class",
-    "register_pytree_with_keys",
-    "register_static",
-    "shown",
-    "structure",
-    "treedef_is_leaf",
-    "unflatten",
-]
-
-PyTreeDef: TypeAlias = Any
-"""A tree's structure: hashable, compared by value."""
 _NOTHING: Any = object()
 IsLeaf: TypeAlias = "Callable[[Any], bool] | None"
+_flatten = optree._C.flatten
+"""optree.tree_flatten without its frame, which takes as long as making a PyTreeDef."""
 
 
 def flatten(tree: Any, is_leaf: IsLeaf = None) -> tuple[list[Any], PyTreeDef]:
-    """(leaves, structure)."""
-    leaves, treedef = optree.tree_flatten(tree, is_leaf=is_leaf, none_is_leaf=False, namespace=NAMESPACE)
-    return leaves, treedef
+    """(leaves, structure). The leaves of a pytree are the objects in its lists, tuples, dictionaries and other
+    registered containers.
 
-
-def unflatten(treedef: PyTreeDef, leaves: Iterable[Any]) -> Any:
-    """The tree of this structure with these leaves; ValueError if their number is wrong."""
-    return treedef.unflatten(leaves)
+    >>> leaves, structure = hloom.tree.flatten({"w": [1, 2], "b": 3})
+    >>> leaves, structure
+    ([3, 1, 2], PyTreeDef({'b': *, 'w': [*, *]}))
+    """
+    leaves, spec = _flatten(tree, is_leaf, False, NAMESPACE)
+    return leaves, PyTreeDef(spec)
 
 
 def leaves(tree: Any, is_leaf: IsLeaf = None) -> list[Any]:
@@ -88,37 +53,17 @@ def leaves(tree: Any, is_leaf: IsLeaf = None) -> list[Any]:
     >>> hloom.tree.leaves({"b": [1, 2], "a": 3, "c": None})
     [3, 1, 2]
     """
-    return flatten(tree, is_leaf)[0]
+    found: list[Any] = _flatten(tree, is_leaf, False, NAMESPACE)[0]
+    return found
 
 
 def structure(tree: Any, is_leaf: IsLeaf = None) -> PyTreeDef:
-    """The structure alone."""
-    return flatten(tree, is_leaf)[1]
+    """The structure alone, without the leaves.
 
-
-# ---- the order of dictionaries
-
-
-def ordered(treedef: PyTreeDef) -> PyTreeDef:
-    """The same structure, equal to it, but with sorted keys in the dictionaries that it makes.
-
-    A structure makes them in the order of the dictionary that was flattened. But programs are shared by all equal
-    structures, and a program's result must not depend on the order of the first caller.
+    >>> hloom.tree.structure({"w": [1, 2], "b": 3})
+    PyTreeDef({'b': *, 'w': [*, *]})
     """
-    return treedef if treedef.num_nodes == treedef.num_leaves else treedef.transform(_with_sorted_keys)
-
-
-def _with_sorted_keys(node: PyTreeDef) -> PyTreeDef:
-    kind = node.type
-    if kind is not dict and kind is not defaultdict:
-        return node
-    found = node.unflatten(range(node.num_leaves))
-    keys = node.entries()
-    if list(found) == keys:
-        return node
-    new: Any = defaultdict(found.default_factory) if kind is defaultdict else {}
-    new.update(dict.fromkeys(keys, 0))
-    return structure(new)
+    return PyTreeDef(_flatten(tree, is_leaf, False, NAMESPACE)[1])
 
 
 # ---- several trees
@@ -134,29 +79,12 @@ def map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf = None) ->
     >>> hloom.tree.map(lambda p, g: p - g, {"w": 5.0}, {"w": 0.5})
     {'w': 4.5}
     """
-    first, treedef = flatten(tree, is_leaf)
+    first, spec = _flatten(tree, is_leaf, False, NAMESPACE)
     if not rest:
-        return treedef.unflatten([f(x) for x in first])
+        return spec.unflatten([f(x) for x in first])
+    treedef = PyTreeDef(spec)
     others = [flatten_up_to(treedef, r, "tree_map tree") for r in rest]
-    return treedef.unflatten([f(*xs) for xs in zip(first, *others, strict=True)])
-
-
-def flatten_up_to(treedef: PyTreeDef, tree: Any, name: str = "tree") -> list[Any]:
-    """The subtrees of `tree` at the places of the leaves of `treedef`.
-
-    ValueError if `tree` has another structure above them: it says where in `name`, the tree with this structure.
-    """
-    try:
-        subtrees: list[Any] = treedef.flatten_up_to(tree)
-        return subtrees
-    except ValueError:
-        problem = first_difference(treedef, tree, name)
-        if problem is None:
-            raise
-    raise ValueError(f"{_STRUCTURE_ERROR}{problem}")
-
-
-_STRUCTURE_ERROR = "pytree structure error: "
+    return spec.unflatten([f(*xs) for xs in zip(first, *others, strict=True)])
 
 
 def broadcast_prefix(
@@ -169,9 +97,9 @@ def broadcast_prefix(
     """
     values, treedef = flatten(prefix_tree, is_leaf)
     try:
-        subtrees = treedef.flatten_up_to(full_tree)
+        subtrees = treedef._spec.flatten_up_to(full_tree)
     except ValueError:
-        found = [f"{_STRUCTURE_ERROR}{each}" for each in differences(treedef, full_tree, name)]
+        found = [f"pytree structure error: {each}" for each in differences(treedef, full_tree, name)]
         if not found:
             raise
         listed = "\n".join(found)
@@ -191,6 +119,27 @@ def broadcast(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf = None) -> Any:
     return unflatten(structure(full_tree), broadcast_prefix(prefix_tree, full_tree, is_leaf))
 
 
+def transpose(outer_treedef: PyTreeDef, inner_treedef: PyTreeDef | None, pytree_to_transpose: Any) -> Any:
+    """A tree of trees turned inside out. `inner_treedef`: by default the structure of the first inner tree.
+
+    TypeError unless the tree has a leaf for each pair of leaves of both structures.
+
+    >>> hloom.tree.transpose(hloom.tree.structure([0, 0]), None, [{"a": 1, "b": 2}, {"a": 3, "b": 4}])
+    {'a': [1, 3], 'b': [2, 4]}
+    """
+    spec_of(outer_treedef)
+    leaves, found = flatten(pytree_to_transpose)
+    if inner_treedef is None:
+        inner_treedef = structure(flatten_up_to(outer_treedef, pytree_to_transpose, "outer_treedef")[0])
+    count = spec_of(inner_treedef).num_leaves
+    if len(leaves) != outer_treedef.num_leaves * count:
+        raise TypeError(
+            f"Mismatch: the tree to transpose has the structure\n{found}\nwhich is not\n"
+            f"{outer_treedef.compose(inner_treedef)}"
+        )
+    return unflatten(inner_treedef, [unflatten(outer_treedef, leaves[k::count]) for k in range(count)])
+
+
 # ---- all leaves of one tree
 
 
@@ -199,10 +148,8 @@ def reduce(
 ) -> Any:
     """functools.reduce over the leaves, from `initializer` if it is given.
 
-    >>> import operator
-    >>> import hloom
-    >>> hloom.tree.reduce(operator.add, {"w": [1, 2], "b": 3})
-    6
+    >>> hloom.tree.reduce(max, {"w": [1, 2], "b": 3})
+    3
     """
     start = () if initializer is _NOTHING else (initializer,)
     return functools.reduce(function, leaves(tree, is_leaf), *start)
@@ -239,15 +186,13 @@ def all(tree: Any, *, is_leaf: IsLeaf = None) -> bool:
     >>> hloom.tree.all({"a": True, "b": [1, 0]})
     False
     """
-    return bool(optree.tree_all(tree, is_leaf=is_leaf, none_is_leaf=False, namespace=NAMESPACE))
+    return builtins.all(leaves(tree, is_leaf))
 
 
 def all_leaves(iterable: Iterable[Any], is_leaf: IsLeaf = None) -> bool:
     """True if no element is a container (unless `is_leaf` says that it is a leaf).
 
-    >>> import hloom
-    >>> from hloom.tree_util import all_leaves
-    >>> all_leaves([1, 2]), all_leaves([1, [2]])
+    >>> hloom.tree_util.all_leaves([1, 2]), hloom.tree_util.all_leaves([1, [2]])
     (True, False)
     """
     items = list(iterable)
@@ -264,12 +209,21 @@ def flatten_with_path(
     """([(path, leaf), ...], structure); a path is a tuple of keys (DictKey, SequenceKey, GetAttrKey, ...).
 
     is_leaf_takes_path: `is_leaf` is called with the path and the node.
+
+    >>> found, structure = hloom.tree.flatten_with_path({"w": [1, 2]})
+    >>> found
+    [((DictKey(key='w'), SequenceKey(idx=0)), 1), ((DictKey(key='w'), SequenceKey(idx=1)), 2)]
     """
     if is_leaf is None:
         found, treedef = flatten(tree)
         return list(zip(paths_of_tree(tree, treedef), found, strict=True)), treedef
-    answer = is_leaf
-    paths, answers = leaf_paths(tree, answer if is_leaf_takes_path else lambda _, node: answer(node))
+    answers: list[bool] = []
+
+    def asked(path: Any, node: Any) -> bool:
+        answers.append(bool(is_leaf(path, node) if is_leaf_takes_path else is_leaf(node)))
+        return answers[-1]
+
+    paths = leaf_paths(tree, asked)
     given = iter(answers)
     found, treedef = flatten(tree, lambda _: next(given))
     return list(zip(paths, found, strict=True)), treedef
@@ -303,14 +257,90 @@ def map_with_path(
     return unflatten(treedef, [f(*pair, *xs) for pair, *xs in zip(pairs, *others, strict=True)])
 
 
-# ---- structures
+# ---- the registry
 
 
-def treedef_is_leaf(treedef: PyTreeDef) -> bool:
-    """True for the structure of a single leaf."""
-    return bool(treedef.is_leaf())
+@boundaries
+class PyTreeRegistry:
+    """The known containers, as methods: jax.tree_util.default_registry."""
+
+    def flatten(self, tree: Any, leaf_predicate: IsLeaf = None) -> tuple[list[Any], PyTreeDef]:
+        """(leaves, structure)."""
+        return flatten(tree, leaf_predicate)
+
+    def flatten_one_level(self, tree: Any) -> tuple[Iterable[Any], Any] | None:
+        """(children, auxiliary data) of a container; None for a leaf."""
+        return flatten_one_level(tree) if is_tree_node(type(tree)) else None
+
+    def flatten_one_level_with_keys(self, tree: Any) -> tuple[Iterable[tuple[Any, Any]], Any] | None:
+        """([(key, child), ...], auxiliary data) of a container; None for a leaf."""
+        return flatten_one_level_with_keys(tree) if is_tree_node(type(tree)) else None
+
+    def flatten_with_path(
+        self, tree: Any, leaf_predicate: Callable[[Any, Any], bool] | None = None
+    ) -> tuple[list[tuple[Any, Any]], PyTreeDef]:
+        """([(path, leaf), ...], structure); `leaf_predicate` is called with path and node."""
+        return flatten_with_path(tree, leaf_predicate, is_leaf_takes_path=True)
+
+    is_node = staticmethod(is_tree_node)
+    register_dataclass_node = staticmethod(register_dataclass)
+
+    def register_node(
+        self,
+        nodetype: type[Any],
+        to_iterable: Callable[[Any], tuple[Iterable[Any], Any]],
+        from_iterable: Callable[[Any, Any], Any],
+        to_iterable_with_keys: Callable[[Any], tuple[Iterable[tuple[Any, Any]], Any]] | None = None,
+    ) -> None:
+        """`register_pytree_node`."""
+        register_pytree_node(nodetype, to_iterable, from_iterable, to_iterable_with_keys)
 
 
-def shown(treedef: PyTreeDef) -> str:
-    """A structure as users see it: ``PyTreeDef((*, [*, *]))``."""
-    return f"PyTreeDef({describe(treedef)})"
+default_registry = PyTreeRegistry()
+
+
+# ---- functions with some of their arguments
+
+
+class Partial(functools.partial[Any]):
+    """`functools.partial` as a pytree: the arguments are children, the function is part of the structure.
+
+    So the function must be hashable, and functions that compare equal share compiled programs.
+
+    >>> import hloom, hloom.numpy as jnp
+    >>> scale = hloom.tree_util.Partial(jnp.multiply, jnp.array([1, 2]))
+    >>> hloom.jit(lambda f, x: f(x))(scale, 10)
+    Array([10, 20], dtype=int32)
+    >>> hloom.tree.leaves(scale)
+    [Array([1, 2], dtype=int32)]
+    """
+
+    def __new__(cls, func: Callable[..., Any], /, *args: Any, **keywords: Any) -> Partial:
+        # functools.partial would take another's arguments into its own. They stay where they are: the arguments in
+        # `func` are structure, the new ones are leaves.
+        return super().__new__(cls, _Whole(func) if isinstance(func, functools.partial) else func, *args, **keywords)
+
+
+class _Whole:
+    """A functools.partial that functools.partial does not look into. Compared by its contents."""
+
+    def __init__(self, held: functools.partial[Any]) -> None:
+        self.held = held
+        self.func, self.args, self.keywords = held.func, held.args, held.keywords
+
+    def __call__(self, *args: Any, **keywords: Any) -> Any:
+        return self.held(*args, **keywords)
+
+    def __eq__(self, other: object) -> bool:
+        return bool(self.held == (other.held if isinstance(other, _Whole) else other))
+
+    def __hash__(self) -> int:
+        return hash(self.held)
+
+    def __repr__(self) -> str:
+        return repr(self.held)
+
+
+register_pytree_node(
+    Partial, lambda p: ((p.args, p.keywords), p.func), lambda func, parts: Partial(func, *parts[0], **parts[1])
+)

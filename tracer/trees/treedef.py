@@ -1,33 +1,35 @@
-"""PyTreeDef: a tree's structure as users hold it, and the functions of `hloom.tree` that take or return one.
+"""PyTreeDef, the structure of a tree, by optree with JAX's names: the paths of its leaves, its text, and where a tree
+does not have it.
 
-The tracer works with optree's own class, which is faster and cannot be given JAX's names.
+Only `flatten_up_to` and `unflatten` are on the way of a call that succeeds. The rest walks structures in Python.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import collections
+import difflib
+import itertools
+import textwrap
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from ...hlo.support.tracebacks import boundaries
+from ...hlo.support.tracebacks import boundaries, hide
+from ..caches import BoundedCache, register_cache
 from ..errors import TreeDefError
-from . import tree as _tree
-from .library import optree
 from .nodes import (
     NAMESPACE,
-    flatten_one_level,
-    flatten_one_level_with_keys,
-    incomparable,
-    is_tree_node,
-    jax_data,
-    register_dataclass,
-    register_pytree_node,
+    KeyPath,
+    container,
+    flat_positions,
+    keystr,
+    one_level,
+    optree,
+    raise_incomparable,
+    short_repr,
+    structure_says_keys,
 )
-from .paths import data_of_node
-
-IsLeaf = Callable[[Any], bool] | None
 
 
-@boundaries
 class PyTreeDef:
     """A tree's structure: hashable, compared by value. Made by `structure` and `flatten`.
 
@@ -35,11 +37,10 @@ class PyTreeDef:
     (PyTreeDef({'w': [*, *]}), True)
     """
 
-    __slots__ = ("_hash", "_spec")
+    __slots__ = ("_spec",)
 
     def __init__(self, spec: Any) -> None:
         self._spec = spec
-        self._hash: int | None = None
 
     @property
     def num_leaves(self) -> int:
@@ -58,23 +59,16 @@ class PyTreeDef:
         """The root's class and auxiliary data, such as the keys of a dictionary; None for a leaf."""
         if self._spec.is_leaf():
             return None
-        kind = self._spec.type or type(None)
-        data = data_of_node(self._spec)
+        kind, data = root_of(self)
         return kind, None if data is kind else list(data) if kind is dict else data
 
     def unflatten(self, leaves: Iterable[Any]) -> Any:
         """The tree of this structure with these leaves; ValueError if their number is wrong."""
-        try:
-            return self._spec.unflatten(leaves)
-        except ValueError as error:
-            text = str(error)
-            if not text.startswith(("Too few leaves for PyTreeSpec", "Too many leaves for PyTreeSpec")):
-                raise
-        raise ValueError(f"{text.replace('PyTreeSpec', 'PyTreeDef')} The structure is {self}")
+        return unflatten(self, leaves)
 
     def flatten_up_to(self, xs: Any) -> list[Any]:
         """The subtrees of `xs` at the places of the leaves; ValueError if `xs` has another structure above them."""
-        return _tree.flatten_up_to(self._spec, xs)
+        return flatten_up_to(self, xs)
 
     def compose(self, inner: PyTreeDef) -> PyTreeDef:
         """This structure with `inner` in the place of each leaf."""
@@ -86,72 +80,40 @@ class PyTreeDef:
         """`f_leaf` of each of the leaves, and from the bottom up `f_node(results for the children, node data)`."""
 
         def visit(kind: type, data: Any, children: tuple[Any, ...]) -> Any:
-            return f_node(children, jax_data(kind, data))
+            return f_node(children, list(data) if kind is dict else _jax_data(kind, data))
 
         return self._spec.walk(leaves, visit, f_leaf)
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, PyTreeDef):
+        if type(other) is not PyTreeDef:
             return NotImplemented
         try:
-            return bool(self._spec == other._spec)
-        except Exception as error:
-            raise incomparable(error) from error
+            try:
+                return self._spec == other._spec  # type: ignore[no-any-return]
+            except Exception as error:
+                raise_incomparable(error)
+        except BaseException as error:
+            hide(error)
+            raise
 
     def __hash__(self) -> int:
-        if self._hash is None:  # not optree's, which may differ between a part of a structure and its equal
-            self._hash = self._spec.walk([0] * self.num_leaves, _hash_of_node)
-        return self._hash
+        return hash(self._spec)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return PyTreeDef, (self._spec,)
 
     def __repr__(self) -> str:
-        return _tree.shown(self._spec)
+        return f"PyTreeDef({describe(self)})"
 
 
-def _hash_of_node(kind: type, data: Any, children: tuple[int, ...]) -> int:
-    data = jax_data(kind, data)
-    try:
-        return hash((kind, tuple(data) if kind is dict else data, children))
-    except TypeError:  # metadata that cannot be hashed, such as a list: they are compared, as in JAX
-        return hash((kind, children))
+boundaries(PyTreeDef, "children", "compose", "flatten_up_to", "node_data", "unflatten", "walk")
 
 
-def flatten(tree: Any, is_leaf: IsLeaf = None) -> tuple[list[Any], PyTreeDef]:
-    """(leaves, structure). The leaves of a pytree are the objects in its lists, tuples, dictionaries and other
-    registered containers.
-
-    >>> leaves, structure = hloom.tree.flatten({"w": [1, 2], "b": 3})
-    >>> leaves, structure
-    ([3, 1, 2], PyTreeDef({'b': *, 'w': [*, *]}))
-    """
-    leaves, spec = _tree.flatten(tree, is_leaf)
-    return leaves, PyTreeDef(spec)
-
-
-def flatten_with_path(
-    tree: Any, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
-) -> tuple[list[tuple[Any, Any]], PyTreeDef]:
-    """([(path, leaf), ...], structure); a path is a tuple of keys (DictKey, SequenceKey, GetAttrKey, ...).
-
-    is_leaf_takes_path: `is_leaf` is called with the path and the node.
-
-    >>> found, structure = hloom.tree.flatten_with_path({"w": [1, 2]})
-    >>> found
-    [((DictKey(key='w'), SequenceKey(idx=0)), 1), ((DictKey(key='w'), SequenceKey(idx=1)), 2)]
-    """
-    leaves, spec = _tree.flatten_with_path(tree, is_leaf, is_leaf_takes_path)
-    return leaves, PyTreeDef(spec)
-
-
-def structure(tree: Any, is_leaf: IsLeaf = None) -> PyTreeDef:
-    """The structure alone, without the leaves.
-
-    >>> hloom.tree.structure({"w": [1, 2], "b": 3})
-    PyTreeDef({'b': *, 'w': [*, *]})
-    """
-    return PyTreeDef(_tree.structure(tree, is_leaf))
+def spec_of(value: Any) -> Any:
+    """optree's object for a structure; TreeDefError if `value` is something else."""
+    if type(value) is not PyTreeDef:
+        raise TreeDefError(f"a PyTreeDef is needed, as hloom.tree.structure makes it, not {type(value).__name__}")
+    return value._spec
 
 
 def unflatten(treedef: PyTreeDef, leaves: Iterable[Any]) -> Any:
@@ -161,34 +123,38 @@ def unflatten(treedef: PyTreeDef, leaves: Iterable[Any]) -> Any:
     >>> hloom.tree.unflatten(structure, [10 * x for x in leaves])
     {'w': [10, 20], 'b': 30}
     """
-    spec_of(treedef)
-    return treedef.unflatten(leaves)
+    try:
+        return treedef._spec.unflatten(leaves)
+    except (AttributeError, ValueError) as error:
+        spec_of(treedef)
+        text = str(error)
+        if not text.startswith(("Too few leaves for PyTreeSpec", "Too many leaves for PyTreeSpec")):
+            raise
+    raise ValueError(f"{text.replace('PyTreeSpec', 'PyTreeDef')} The structure is {treedef}")
 
 
-def transpose(outer_treedef: PyTreeDef, inner_treedef: PyTreeDef | None, pytree_to_transpose: Any) -> Any:
-    """A tree of trees turned inside out. `inner_treedef`: by default the structure of the first inner tree.
+def flatten_up_to(treedef: PyTreeDef, tree: Any, name: str = "tree") -> list[Any]:
+    """The subtrees of `tree` at the places of the leaves of `treedef`.
 
-    TypeError unless the tree has a leaf for each pair of leaves of both structures.
-
-    >>> hloom.tree.transpose(hloom.tree.structure([0, 0]), None, [{"a": 1, "b": 2}, {"a": 3, "b": 4}])
-    {'a': [1, 3], 'b': [2, 4]}
+    ValueError if `tree` has another structure above them: it says where in `name`, the tree with this structure.
     """
-    outer = spec_of(outer_treedef)
-    leaves, found = _tree.flatten(pytree_to_transpose)
-    if inner_treedef is None:
-        inner = _tree.structure(_tree.flatten_up_to(outer, pytree_to_transpose, "outer_treedef")[0])
-    else:
-        inner = spec_of(inner_treedef)
-    count = inner.num_leaves
-    if len(leaves) != outer.num_leaves * count:
-        raise TypeError(
-            f"Mismatch: the tree to transpose has the structure\n{_tree.shown(found)}\nwhich is not\n"
-            f"{_tree.shown(outer.compose(inner))}"
-        )
-    return _tree.unflatten(inner, [_tree.unflatten(outer, leaves[k::count]) for k in range(count)])
+    try:
+        subtrees: list[Any] = treedef._spec.flatten_up_to(tree)
+        return subtrees
+    except ValueError:
+        problem = next(differences(treedef, tree, name), None)
+        if problem is None:
+            raise
+    raise ValueError(f"pytree structure error: {problem}")
 
 
-# ---- structures
+def treedef_tuple(treedefs: Iterable[PyTreeDef]) -> PyTreeDef:
+    """The structure of a tuple of trees of these structures.
+
+    >>> hloom.tree_util.treedef_tuple([hloom.tree.structure(1), hloom.tree.structure([2, 3])])
+    PyTreeDef((*, [*, *]))
+    """
+    return PyTreeDef(optree.treespec_tuple([spec_of(t) for t in treedefs], namespace=NAMESPACE))
 
 
 def treedef_children(treedef: PyTreeDef) -> list[PyTreeDef]:
@@ -204,72 +170,235 @@ def treedef_children(treedef: PyTreeDef) -> list[PyTreeDef]:
 def treedef_is_leaf(treedef: PyTreeDef) -> bool:
     """True for the structure of one leaf, or of an empty container.
 
-    >>> import hloom
-    >>> from hloom.tree_util import treedef_is_leaf
-    >>> treedef_is_leaf(hloom.tree.structure(1)), treedef_is_leaf(hloom.tree.structure([1]))
-    (True, False)
+    >>> [hloom.tree_util.treedef_is_leaf(hloom.tree.structure(x)) for x in (1, [1])]
+    [True, False]
     """
     return bool(spec_of(treedef).num_nodes == 1)
 
 
-def treedef_tuple(treedefs: Iterable[PyTreeDef]) -> PyTreeDef:
-    """The structure of a tuple of trees of these structures.
+def treedef_is_strict_leaf(treedef: PyTreeDef) -> bool:
+    """True for the structure of one leaf alone."""
+    return bool(treedef._spec.is_leaf())
 
-    >>> hloom.tree_util.treedef_tuple([hloom.tree.structure(1), hloom.tree.structure([2, 3])])
-    PyTreeDef((*, [*, *]))
+
+def ordered(treedef: PyTreeDef) -> PyTreeDef:
+    """The same structure, equal to it, but with sorted keys in the dictionaries that it makes.
+
+    A structure makes them in the order of the dictionary that was flattened. But programs are shared by all equal
+    structures, and a program's result must not depend on the order of the first caller.
     """
-    return PyTreeDef(optree.treespec_tuple([spec_of(t) for t in treedefs], namespace=NAMESPACE))
+    spec = treedef._spec
+    return treedef if spec.num_nodes == spec.num_leaves else PyTreeDef(spec.transform(_with_sorted_keys))
 
 
-def spec_of(value: Any) -> Any:
-    """optree's object for a structure; TreeDefError if `value` is something else."""
-    if not isinstance(value, PyTreeDef):
-        raise TreeDefError(f"a PyTreeDef is needed, as hloom.tree.structure makes it, not {type(value).__name__}")
-    return value._spec
+def _with_sorted_keys(node: Any) -> Any:
+    if node.type not in (dict, collections.defaultdict):
+        return node
+    made = node.unflatten(range(node.num_leaves))
+    made.clear()
+    made.update(dict.fromkeys(node.entries(), 0))
+    return optree.tree_structure(made)
 
 
-@boundaries
-class PyTreeRegistry:
-    """The known containers, as methods: jax.tree_util.default_registry."""
-
-    def flatten(self, tree: Any, leaf_predicate: IsLeaf = None) -> tuple[list[Any], PyTreeDef]:
-        """(leaves, structure)."""
-        return flatten(tree, leaf_predicate)
-
-    def flatten_one_level(self, tree: Any) -> tuple[Iterable[Any], Any] | None:
-        """(children, auxiliary data) of a container; None for a leaf."""
-        return flatten_one_level(tree) if self._is_container(tree) else None
-
-    def flatten_one_level_with_keys(self, tree: Any) -> tuple[Iterable[tuple[Any, Any]], Any] | None:
-        """([(key, child), ...], auxiliary data) of a container; None for a leaf."""
-        return flatten_one_level_with_keys(tree) if self._is_container(tree) else None
-
-    def flatten_with_path(
-        self, tree: Any, leaf_predicate: Callable[[Any, Any], bool] | None = None
-    ) -> tuple[list[tuple[Any, Any]], PyTreeDef]:
-        """([(path, leaf), ...], structure); `leaf_predicate` is called with path and node."""
-        return flatten_with_path(tree, leaf_predicate, is_leaf_takes_path=True)
-
-    def is_node(self, kind: type) -> bool:
-        """Whether objects of this class are containers."""
-        return is_tree_node(kind)
-
-    def register_node(
-        self,
-        nodetype: type[Any],
-        to_iterable: Callable[[Any], tuple[Iterable[Any], Any]],
-        from_iterable: Callable[[Any, Any], Any],
-        to_iterable_with_keys: Callable[[Any], tuple[Iterable[tuple[Any, Any]], Any]] | None = None,
-    ) -> None:
-        """`register_pytree_node`."""
-        register_pytree_node(nodetype, to_iterable, from_iterable, to_iterable_with_keys)
-
-    def register_dataclass_node(self, nodetype: type, data_fields: list[str], meta_fields: list[str]) -> None:
-        """`register_dataclass`."""
-        register_dataclass(nodetype, data_fields, meta_fields)
-
-    def _is_container(self, tree: Any) -> bool:
-        return is_tree_node(type(tree))
+# ---- the parts of the root
 
 
-default_registry = PyTreeRegistry()
+def root_of(treedef: PyTreeDef) -> tuple[type, Any]:
+    """The class and the auxiliary data of the root of a structure that is no leaf, as `nodes.one_level` has them."""
+    spec = treedef._spec
+    kind, data, _ = spec.one_level().walk([None] * spec.num_children, lambda *node: node)
+    return kind, _jax_data(kind, data)
+
+
+def _jax_data(kind: type, data: Any) -> Any:
+    """optree's data of a node, in JAX's form."""
+    if kind is dict or kind is collections.OrderedDict:
+        return tuple(data)
+    if kind is collections.defaultdict:
+        return data[0], tuple(data[1])
+    return data
+
+
+def keys_of_root(treedef: PyTreeDef) -> tuple[Any, ...]:
+    """The keys of the root's children.
+
+    A registered class may say the keys of an object only, so one is made with numbers for leaves. If its class does not
+    take these, positions are its keys.
+    """
+    kind, data = root_of(treedef)
+    known, count = container(kind), treedef._spec.num_children
+    assert known is not None
+    if known.with_keys is None:
+        return known.keys(count, data)
+    try:
+        pairs, _ = known.with_keys(treedef._spec.unflatten(range(treedef.num_leaves)))
+        keys = tuple([key for key, _ in pairs])
+        if len(keys) == count:
+            return keys
+    except Exception:
+        pass
+    return flat_positions(count, None)
+
+
+# ---- paths
+
+
+def paths_of_structure(treedef: PyTreeDef) -> list[KeyPath[Any]]:
+    """The path of each leaf of a structure."""
+    if treedef_is_strict_leaf(treedef):
+        return [()]
+    parts = zip(keys_of_root(treedef), treedef.children(), strict=True)
+    return [(key, *path) for key, child in parts for path in paths_of_structure(child)]
+
+
+def leaf_paths(
+    tree: Any, is_leaf: Callable[[KeyPath[Any], Any], bool] | None = None, path: KeyPath[Any] = ()
+) -> list[KeyPath[Any]]:
+    """The path of each leaf. `is_leaf` is asked about each node and each leaf, parents first."""
+    parts = None if is_leaf is not None and is_leaf(path, tree) else one_level(tree)
+    if parts is None:
+        return [path]
+    pairs = zip(parts.keys, parts.children, strict=True)
+    return [found for key, child in pairs for found in leaf_paths(child, is_leaf, (*path, key))]
+
+
+_paths: BoundedCache[list[KeyPath[Any]]] = BoundedCache(256)
+"""Paths of structures that say all keys."""
+register_cache(_paths)
+
+
+def paths_of_tree(tree: Any, treedef: PyTreeDef) -> list[KeyPath[Any]]:
+    """The path of each leaf of `tree`, which has the structure `treedef`. Trees are flattened again and again: the walk
+    is made once for a structure, where that says the keys."""
+    try:
+        found = _paths.get(treedef)
+    except ValueError:  # auxiliary data without ==
+        return leaf_paths(tree)
+    if found is None:
+        say_keys: list[bool] = []
+
+        def look(_: KeyPath[Any], node: Any) -> bool:
+            say_keys.append(structure_says_keys(node))
+            return False
+
+        found = leaf_paths(tree, look)
+        if all(say_keys):
+            _paths[treedef] = found
+    return found
+
+
+# ---- differences
+
+
+def differences(
+    treedef: PyTreeDef,
+    tree: Any,
+    name: str,
+    exact: bool = False,
+    write: Callable[[KeyPath[Any]], str] | None = None,
+    path: KeyPath[Any] = (),
+) -> Iterator[str]:
+    """Where `tree` does not have the structure `treedef`, and how: each place, but none inside of another.
+
+    name: the name of the tree with the structure.
+    exact: there must be leaves where `treedef` has some; else there may be any trees.
+    write: how a path is written; by default `name`, then the keys.
+    """
+    place = write(path) if write is not None else f"{name}{keystr(path)}"
+    if treedef_is_strict_leaf(treedef):
+        if exact and one_level(tree) is not None:
+            yield (
+                f"different types at key path\n    {place}\nwhere {name} has a leaf, but the other tree has a subtree "
+                f"of type\n    {type(tree)}"
+            )
+        return
+    kind, wanted = root_of(treedef)
+    if type(tree) is not kind:
+        yield (
+            f"different types at key path\n    {place}\nwhere {name} has a subtree of type\n    {kind}\nbut the other "
+            f"tree has a subtree of different type\n    {type(tree)}\n{_expected(kind, tree)}"
+        )
+        return
+    parts = one_level(tree)
+    assert parts is not None
+    count = treedef._spec.num_children
+    if kind in (tuple, list):
+        if count != len(parts.children):
+            yield (
+                f"different lengths of {kind.__name__} at key path\n    {place}\nwhere {name} has a subtree of type "
+                f"{kind.__name__} of length {count}, but the other tree has one of length {len(parts.children)}\n"
+                f"{kind.__name__.capitalize()} arity mismatch: {len(parts.children)} != {count}; {kind.__name__}: "
+                f"{short_repr(tree)}."
+            )
+            return
+    elif count != len(parts.children) or wanted != parts.data:
+        differ = "numbers of pytree children" if count != len(parts.children) else "pytree metadata"
+        if issubclass(kind, dict) and (keys := _key_difference(kind, wanted, parts.data)):
+            found = f"the keys\n    {keys}"
+        elif count != len(parts.children):
+            found = f"{count} children, but the other tree has one of the same type with {len(parts.children)}"
+        else:
+            found = f"metadata\n    {_metadata_difference(wanted, parts.data)}"
+        yield (
+            f"different {differ} at key path\n    {place}\nwhere {name} has a subtree of type\n    {kind}\nwith {found}"
+        )
+        return
+    for key, inner, child in zip(parts.keys, treedef.children(), parts.children, strict=True):
+        yield from differences(inner, child, name, exact, write, (*path, key))
+
+
+def _expected(kind: type, tree: Any) -> str:
+    """The expected and the actual structure, in JAX's words."""
+    if kind is type(None):
+        advice = "None is a container without leaves: is_leaf=lambda x: x is None makes it a leaf."
+        return f"Expected None, got {short_repr(tree)}.\n  {advice}"
+    if kind in (tuple, list, dict):
+        return f"Expected {kind.__name__}, got {short_repr(tree)}."
+    if not optree.is_namedtuple_class(kind):
+        return f"Custom node type mismatch: expected type: {kind}, value: {short_repr(tree)}."
+    if isinstance(tree, tuple) and optree.is_namedtuple_class(type(tree)):
+        return f"Named tuple type mismatch: expected type: {kind}, tuple: {short_repr(tree)}."
+    return f"Expected named tuple, got {short_repr(tree)}."
+
+
+def _key_difference(kind: type, wanted: Any, found: Any) -> str:
+    wanted, found = ([*(data[1] if kind is collections.defaultdict else data)] for data in (wanted, found))
+    missing, extra = ([k for k in a if k not in b] for a, b in ((wanted, found), (found, wanted)))
+    if not missing and not extra:
+        return ""
+    lacks, has = (", ".join(map(repr, keys)) for keys in (missing, extra))
+    differ = " and ".join(([f"lacks {lacks}"] if lacks else []) + ([f"also has {has}"] if has else []))
+    mismatch = f"Dict key mismatch; expected keys: {wanted}; got: {found}."
+    return f"{wanted}\nbut the other tree has\n    {found}\nso it {differ}\n{mismatch}"
+
+
+def _metadata_difference(wanted: Any, found: Any) -> str:
+    lines = difflib.ndiff(str(wanted).splitlines(), str(found).splitlines())
+    return (
+        f"{wanted}\nbut the other tree has one of the same type with metadata\n    {found}\nso the difference is\n"
+        + textwrap.indent("\n".join([line.rstrip() for line in lines]), "    ")
+    )
+
+
+# ---- text
+
+
+def describe(treedef: PyTreeDef) -> str:
+    """A structure for messages: ``(*, [*, *])``, with a star for each leaf."""
+    text: str = treedef._spec.walk(itertools.repeat("*", treedef.num_leaves), _node_text)
+    return text
+
+
+def _node_text(kind: type, data: Any, children: tuple[str, ...]) -> str:
+    inside = ", ".join(children)
+    if kind is tuple:
+        return f"({inside},)" if len(children) == 1 else f"({inside})"
+    if kind is list:
+        return f"[{inside}]"
+    if kind is type(None):
+        return "None"
+    if kind is dict:
+        return f"{{{', '.join([f'{key!r}: {child}' for key, child in zip(data, children, strict=True)])}}}"
+    if data is kind:
+        return f"CustomNode(namedtuple[{kind.__name__}], [{inside}])"
+    return f"CustomNode({kind.__name__}[{_jax_data(kind, data)}], [{inside}])"

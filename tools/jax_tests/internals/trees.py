@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from hloom.tracer.trees import tree
-from hloom.tracer.trees.paths import differences
+from hloom.tracer.trees.treedef import differences
 
 import hloom
 
@@ -30,12 +30,8 @@ def _broadcast_flattened_prefix(leaves: Sequence[Any], prefix: Any, full: Any) -
     )
 
 
-def _is_leaf(treedef: Any) -> bool:
-    return bool(treedef.num_nodes == 1 and treedef.num_leaves == 1)
-
-
 PRIVATE: dict[tuple[str, str], Any] = {
     ("tree_util", "prefix_errors"): _prefix_errors,
     ("tree_util", "broadcast_flattened_prefix_with_treedef"): _broadcast_flattened_prefix,
-    ("tree_util", "treedef_is_strict_leaf"): _is_leaf,
+    ("tree_util", "treedef_is_strict_leaf"): tree.treedef_is_strict_leaf,
 }
