@@ -6,6 +6,7 @@ stored half as often. On a processor with 32 vector registers that is faster; on
 
     python examples/schedule_by_hand.py
     python examples/schedule_by_hand.py --rows 2 --full
+    python examples/schedule_by_hand.py --of columns      # the same for sums of columns, a fused computation
 """
 
 from __future__ import annotations
@@ -28,6 +29,11 @@ def product(vectors: Any, matrix: Any) -> Any:
     return vectors @ matrix
 
 
+def columns(_: Any, matrix: Any) -> Any:
+    """The sums of squares of the columns of ``f32[k, n]``."""
+    return (matrix * matrix).sum(0)
+
+
 def with_rows(schedule: tuple[Any, ...], rows: int) -> tuple[Any, ...]:
     """The schedule with another number of rows in one go: the step `Split` whose blocks are called "rows"."""
     return tuple(replace(step, size=rows) if getattr(step, "outer", "") == "rows" else step for step in schedule)
@@ -48,6 +54,7 @@ def seconds(functions: list[Callable[[], Any]], rounds: int) -> list[float]:
 def main() -> None:
     """Print both schedules, or both kernels, and the times."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--of", choices=("product", "columns"), default="product", help="the program")
     parser.add_argument("--rows", type=int, default=8, help="rows of the matrix in one go (default: 8)")
     parser.add_argument("--size", type=int, default=4000, help="columns of the matrix, of 1000 rows (default: 4000)")
     parser.add_argument("--rounds", type=int, default=30, help="measurements of each (default: 30)")
@@ -58,12 +65,12 @@ def main() -> None:
     vectors = jnp.asarray(rng.standard_normal((4, 1000), np.float32))
     matrix = jnp.asarray(rng.standard_normal((1000, options.size), np.float32))
 
-    plain = hloom.jit(product)
-    kernel = plain.lower(vectors, matrix).compile().kernels()["dot"]
-    by_hand = hloom.schedule(plain, {"dot": with_rows(kernel.schedule, options.rows)})
-    other = by_hand.lower(vectors, matrix).compile().kernels()["dot"]
+    plain = hloom.jit(product if options.of == "product" else columns)
+    name, kernel = next(iter(plain.lower(vectors, matrix).compile().kernels().items()))
+    by_hand = hloom.schedule(plain, {name: with_rows(kernel.schedule, options.rows)})
+    other = by_hand.lower(vectors, matrix).compile().kernels()[name]
     # The results of this call are compared with the reference evaluator's.
-    hloom.schedule(plain, {"dot": other.schedule}, check=True)(vectors, matrix)
+    hloom.schedule(plain, {name: other.schedule}, check=True)(vectors, matrix)
 
     for title, text in (("The compiler's schedule", kernel), ("By hand", other)):
         print(f"{title}: {text.algorithm}\n")

@@ -6,8 +6,9 @@ in which the emitter meets things, not on names that a user or a file chose, so 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
 from weakref import WeakKeyDictionary
 
 from ..hlo.element_type import ElementType
@@ -46,6 +47,8 @@ class EmittedKernel:
     """Pieces of that loop must not run at the same time: they write to the same bytes."""
     least: int = 1
     """A thread should have at least so many iterations, however long one takes."""
+    under: Callable[[tuple[Any, ...]], EmittedKernel] | None = field(default=None, compare=False, repr=False)
+    """The same kernel under another schedule, or a ScheduleError, where the notes have steps and no `Algorithm`."""
 
     @lazy_property
     def nanoseconds(self) -> float:

@@ -18,7 +18,6 @@ from ...hlo.ir import HloInstruction
 from ...hlo.opcode import Opcode
 from ...hlo.passes.patterns import reducer_opcode
 from ..loops.expressions import Expr, Name, call
-from ..loops.writer import cast
 from .element import ElementEmitter
 from .nest import NestEmitter
 from .reduce import folded, key_functions
@@ -109,7 +108,9 @@ class InVariables(Accumulators):
         for reduce in reductions:
             elements, names = self.elements_at(reduce, indices), self.names[reduce]
             if keys := key_functions(reduce):
-                new: list[Expr] = [call(keys[1], names[0], call(keys[0], element)) for (element,) in elements]
+                new: list[Expr] = [names[0]]
+                for (element,) in elements:
+                    new = [call(keys[1], new[0], call(keys[0], element))]
             else:
                 new = folded(self.elements, reduce, names, elements)
             self.writer.assign_all(names, new)  # at once: the new values may depend on each other's old ones
@@ -169,18 +170,3 @@ def neutral(e: ElementEmitter, reduce: HloInstruction) -> Expr:
     opcode = reducer_opcode(reduce.attributes.to_apply)
     assert opcode is not None, "not a sum"
     return e.scalar(reduce.operands[0].shape.element, _NEUTRAL[opcode])
-
-
-def is_widened(reduce: HloInstruction) -> bool:
-    """True if the sums of blocks are added up in f64, and no accumulator of a block is f64."""
-    return reduce.operands[0].shape.element is ElementType.F32
-
-
-def widened(reduce: HloInstruction, value: Expr) -> Expr:
-    """An accumulator's value in the type in which the sums of blocks are added up."""
-    return cast("float64", value) if is_widened(reduce) else value
-
-
-def narrowed(reduce: HloInstruction, value: Expr) -> Expr:
-    """The sum of all blocks in the type of the result."""
-    return cast("float32", value) if is_widened(reduce) else value

@@ -183,15 +183,17 @@ class NestEmitter:
         """The outermost loop, over `range(lo, hi)`."""
         return self.writer.loop(loop_variable(0), LO, HI)
 
-    def finish(self, extent: int, *, whole_bytes: bool = False) -> EmittedKernel:
+    def finish(
+        self, extent: int, *, whole_bytes: bool = False, notes: tuple[object, ...] = ()
+    ) -> EmittedKernel:
         """The kernel of all that was written. `whole_bytes`: no two iterations of the outer loop write to the same byte
-        of a packed output, so threads may split the loop."""
+        of a packed output, so threads may split the loop. `notes`: see `LoopProgram`."""
         packed = any(place.packed_bits for place in self.fused.root_places.values())
         e = self.elements
         inputs = [p for number, p in sorted(e.pointers.items()) if number in e.used]
         fresh = [p for k, p in enumerate(self.outputs) if k not in self.sharing]
         parameters: tuple[KernelParameter, ...] = (*inputs, *fresh, *self.sizes.parameters, *e.scalars)
-        program = program_of(kernel_name(self.body), parameters, self.writer)
+        program = program_of(kernel_name(self.body), parameters, self.writer, notes)
         return EmittedKernel(program, parameters, extent, is_serial=packed and not whole_bytes)
 
 

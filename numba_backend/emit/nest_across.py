@@ -6,7 +6,7 @@ the reduced dimension is transposed into a local array, a panel, as elements of 
 serves all *rows* of a block: another kept dimension, which the array lacks. The schedule is that of a product of
 matrices (`policy/reductions.py`)::
 
-    for item in range(lo, hi):                                    Parallel: batch x blocks of rows x strips of lanes
+    for item in range(lo, hi):                                    Parallel: batch, blocks (Part), strips (Part)
         for column in range(left, right, 16):                     Split("j", "column", 16), Lanes("j")
             first = minimum(column, right - 16)                   "shift"
             for row in range(top, below):                         Collect("column", "sums")
@@ -35,21 +35,30 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from ...hlo.element_type import ElementType
+from ...hlo.errors import ScheduleError
 from ...hlo.ir import HloInstruction
 from ...hlo.opcode import Opcode
+from ...hlo.ops import Trait, has_trait
 from ...hlo.passes.patterns import reducer_opcode
 from ..emitted_kernel import HI, LO, EmittedKernel
-from ..loops.expressions import ZERO, Expr, Name, Number, minimum
+from ..loops.expressions import ONE, ZERO, Expr, Name, Number, minimum
 from ..loops.writer import cast
-from ..schedule.steps import Schedule, block_size
+from ..schedule.algorithm import Access, Dimension
+from ..schedule.nest import LOCAL_BYTES, MOST_SUMS, loops_of
+from ..schedule.steps import Accumulate, Collect, Lanes, Order, Pack, Parallel, Part, Schedule, Split, Tail, Unroll
 from .accumulators import Accumulators, Cell, is_inexact_sum
+from .alignment import reductions_of, roots_of
 from .collapse import FusedBody
 from .element import CAST
+from .nest import loop_variable
+from .nest_arg import is_arg_reduction
+from .nest_schedule import Blocks, check_steps, equations, plain_algorithm, size_of
 from .nest_stages import StagedNest
+from .physical_index import reached_parameters
 from .sizes import Index
 
 Reached = tuple[HloInstruction, tuple[int, ...]]
@@ -66,6 +75,69 @@ class Plan:
     """The operands that are transposed into panels."""
     factors: tuple[Reached, ...]
     """The operands with an element for each row and position, and without lanes."""
+
+
+MOST_PANELS = 4
+_FOLLOWED = frozenset(
+    (Opcode.PARAMETER, Opcode.CONSTANT, Opcode.BROADCAST, Opcode.TRANSPOSE, Opcode.IOTA, Opcode.REDUCE, Opcode.TUPLE,
+     Opcode.GET_TUPLE_ELEMENT)
+)  # fmt: skip
+"""Besides element-wise ones, the ops with elements that are available for each lane."""
+
+
+def plans_of(fused: FusedBody) -> list[Plan]:
+    """The plans for vectors of neighbouring results, one for each dimension that can have lanes, the last one first."""
+    body = fused.computation
+    reductions = reductions_of(body)
+    domain = reductions.main[0].operands[0].shape
+    sizes, rank = domain.dimensions, domain.rank
+    is_row = rank > 2 and reductions.main[0].attributes.dimensions == (rank - 1,) and not reductions.columns
+    if not is_row or fused.root_places or fused.parameter_places:
+        return []
+    if any(r.shape.dimensions == sizes for r in roots_of(body)) or any(map(is_arg_reduction, reductions.main)):
+        return []
+    for i in body.instructions:
+        is_held = not i.shape.is_array or _is_lane_type(i.shape.element)
+        if not is_held or not (i.opcode in _FOLLOWED or has_trait(i.opcode, Trait.ELEMENTWISE)):
+            return []
+    everywhere = tuple(range(rank))
+    arrays = [o for r in reductions.main for o in r.operands[: len(r.operands) // 2]]
+    reached = [*reached_parameters([(array, everywhere) for array in arrays])]
+    found = [_plan_along(lanes, rank, reached) for lanes in range(rank - 2, -1, -1)]
+    return [plan for plan in found if plan is not None]
+
+
+def _is_lane_type(element: ElementType) -> bool:
+    return element is ElementType.PRED or (element in CAST and not element.is_small and not element.is_complex)
+
+
+def _plan_along(lanes: int, rank: int, reached: Sequence[Reached]) -> Plan | None:
+    last = rank - 1
+    across = [(p, where) for p, where in reached if lanes in where and where[-1] != lanes]
+    if any(last not in where for _, where in across) or len(across) > MOST_PANELS:
+        return None
+    if not any(lanes in where and last in where for _, where in reached):
+        return None
+    rows = [d for d in range(last) if d != lanes and not any(d in where for _, where in across)]
+    if not rows:
+        return None
+    factors = [(p, where) for p, where in reached if lanes not in where and last in where]
+    return Plan(lanes, rows[-1], tuple(across), tuple(factors))
+
+
+@dataclass(frozen=True, slots=True)
+class Tiles:
+    """The blocks of a nest with lanes."""
+
+    block: Part
+    """Of rows, which share a panel: threads share the blocks ..."""
+    strip: Part
+    """... and the strips of lanes."""
+    column: Split
+    deep: Split
+    """Of the reduced dimension: the elements of a panel."""
+    row: Split
+    """Rows whose accumulators are in registers."""
 
 
 class InLanes(Accumulators):
@@ -104,25 +176,84 @@ class AcrossNest(StagedNest):
 
     accumulators: InLanes
 
-    def __init__(self, fused: FusedBody, sharing: Mapping[int, int], plan: Plan, parts: Mapping[str, int]) -> None:
-        """`parts`: how the sliced loop is cut, the values of the parameters block, blocks, strip and strips."""
+    def __init__(self, fused: FusedBody, sharing: Mapping[int, int], plan: Plan) -> None:
         super().__init__(fused, sharing)
-        self.plan, self.cut = plan, parts
+        self.plan, self.blocks = plan, Blocks(())
         self.inner = (plan.rows, plan.lanes)
         self.batch = tuple(d for d in self.kept if d not in self.inner)
         self.sizes.mark_outer(self.domain, plan.rows)
 
-    def emit(self, schedules: Sequence[Schedule]) -> EmittedKernel:
+    def loop_names(self) -> tuple[str, str, str]:
+        """The names of the loops over rows, lanes, and the reduced dimension."""
+        return loop_variable(self.plan.rows), loop_variable(self.plan.lanes), loop_variable(self.reduced[0])
+
+    def steps(self, tiles: Tiles) -> Schedule:
+        """The whole schedule with these blocks. All stages go through the same ones."""
+        row, lane, term = self.loop_names()
+        batch = [loop_variable(d) for d in self.batch]
+        block, strip, column, deep, tile = (
+            x.loop if isinstance(x, Part) else x.outer
+            for x in (tiles.block, tiles.strip, tiles.column, tiles.deep, tiles.row)
+        )
+        layout = ((term, size_of(tiles.deep)), (lane, size_of(tiles.column)))
+        return (
+            tiles.strip, tiles.block, tiles.column, tiles.deep, tiles.row,
+            Order(*batch, block, strip, column, deep, tile, term, row, lane), Unroll(row), Lanes(lane),
+            *[Pack(f"x{p.attributes.number}", f"panel{k}", deep, layout) for k, (p, _) in enumerate(self.plan.panels)],
+            Collect(column, "sums"), Accumulate(tile, adds=True), Parallel((*batch, block, strip)),
+        )  # fmt: skip
+
+    def tiles_of(self, given: Schedule) -> Tiles:
+        """The blocks of a given schedule. ScheduleError if it does not fit, or would change results."""
+        row, lane, term = self.loop_names()
+        rank = self.domain.shape.rank
+        dimensions = [Dimension(loop_variable(d), Name("size"), d in self.reduced) for d in range(rank)]
+        strides = tuple((loop_variable(d), ONE) for d in range(rank))
+        operands = [
+            Access(f"x{p.attributes.number}", Name("x", "float32*"), tuple(strides[d] for d in where))
+            for p, where in self.plan.panels
+        ]
+        loops_of(plain_algorithm(dimensions, operands), given)
+
+        def split(loop: str, tail: Tail) -> Split:
+            for step in given:
+                if isinstance(step, Split) and step.loop == loop and size_of(step):
+                    return replace(step, tail=tail)
+            raise ScheduleError(f"with lanes along {lane} there is a Split of {loop}")
+
+        def part(dimension: str) -> Part:
+            for step in given:
+                if isinstance(step, Part) and step.dimension == dimension:
+                    return step
+            raise ScheduleError(f"with lanes along {lane} there is a Part of {dimension}")
+
+        tiles = Tiles(part(row), part(lane), split(lane, "shift"), split(term, "short"), split(row, "rest"))
+        check_steps(given, self.steps(tiles))
+        return tiles
+
+    def emit_tiles(self, tiles: Tiles, parts: Mapping[str, int]) -> EmittedKernel:
+        """The kernel. `parts`: how the sliced loop is cut, the values of the parameters block, blocks, strip and
+        strips; and `room`, the most rows of a block. ScheduleError if an array is too small for the blocks."""
         local = self.writer.local_array
-        self.lanes, self.depth, self.tile_rows = (block_size(schedules[0], x) for x in ("column", "deep", "row"))
-        self.accumulators = InLanes(self, "sums", block_size(schedules[0], "block"))
+        self.lanes, self.depth, self.tile_rows = map(size_of, (tiles.column, tiles.deep, tiles.row))
+        if parts["strip"] < self.lanes:
+            raise ScheduleError(
+                f"{tiles.column.outer} shifts blocks of {self.lanes}, and there are but {parts['strip']} elements"
+            )
+        if self.tile_rows > MOST_SUMS:
+            raise ScheduleError(f"{self.tile_rows} sums are written out, {MOST_SUMS} at most")
+        if 8 * self.lanes * (parts["room"] + self.depth + self.tile_rows) > LOCAL_BYTES:
+            raise ScheduleError(f"a local array of more than {LOCAL_BYTES} bytes")
+        self.cut = parts
+        self.accumulators = InLanes(self, "sums", parts["room"])
         self.panels = {
             panel: local(f"panel{k}", self.depth * self.lanes, _kind(panel[0].shape.element))
             for k, panel in enumerate(self.plan.panels)
         }
         self.tile = [InLanes(self, "acc", 1) for _ in range(self.tile_rows)]
         """The accumulators, by row of the tile."""
-        return super().emit(schedules)
+        self.write()
+        return self.finish(self.extent, notes=(equations(self), *self.steps(tiles)))
 
     @contextmanager
     def sliced(self) -> Iterator[Mapping[int, Expr]]:

@@ -33,9 +33,6 @@ from .element import ElementEmitter
 from .reduce import applied
 from .sizes import Index
 
-BLOCK = 512
-"""Elements of a block: few enough to be searched again, enough that the last steps of a maximum do not count."""
-
 _EXACT = frozenset((
     Opcode.PARAMETER, Opcode.IOTA, Opcode.BROADCAST, Opcode.RESHAPE, Opcode.TRANSPOSE, Opcode.SLICE, Opcode.REVERSE,
     Opcode.CONSTANT, Opcode.CONVERT, Opcode.ABS, Opcode.NEGATE, Opcode.COPY, Opcode.BITCAST,
@@ -57,11 +54,12 @@ def _is_exact(value: HloInstruction) -> bool:
 
 
 class ArgReduction:
-    """Writes one reduction of one row. `row`: the index of its elements but for its own dimension, of this `size`."""
+    """Writes one reduction of one row. `row`: the index of its elements but for its own dimension, of this `size`, in
+    blocks of `block` elements."""
 
-    def __init__(self, elements: ElementEmitter, reduce: HloInstruction, size: Expr, row: Index) -> None:
+    def __init__(self, elements: ElementEmitter, reduce: HloInstruction, size: Expr, row: Index, block: int) -> None:
         self.elements, self.writer = elements, elements.writer
-        self.reduce, self.size, self.row = reduce, size, row
+        self.reduce, self.size, self.row, self.block = reduce, size, row, block
         self.is_maximum = arg_reducer(reduce.attributes.to_apply) is Opcode.MAXIMUM
         self.element_type = reduce.operands[0].shape.element
         self.is_float = self.element_type.is_floating
@@ -74,17 +72,17 @@ class ArgReduction:
         writer, size, names = self.writer, self.size, self.names
         with writer.if_(size > 0, guarded=True):
             if not _is_exact(self.reduce.operands[0]):
-                self.kept = writer.local_array(writer.fresh("kept"), BLOCK, self._value(ZERO).type)
+                self.kept = writer.local_array(writer.fresh("kept"), self.block, self._value(ZERO).type)
             best = writer.assign(names["best"], self._value(ZERO))
             place = writer.variable(names["place"])
-            if isinstance(size, Number) and size.value <= BLOCK:
+            if isinstance(size, Number) and size.value <= self.block:
                 self._extremum(variable, ZERO, best)
                 self._search(variable, ZERO, best, place)
             else:
                 block = writer.assign(names["block"], ZERO)
                 if self.kept is not None:
                     writer.assign(place, ZERO)
-                with writer.loop(names["start"], ZERO, size, step=BLOCK) as start:
+                with writer.loop(names["start"], ZERO, size, step=self.block) as start:
                     part = writer.assign(names["part"], best)
                     self._extremum(variable, start, part)
                     with writer.if_(self._is_better(part, best), guarded=True):
@@ -115,8 +113,8 @@ class ArgReduction:
         return value.ne(0) if self.element_type is ElementType.PRED else value
 
     def _stop(self, start: Expr) -> Expr:
-        is_whole = isinstance(self.size, Number) and self.size.value <= BLOCK
-        return self.size if is_whole else minimum(start + BLOCK, self.size)
+        is_whole = isinstance(self.size, Number) and self.size.value <= self.block
+        return self.size if is_whole else minimum(start + self.block, self.size)
 
     def _extremum(self, variable: str, start: Expr, part: Name) -> None:
         """Combines the block's elements with `part`, and keeps them if they have to be kept."""
@@ -141,14 +139,14 @@ class ArgReduction:
     def _search(self, variable: str, start: Expr, best: Name, place: Name) -> None:
         """The place of the first element of a block that is as good as the best one."""
         writer = self.writer
-        first = writer.assign(self.names["first"], cast("int32", BLOCK))
+        first = writer.assign(self.names["first"], cast("int32", self.block))
         with writer.loop(variable, start, self._stop(start)) as j:
             value = self._value(j) if self.kept is None else self.kept[j - start]
             value = value if value.is_simple else writer.let("v", value)
             found = value.eq(best)
             if self.is_float:
                 found = binary("|", found, value.ne(value))
-            here = call("select", found, cast("int32", j - start), cast("int32", BLOCK))
+            here = call("select", found, cast("int32", j - start), cast("int32", self.block))
             writer.assign(first, call("minimum", first, here))
         writer.assign(place, start + cast("int64", first))
         if self.kept is not None:

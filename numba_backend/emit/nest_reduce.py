@@ -21,6 +21,7 @@ from ..loops.expressions import Expr
 from .alignment import reductions_of
 from .collapse import FusedBody
 from .nest import NestEmitter, loop_variable
+from .nest_arg import is_arg_reduction
 from .physical_index import LoopDigit, guide_of
 from .sizes import Index
 
@@ -54,6 +55,13 @@ class ReductionNest(NestEmitter):
         self.kept = tuple(d for d in range(self.domain.shape.rank) if d not in self.reduced)
         sizes = self.domain.shape.dimensions
         self.kept_sizes = tuple(sizes[d] for d in self.kept)
+        last = max(self.reduced, default=self.domain.shape.rank)
+        self.outer = tuple(d for d in self.kept if d < last)
+        """The kept dimensions outside of the stages' loops."""
+        self.inner = tuple(d for d in self.kept if d > last)
+        """Those inside of them. Then accumulators are in the results."""
+        self.parts = tuple(d for d in self.outer if d not in self.along)
+        """The dimensions of the sliced loop."""
         assert all(
             r.operands[0].shape.dimensions == sizes and r.attributes.dimensions == self.reduced for r in self.reductions
         ), "reductions over different dimensions in one group"
@@ -103,6 +111,30 @@ class ReductionNest(NestEmitter):
     def has_tiles(self) -> bool:
         """The loops go tile by tile through an array."""
         return bool(self.digits)
+
+    def tiles_of_columns(self) -> list[LoopDigit]:
+        """The loops over the columns, tile by tile, if the sliced loop is over tiles of them."""
+        tiles = [digit for digit in self.digits if self.inner == (digit.dimension,)]
+        return tiles if len(tiles) > 1 and not self.parts else []
+
+    @property
+    def shares_columns(self) -> bool:
+        """The sliced loop is over blocks of columns."""
+        return bool(self.inner) and not self.outer and not self.tiles_of_columns()
+
+    def reductions_at(self, stage: int) -> list[HloInstruction]:
+        """The reductions of a stage."""
+        return [r for r in self.reductions if self.level[r] == stage]
+
+    def searched_at(self, stage: int) -> list[HloInstruction]:
+        """The reductions of a stage with loops of their own, which look for the largest or smallest element."""
+        if self.inner or self.has_tiles:
+            return []
+        return [r for r in self.reductions_at(stage) if is_arg_reduction(r)]
+
+    def has_main_loop(self, stage: int) -> bool:
+        """The stage has work besides searches."""
+        return self.writes_elements(stage) or len(self.reductions_at(stage)) > len(self.searched_at(stage))
 
     def is_full(self, instruction: HloInstruction) -> bool:
         """True for a value with one element per element of the domain, not per kept index."""

@@ -66,26 +66,18 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from ...hlo.analyses.bands import NOTHING, Band
+from ...hlo.element_type import ElementType
 from ...hlo.ir import HloInstruction
 from ...hlo.opcode import Opcode
 from ..emitted_kernel import HI, LO, EmittedKernel, memory_type
 from ..loops.expressions import ZERO, Expr, Number, maximum, minimum
-from ..schedule.steps import Schedule, block_size
-from .accumulators import (
-    Accumulators,
-    Cell,
-    InResults,
-    InVariables,
-    is_inexact_sum,
-    is_widened,
-    narrowed,
-    neutral,
-    widened,
-)
+from ..loops.writer import cast
+from .accumulators import Accumulators, Cell, InResults, InVariables, is_inexact_sum, neutral
 from .collapse import FusedBody
 from .nest import loop_variable
-from .nest_arg import ArgReduction, is_arg_reduction
+from .nest_arg import ArgReduction
 from .nest_reduce import ReductionNest
+from .nest_schedule import Blocks, equations, room_of, size_of, steps_of
 from .physical_index import LoopDigit, TileLoops
 from .reduce import combined
 from .sizes import Index
@@ -99,13 +91,6 @@ class StagedNest(ReductionNest):
 
     def __init__(self, fused: FusedBody, sharing: Mapping[int, int]) -> None:
         super().__init__(fused, sharing)
-        last = max(self.reduced, default=self.domain.shape.rank)
-        self.outer = tuple(d for d in self.kept if d < last)
-        """The kept dimensions outside of the stages' loops."""
-        self.inner = tuple(d for d in self.kept if d > last)
-        """Those inside of them."""
-        self.parts = tuple(d for d in self.outer if d not in self.along)
-        """The dimensions of the sliced loop."""
         if sliced := (*self.parts, *self.inner):
             self.sizes.mark_outer(self.domain, sliced[0])
         self.sizes.mark_loops(self.domain, (*self.along, *self.reduced, *self.inner))
@@ -117,27 +102,26 @@ class StagedNest(ReductionNest):
         if isinstance(self.accumulators, InResults):
             self._accumulated |= {k for reduce in self.reductions for k in self.accumulators.outputs(reduce)}
         self._block: tuple[Expr, Expr] | None = None
-        """The bounds of the first inner dimension, in the sliced loop over blocks of it."""
+        """The bounds of the first inner dimension, in the loop over blocks of it."""
         self._tiles: tuple[TileLoops, Sequence[LoopDigit]] | None = None
         """The loops over the columns of one tile, in the sliced loop over tiles of columns."""
 
-    def emit(self, schedules: Sequence[Schedule]) -> EmittedKernel:
-        """The kernel. `schedules`: of the stages."""
-        self.schedules = schedules
+    def emit(self, blocks: Blocks) -> EmittedKernel:
+        """The kernel whose loops have these blocks."""
+        self.blocks = blocks
+        self.write()
+        return self.finish(self.extent, notes=(equations(self), *steps_of(self, blocks)))
+
+    def write(self) -> None:
+        """Write all loops."""
         with self.sliced() as part:
             level = 1 if self.parts or self._tiles else 0
             if self.columns:
                 with self.loops_over(self.reduced, level) as column:
                     for reduce in self.columns:
                         self.of_columns.begin(reduce, self._column({**part, **column}))
-            with self.loops_over(self.along, level) as row:
+            with self.loops_over(self.along, level) as row, self._blocks_of_columns():
                 self.write_stages({**part, **row}, level + len(self.along))
-        return self.finish(self.extent)
-
-    def tiles_of_columns(self) -> list[LoopDigit]:
-        """The loops over the columns, tile by tile, if the sliced loop is over tiles of them."""
-        tiles = [digit for digit in self.digits if self.inner == (digit.dimension,)]
-        return tiles if len(tiles) > 1 and not self.parts else []
 
     @contextmanager
     def sliced(self) -> Iterator[Mapping[int, Expr]]:
@@ -163,10 +147,25 @@ class StagedNest(ReductionNest):
                 loops.set(tiles[0], first)
                 yield {}
         else:
-            self.extent, block = sizes[self.inner[0]], block_size(self.schedules[0], "start")
-            with self.writer.loop("start", LO, HI, step=block) as start:
-                self._block = start, self.writer.assign("stop", minimum(start + block, HI))
+            self.extent = sizes[self.inner[0]]
+            with self._block_of_columns(LO, HI):
                 yield {}
+
+    @contextmanager
+    def _blocks_of_columns(self) -> Iterator[None]:
+        """The loop over blocks of columns, inside of others, if there are such blocks."""
+        if self.blocks.columns is None or self._block is not None:
+            yield
+            return
+        with self._block_of_columns(ZERO, self.sizes.of(self.domain, self.inner[0])):
+            yield
+
+    @contextmanager
+    def _block_of_columns(self, first: Expr, end: Expr) -> Iterator[None]:
+        size = size_of(self.blocks.columns)
+        with self.writer.loop("start", first, end, step=size) as start:
+            self._block = start, self.writer.assign("stop", minimum(start + size, end))
+            yield
 
     @contextmanager
     def sliced_loops(self, dimensions: Sequence[int]) -> Iterator[Mapping[int, Expr]]:
@@ -240,11 +239,10 @@ class StagedNest(ReductionNest):
 
     def write_stage(self, stage: int, outer: Mapping[int, Expr], level: int) -> None:
         """The loops of one stage."""
-        reductions = [r for r in self.reductions if self.level[r] == stage]
+        reductions, searched = self.reductions_at(stage), self.searched_at(stage)
         in_variables = self.accumulators if isinstance(self.accumulators, InVariables) else None
-        searched = [r for r in reductions if in_variables and not self.has_tiles and is_arg_reduction(r)]
         together = [r for r in reductions if r not in searched]
-        if together or self.writes_elements(stage):
+        if self.has_main_loop(stage):
             with self._blocks(stage, together, outer, level) as bounds:
                 for rows in self._reduced_loops(stage, outer, level, bounds):
                     with self.inner_loops(level + len(self.reduced)) as inner:
@@ -258,7 +256,8 @@ class StagedNest(ReductionNest):
             return
         for reduce in searched:
             (d,) = self.reduced
-            row = ArgReduction(self.elements, reduce, self.sizes.of(self.domain, d), self._index({**outer, d: ZERO}))
+            first, block = self._index({**outer, d: ZERO}), size_of(self.blocks.stages[stage].searched)
+            row = ArgReduction(self.elements, reduce, self.sizes.of(self.domain, d), first, block)
             row.emit(loop_variable(level), in_variables.names[reduce])
         for reduce in reductions:
             in_variables.end(reduce, tuple(outer[d] for d in self.kept))
@@ -281,15 +280,16 @@ class StagedNest(ReductionNest):
         self, stage: int, reductions: Sequence[HloInstruction], outer: Mapping[int, Expr], level: int
     ) -> Iterator[tuple[Expr, Expr] | None]:
         """Around the reduced loops of a stage; gives the bounds of the first of them, if sums are made in blocks."""
-        block = block_size(self.schedules[stage], "block")
+        block, collect = size_of(self.blocks.stages[stage].sums), self.blocks.collect
         if not block:
             yield None
             return
         writer = self.writer
-        columns = block_size(self.schedules[stage], "start")
-        totals = {reduce: self._total(reduce, columns) for reduce in reductions if is_inexact_sum(reduce)}
+        totals = {reduce: self._total(reduce) for reduce in reductions if collect and is_inexact_sum(reduce)}
 
         def each(act: Callable[[HloInstruction, Cell, Cell], object]) -> None:
+            if not totals:
+                return
             with self.inner_loops(level) as inner:
                 index = {**outer, **inner}
                 for reduce, total in totals.items():
@@ -297,11 +297,11 @@ class StagedNest(ReductionNest):
                     act(reduce, cell, total(inner))
 
         def begin(reduce: HloInstruction, cell: Cell, total: Cell) -> None:
-            total.write(widened(reduce, cell.value))
+            total.write(self._widened(reduce, cell.value))
             cell.write(neutral(self.elements, reduce))
 
         def add(reduce: HloInstruction, cell: Cell, total: Cell) -> None:
-            total.write(combined(self.elements, reduce, [total.value], [widened(reduce, cell.value)])[0])
+            total.write(combined(self.elements, reduce, [total.value], [self._widened(reduce, cell.value)])[0])
             cell.write(neutral(self.elements, reduce))
 
         each(begin)
@@ -309,17 +309,30 @@ class StagedNest(ReductionNest):
         with writer.loop(writer.fresh("start"), ZERO, size, step=block) as first:
             yield first, minimum(first + block, size)
             each(add)
-        each(lambda reduce, cell, total: cell.write(narrowed(reduce, total.value)))
+        each(lambda reduce, cell, total: cell.write(self._narrowed(reduce, total.value)))
 
-    def _total(self, reduce: HloInstruction, columns: int) -> Callable[[Mapping[int, Expr]], Cell]:
-        """The sum of all blocks, as a function of the inner index; `columns`: the most there are."""
+    def _is_wide(self, reduce: HloInstruction) -> bool:
+        """True if the sums of blocks are added up in f64, and no accumulator of a block is f64."""
+        collect = self.blocks.collect
+        return collect is not None and collect.wide and reduce.operands[0].shape.element is ElementType.F32
+
+    def _widened(self, reduce: HloInstruction, value: Expr) -> Expr:
+        """An accumulator's value in the type in which the sums of blocks are added up."""
+        return cast("float64", value) if self._is_wide(reduce) else value
+
+    def _narrowed(self, reduce: HloInstruction, value: Expr) -> Expr:
+        """The sum of all blocks in the type of the result."""
+        return cast("float32", value) if self._is_wide(reduce) else value
+
+    def _total(self, reduce: HloInstruction) -> Callable[[Mapping[int, Expr]], Cell]:
+        """The sum of all blocks, as a function of the inner index."""
         writer = self.writer
         name = writer.fresh("total")
-        kind = "float64" if is_widened(reduce) else memory_type(reduce.operands[0].shape.element)
+        kind = "float64" if self._is_wide(reduce) else memory_type(reduce.operands[0].shape.element)
         if not self.inner:
             variable = writer.variable(name, kind)
             return lambda inner: Cell(variable, lambda value: writer.assign(variable, value))
-        array = writer.local_array(name, columns, kind)
+        array = writer.local_array(name, room_of(self, self.blocks.columns), kind)
 
         def cell(inner: Mapping[int, Expr]) -> Cell:
             first, *rest = self.inner
@@ -336,7 +349,7 @@ class StagedNest(ReductionNest):
         """The loops of a stage over the reduced dimensions; gives the indices that one iteration takes: one, or some
         rows at a time, so that an accumulator is read and written once for all of them, and then the rows that are left
         over one by one. (LLVM unrolls the loop over a few columns, and keeps their accumulators in registers.)"""
-        together = block_size(self.schedules[stage], "rows")
+        together = size_of(self.blocks.stages[stage].rows)
         if masks := self.masks_at(stage):
             for column in self._masked_loops(stage, masks, outer, level):
                 yield [column]

@@ -24,7 +24,7 @@ from ..loops.writer import Writer
 from ..runtime.dialect import SCOPE
 from .algorithm import Algorithm
 from .apply import write
-from .nest import Loop, Nest, nest_of
+from .nest import LOCAL_BYTES, Loop, Nest, nest_of
 from .steps import (
     Band,
     Collect,
@@ -43,8 +43,6 @@ from .steps import (
 )
 from .text import KERNEL_STEPS, checked
 
-LOCAL_BYTES = 1 << 18
-"""Most bytes of a kernel's local arrays, which are on the stack of a thread."""
 WRITTEN_OUT = 1024
 """The most terms of sums that are written out."""
 
@@ -63,6 +61,8 @@ def _with_loops(kernel: EmittedKernel, given: Schedule) -> EmittedKernel:
     program = kernel.program
     if not program.notes:
         raise ScheduleError("its loops are written by hand: it has the steps Vectors and Share alone")
+    if kernel.under is not None:
+        return kernel.under(given)
     algorithm: Any = program.notes[0]
     old: Schedule = tuple(program.notes[1:])  # type: ignore[arg-type]
     sizes = {p.name: p.value for p in kernel.parameters if isinstance(p, SizeParameter)}

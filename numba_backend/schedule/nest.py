@@ -34,6 +34,10 @@ MOST_SUMS = 64
 """The most sums, each one or more registers, that are written out."""
 
 
+LOCAL_BYTES = 1 << 18
+"""Most bytes of a kernel's local arrays, which are on the stack of a thread."""
+
+
 @dataclass(frozen=True, slots=True)
 class Loop:
     """One loop of a nest. A dimension's counter is the sum of its loops' counters."""
@@ -119,6 +123,15 @@ class Nest:
 
 def nest_of(algorithm: Algorithm, schedule: Schedule) -> Nest:
     """The nest after all steps."""
+    nest = loops_of(algorithm, schedule)
+    _check_sums(nest)
+    _check_collect(nest)
+    _check_operands(nest)
+    return nest
+
+
+def loops_of(algorithm: Algorithm, schedule: Schedule) -> Nest:
+    """The nest after all steps. Its loops are checked, but not where sums and copies of operands are."""
     nest = Nest(algorithm, tuple(_whole(d) for d in algorithm.dimensions))
     for step in schedule:
         nest = _after(nest, step)
@@ -226,8 +239,9 @@ def _check(nest: Nest) -> None:
             )
         if loop.part is not None and not is_parallel:
             raise ScheduleError(f"{loop.name} is a part that threads do not share")
-    _check_sums(nest)
-    _check_collect(nest)
+
+
+def _check_operands(nest: Nest) -> None:
     terms = nest.padding.terms if nest.padding else ""
     for loop in nest.outside(nest.accumulate.at):
         if loop.dimension == terms and not (loop.split and isinstance(loop.split.size, Name)):

@@ -108,9 +108,9 @@ class Pack:
 
 @dataclass(frozen=True, slots=True)
 class Accumulate:
-    """Keep the sums of an iteration of the loop `at` in registers, and write them at its end. If a reduced loop outside
-    of `at` has parts, the sums begin with the written values, or are added to them (`adds`): rounding errors grow with
-    the length of a sum."""
+    """Keep the sums of an iteration of the loop `at` ("": of all loops) in registers, and write them at its end. If a
+    reduced loop outside of `at` has parts, the sums begin with the written values, or are added to them (`adds`):
+    rounding errors grow with the length of a sum."""
 
     at: str
     adds: bool = False
@@ -223,6 +223,17 @@ Schedules = Mapping[str, Steps]
 """Schedules by the name of a kernel, or `EVERY`."""
 
 
-def block_size(schedule: Steps, outer: str) -> int:
-    """The number of elements in an iteration of the loop `outer`, which a step `Split` makes; 0 without that step."""
-    return next((s.size for s in schedule if isinstance(s, Split) and s.outer == outer and isinstance(s.size, int)), 0)
+def names_of(step: Step) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The loops and dimensions that a step names, and the loops that it makes."""
+    match step:
+        case Part(dimension=name, loop=outer) | Split(loop=name, outer=outer):
+            return (name,), (outer,)
+        case Order(loops=loops) | Parallel(loops=loops):
+            return loops, ()
+        case Unroll(loop=name) | Partial(loop=name) | Lanes(loop=name) | Slice(dimension=name):
+            return (name,), ()
+        case Accumulate(at=name) | Collect(at=name) if name:
+            return (name,), ()
+        case Pack(at=at, layout=layout):
+            return (*((at,) if at else ()), *(name for name, _ in layout)), ()
+    return (), ()

@@ -155,6 +155,24 @@ def test_tiles_of_kernels_are_tried(own_store: Path, monkeypatch: pytest.MonkeyP
     np.testing.assert_allclose(tuned(x), x @ x.T, rtol=1e-4, atol=1e-4)
 
 
+def test_blocks_of_reductions_are_tried(own_store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Other blocks of columns, and of rows that are added together."""
+    tried: list[str] = []
+
+    def compared(first: NumbaExecutable, second: NumbaExecutable, inputs: Sequence[Any]) -> tuple[float, float]:
+        schedule = [str(step) for steps in schedules_of(second.module).values() for step in steps]
+        tried.append("\n".join(schedule))
+        return 1.0, 0.5 if "outer='rows', size=8" in tried[-1] and "size=1024" in tried[-1] else 1.0
+
+    x = np.random.default_rng(0).integers(-4, 5, (90, 700)).astype(np.float32)
+    columns = hloom.jit(lambda x: x.sum(0))
+    monkeypatch.setattr(autotuning, "_compared", compared)
+    (kernel,) = columns.lower(x).compile(TUNED).kernels().values()
+    assert any("size=512" in text for text in tried) and any("size=2" in text for text in tried)
+    assert [s.size for s in kernel.schedule if isinstance(s, Split)] == [1024, 8]
+    np.testing.assert_array_equal(hloom.jit(lambda x: x.sum(0), compiler_options=TUNED)(x), x.sum(0))
+
+
 def test_schedules_take_the_place_of_others() -> None:
     module = hlo.parse("HloModule m, frontend_attributes={hloom_schedules=\"*: \\n Jumps()\",own=\"1\"}\n\n"
                        "ENTRY e {\n  ROOT p = f32[] parameter(0)\n}\n")  # fmt: skip

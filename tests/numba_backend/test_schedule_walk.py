@@ -57,9 +57,12 @@ def test_a_new_machine() -> None:
     assert len(texts) == 2
 
 
-def test_the_example(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr("sys.argv", ["schedule_by_hand.py", "--rounds", "2", "--full"])
+@pytest.mark.parametrize(("of", "kernel"), [("product", "product_of_columns"), ("columns", "fused_multiply_reduce")])
+def test_the_example(
+    of: str, kernel: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.argv", ["schedule_by_hand.py", "--rounds", "2", "--full", "--of", of])
     schedule_by_hand.main()
     printed = capsys.readouterr().out
     assert "outer='rows', size=4" in printed and "outer='rows', size=8" in printed
-    assert re.search(r"By hand: \d\.\d\d times as fast", printed) and printed.count("def product_of_columns(") == 2
+    assert re.search(r"By hand: \d\.\d\d times as fast", printed) and printed.count(f"def {kernel}(") == 2
