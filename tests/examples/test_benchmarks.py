@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks import harness, machine, mlp, report, steady
+from benchmarks import harness, machine, mlp, report, schedules, steady
 from benchmarks.harness import Case, Mismatch, Outcome, Program
 
 
@@ -123,3 +123,11 @@ def test_every_case_runs_and_the_peers_agree(root: Path, tmp_path: Path) -> None
     for case in cases:
         assert min(case["peers"]["hloom"]["samples"]) > 0, case["name"]
         assert ran.stdout.count(f"| {case['title']} ") == 1
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["columns 100 x 5000: blocks of 4096", "rows 100 x 50000: one block", "distances 1000 x 1000 x 3: tiles of 8 rows"],
+)
+def test_the_numbers_of_policies_have_variants(name: str) -> None:
+    assert schedules.ratio(schedules.VARIANTS[name], 1) > 0
