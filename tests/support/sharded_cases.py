@@ -144,6 +144,20 @@ CASES = [
     "put(a, 'x').device",
     "jax.device_put(a, jax.devices()[5]).device",
     "(jax.device_put(a, jax.devices()[5]) + 1).device",
+    *[
+        f"{like}.sharding.{part}"
+        for like, part in (
+            ("jnp.zeros_like(put(a, 'x'))", "spec"), ("jnp.ones_like(put(a, 'x'), dtype=int)", "spec"),
+            ("jnp.empty_like(put(a, 'x'))", "spec"), ("lax.full_like(put(a, 'x'), 2, shape=(8, 4))", "spec"),
+            ("lax.full_like(put(a, 'x'), 2, shape=(3,))", "device_set"),
+            ("lax.full_like(put(a), 2, shape=(3,))", "spec"),
+            ("jnp.full_like(jax.device_put(a, jax.devices()[5]), 3)", "device_set"),
+            ("lax.full((8, 4), 2, sharding=named(mesh, P('x')))", "spec"),
+            ("jnp.eye(8, device=named(mesh, P('x')))", "spec"),
+            ("jnp.linspace(0, 1, 8, device=named(mesh, P('x')))", "spec"),
+            ("put(a, 'x').astype(int, device=named(mesh, P(None, 'y')))", "spec"),
+        )
+    ],
     "jax.device_put(put(a, 'x'), named(mesh, P(None, 'y'))).addressable_data(1)",
     "named(mesh, P('y', 'x')).devices_indices_map((8, 4))",
     "named(mesh, P(('y', 'x'))).shard_shape((8, 4))",

@@ -139,7 +139,9 @@ def asked_place(given: Any, what: str) -> NamedSharding | None:
 
 def chosen_place(device: Any, out_sharding: Any, what: str) -> Sharding | None:
     """The place that the arguments `device` and `out_sharding` of the function `what` name."""
-    return asked_place(out_sharding, what) if device is None else completed(device, what)
+    if device is None:
+        return None if out_sharding is None else asked_place(out_sharding, what)
+    return completed(device, what)
 
 
 def in_asked_place(value: Value, device: Any, out_sharding: Any, what: str) -> Value:
