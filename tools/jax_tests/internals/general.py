@@ -155,6 +155,10 @@ _CACHE = SimpleNamespace(cache_clear=_NOTHING, cache_info=lambda: SimpleNamespac
 
 PRIVATE: dict[tuple[str, str], Any] = {
     ("ad_checkpoint", "saved_residuals"): saved_residuals,
+    **{
+        ("ad_checkpoint", name): getattr(hloom.checkpoint_policies, name)
+        for name in ("everything_saveable", "nothing_saveable")
+    },
     ("api", "jit"): hloom.jit,
     ("array", "ArrayImpl"): type(hloom.numpy.zeros(())),
     ("cloud_tpu_init", "running_in_cloud_tpu_vm"): False,
