@@ -37,6 +37,7 @@ PROGRAMS = {
 # ---- as programs
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_draws_a_picture(
     program: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

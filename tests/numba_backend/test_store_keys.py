@@ -185,6 +185,7 @@ print(call())
 """
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("when", ["never", "early", "late"])
 def test_a_process_of_two_versions_stores_nothing(tmp_path: Path, root: Path, when: str) -> None:
     for name in ("hloom", *FOLDERS, "tracer", "autodiff"):

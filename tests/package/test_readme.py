@@ -21,6 +21,7 @@ DOCUMENTS = (
 )
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     "document",
     ["README.md", *(f"docs/{n}.md" for n in DOCUMENTS)],

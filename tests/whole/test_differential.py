@@ -54,6 +54,7 @@ NOT_IN_NUMPY = ("nn", "random", "ops", "image", "lax.linalg", "scipy.ndimage", "
 LONG = ("scipy.special", "scipy.stats.")
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     "namespace",
     [pytest.param(n, marks=pytest.mark.slow) if n.startswith(LONG) else n for n in NAMESPACES if n not in NOT_IN_NUMPY],
