@@ -35,7 +35,7 @@ from ..loops.writer import boolean, cast
 from .element import CAST
 from .radix_sort import key_at, restore_merged
 from .sort import RowSorter
-from .sort_keys import SortKey, element_of, keys_of
+from .sort_keys import SortKey, element_of, is_own_key, keys_of
 
 LANES = 8
 """The rows of a block. LLVM can turn eight streams of elements into one, and back, within vectors."""
@@ -51,7 +51,7 @@ class NetworkSort(RowSorter):
         self, comparator: HloComputation, key: SortKey, types: list[ElementType], dimensions: tuple[int, ...], axis: int
     ) -> None:
         self.key = key
-        self.keys_only = _is_keys_only(key, types)
+        self.keys_only = is_own_key((key,), len(types))
         self.place_bits = 0 if self.keys_only else 16 if key.bits <= 16 else 32
         self.word = ElementType.U64 if key.bits + self.place_bits > 32 else ElementType.U32
         super().__init__("network_sort", comparator, types, dimensions, axis, [self.word], LANES)
@@ -146,10 +146,6 @@ class NetworkSort(RowSorter):
             writer.store(out.pointer, self.offset(t), x.pointer[self.offset(place)])
 
 
-def _is_keys_only(key: SortKey, types: list[ElementType]) -> bool:
-    return len(types) == 1 and key.operand == 0 and key.is_invertible
-
-
 def network_sort_of(instruction: HloInstruction) -> NetworkSort | None:
     """The kernel for many short rows and a comparator that compares one key; None for others."""
     shape, attributes = instruction.operands[0].shape, instruction.attributes
@@ -159,7 +155,7 @@ def network_sort_of(instruction: HloInstruction) -> NetworkSort | None:
         return None
     types = [o.shape.element for o in instruction.operands]
     (key,) = keys
-    keys_only = _is_keys_only(key, types)
+    keys_only = is_own_key(keys, len(types))
     if not keys_only and key.bits > 32:
         return None
     bits = key.bits if keys_only else 32 if key.bits <= 16 else 64

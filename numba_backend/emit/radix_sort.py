@@ -30,7 +30,7 @@ from ..loops.writer import Writer, cast
 from .element import CAST
 from .scalar_computations import KernelText
 from .sort import RowSorter
-from .sort_keys import SortKey, element_of, integer_key, keys_of, zero_of
+from .sort_keys import SortKey, element_of, integer_key, is_own_key, keys_of, zero_of
 
 LEAST_PER_DIGIT = 8
 """A row shorter than this for each digit (of 8 bits) is merged faster."""
@@ -49,7 +49,7 @@ class RadixSort(RowSorter):
         size = dimensions[axis]
         self.digit_bits = 11 if size >= _WIDE_DIGITS_FROM else 8
         self.digits = max(-(-key.bits // self.digit_bits) for key in keys)
-        self.keys_only = len(types) == 1 and len(keys) == 1 and keys[0].operand == 0 and keys[0].is_invertible
+        self.keys_only = is_own_key(keys, len(types))
         key_type = ElementType.U64 if any(key.bits == 64 for key in keys) else ElementType.U32
         carried = [] if self.keys_only else types
         super().__init__("radix_sort", comparator, types, dimensions, axis, [key_type, ElementType.U32, *carried])

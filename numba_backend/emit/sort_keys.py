@@ -73,6 +73,11 @@ class SortKey:
         return self.element_type.is_floating and (not self.total or _uncanonical(self.value) is not None)
 
 
+def is_own_key(keys: tuple[SortKey, ...], operands: int) -> bool:
+    """True if the elements of a sort, with so many operands, can be computed from their keys."""
+    return operands == len(keys) == 1 and keys[0].operand == 0 and keys[0].is_invertible
+
+
 def keys_of(comparator: HloComputation) -> tuple[SortKey, ...] | None:
     """The keys that a comparator compares, most significant first; None if it is of another kind."""
     keys: list[SortKey] = []

@@ -96,21 +96,21 @@ class _SelectAndScatter(Windows):
 
     def _select_unrolled(self, begins: Sequence[Expr], best: Name, found: Name) -> None:
         """The same without branches, which would be unpredictable."""
-        writer = self.writer
         for number, offset in enumerate(self.offsets(begins)):
-            cell = writer.assign("cell", offset)
-            value = writer.assign("value", self.values.load(cell))
-            if not number:
-                writer.assign(best, value)
-                writer.assign(found, cell)
-                continue
-            keep = self._keep(best, value)
-            writer.assign(best, call("select", keep, best, value))
-            writer.assign(found, call("select", keep, found, cell))
+            cell = self.writer.assign("cell", offset)
+            value = self.writer.assign("value", self.values.load(cell))
+            if number:
+                self._keep(best, value, found, cell)
+            else:
+                self.writer.assign(best, value)
+                self.writer.assign(found, cell)
 
-    def _keep(self, best: Expr, value: Expr) -> Name:
+    def _keep(self, best: Name, value: Expr, found: Name, place: Expr) -> None:
+        """The selected one of two elements, and its place."""
         (keep,) = self.text.apply(self.select, [best, value])
-        return self.writer.assign("keep", keep)
+        keep = self.writer.assign("keep", keep)
+        self.writer.assign(best, call("select", keep, best, value))
+        self.writer.assign(found, call("select", keep, found, place))
 
     def _write_window(self, positions: Sequence[Name], init: Expr) -> None:
         """All elements of one window: the selected one is combined, the others keep the init value."""
@@ -120,9 +120,7 @@ class _SelectAndScatter(Windows):
         which = writer.assign("which", call("int32", 0))
         for number, offset in enumerate(offsets[1:], start=1):
             value = writer.assign("value", self.values.load(offset))
-            keep = self._keep(best, value)
-            writer.assign(best, call("select", keep, best, value))
-            writer.assign(which, call("select", keep, which, call("int32", number)))
+            self._keep(best, value, which, call("int32", number))
         update = self._update(positions)
         (new,) = self.text.apply(self.scatter, [init, update])
         new = writer.assign("new", new)

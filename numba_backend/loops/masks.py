@@ -12,11 +12,11 @@ only the program of that loop shows that it does not change inside.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 
 from .expressions import ZERO, Binary, Call, Expr, Name, Number, as_expr, call, minimum, plus
 from .forward import assigned
-from .split import MIRRORED
+from .split import MIRRORED, conditions
 from .statements import Assign, Block, Comment, For, Statement, walk, with_blocks
 
 _COUNTERS = ("int32", "int64")
@@ -79,7 +79,7 @@ def _cut(loop: For, zeros: Collection[str], starts: dict[str, Expr]) -> For:
         if isinstance(statement, Assign) and _is_counter(statement.values[0], counters):
             counters.add(statement.targets[0].name)
     start, stop, is_whole = loop.start or ZERO, loop.stop, True
-    for test in _conditions(first):
+    for test in conditions(first, ("and", "&")):
         bound = _bound(test, counters, changing)
         if bound is None:
             is_whole = False
@@ -150,14 +150,6 @@ def _are_read_once(body: Block, sums: Collection[str]) -> bool:
         if isinstance(p, Name) and p.name in sums
     ]
     return len(read) == len(set(read)) == len(sums)
-
-
-def _conditions(test: Expr) -> Iterator[Expr]:
-    if isinstance(test, Binary) and test.op in ("and", "&"):
-        yield from _conditions(test.left)
-        yield from _conditions(test.right)
-    else:
-        yield test
 
 
 def _bound(test: Expr, counters: Collection[str], changing: Collection[str]) -> tuple[str, Expr] | None:

@@ -17,7 +17,7 @@ instructions, and in a native loop from several kernels; so the program is trans
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from .expressions import ZERO, Binary, Expr, Name, Number, all_of, call, minus, plus
@@ -236,13 +236,14 @@ def _tests(block: Block) -> Iterator[Expr]:
     for statement in walk(block):
         if isinstance(statement, If):
             for test, _ in statement.branches:
-                yield from _conditions(test)
+                yield from conditions(test)
 
 
-def _conditions(test: Expr) -> Iterator[Expr]:
-    if isinstance(test, Binary) and test.op == "and":
-        yield from _conditions(test.left)
-        yield from _conditions(test.right)
+def conditions(test: Expr, operators: Collection[str] = ("and",)) -> Iterator[Expr]:
+    """The conditions that must all hold, of a test with such operators."""
+    if isinstance(test, Binary) and test.op in operators:
+        yield from conditions(test.left, operators)
+        yield from conditions(test.right, operators)
     else:
         yield test
 
