@@ -22,7 +22,7 @@ from .execution import module_of, run_call
 from .recording import Places, run_computation, stand_in_for, trace_to_computation
 from .references.refs import AbstractRef, Ref, refuse_result, replace_all, values_of_references
 from .settings.context import current_context
-from .source import function_line
+from .source import function_line, warn_user
 from .tracer import Tracer
 from .trees import tree
 from .wrapping import name_of
@@ -83,7 +83,18 @@ class Traced:
         return [leaves[w] if isinstance(w, int) else w for w in self.written]
 
     def module(self) -> HloModule:
-        return module_of(f"jit_{identifier(self.name)}", self.computation, self.donated)
+        """Its module. Warns of donated arguments that it uses and that no result can take the place of."""
+        module = module_of(f"jit_{identifier(self.name)}", self.computation, self.donated)
+        useless = {*self.donated} - {alias.parameter for alias in module.input_output_aliases}
+        if useless:
+            read = {o for i in self.computation.instructions for o in i.operands}
+            shown = [self.in_avals[k].str_short() for k in sorted(useless) if self.computation.parameters[k] in read]
+            if shown:
+                warn_user(
+                    f"Some donated buffers were not usable: {', '.join(shown)}. No result of {self.name} has the type "
+                    "of these arguments, which are deleted all the same: do not donate them, or return such a result."
+                )
+        return module
 
     def bind(self, leaves: Sequence[Value], inline: bool) -> Any:
         """Call it within the current trace."""

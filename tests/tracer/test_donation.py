@@ -54,6 +54,14 @@ def test_a_call_that_raises_has_taken_its_argument(backend: str, fails: Callable
         np.asarray(s)
 
 
+def test_a_donation_without_use_is_said_once() -> None:
+    f = hloom.jit(lambda x, y, z: x.sum() + y.sum(), donate_argnums=(0, 1, 2))
+    with pytest.warns(UserWarning, match=r"donated buffers were not usable: float32\[2\], int32\[2\]\. No result"):
+        f(jnp.ones(2), jnp.ones(2, int), jnp.ones(3))  # JAX says nothing of an argument that is not read either
+    f(jnp.ones(2), jnp.ones(2, int), jnp.ones(3))
+    hloom.jit(lambda x: x + 1, donate_argnums=0)(jnp.ones(2))
+
+
 def test_a_call_that_cannot_begin_takes_nothing() -> None:
     f = hloom.jit(lambda a, b: (a + 1, b + 1), donate_argnums=(0, 1))
     a, b = jnp.asarray(X), jnp.asarray(X)

@@ -188,3 +188,11 @@ def test_executables_of_jax_have_the_same_interface() -> None:
             serialized=data, in_tree=in_tree, out_tree=out_tree, backend=backend, execution_devices=hloom.devices()[:1]
         )
         assert float(loaded(3.0)) == 7.0
+
+
+def test_arrays_of_64_bits_become_32_without_x64() -> None:
+    with hloom.enable_x64(True):
+        pickled = pickle.dumps([jnp.float64(4), jnp.arange(3)])
+    assert [str(x.dtype) for x in pickle.loads(pickled)] == ["float32", "int32"]
+    with hloom.enable_x64(True):
+        assert [str(x.dtype) for x in pickle.loads(pickled)] == ["float64", "int64"]

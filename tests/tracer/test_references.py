@@ -380,6 +380,37 @@ def assert_close(found: Any, expected: Any) -> None:
         assert math.isclose(found, expected, rel_tol=1e-5)
 
 
+@program([12, 5, 12.1875])
+def written_by_a_condition(jax: Any, wrap: Any) -> Any:
+    @wrap
+    def f(x: Any, y: Any, z: Any) -> Any:
+        ref = jax.new_ref(x)
+
+        def go_on(i: Any) -> Any:
+            ref[...] += z
+            return i < y
+
+        n = jax.lax.while_loop(go_on, lambda i: i + 1, 0)
+        return ref[...], n
+
+    @wrap
+    def g(x: Any) -> Any:
+        ref = jax.new_ref(x)
+
+        def go_on(i: Any) -> Any:
+            ref[...] *= 1.5
+            return i < 3
+
+        def body(i: Any) -> Any:
+            ref[...] += 1.0
+            return i + 1
+
+        jax.lax.while_loop(go_on, body, 0)
+        return ref[...]
+
+    return *f(0, 5, 2), g(1.0)
+
+
 @pytest.mark.one_in(2)
 @pytest.mark.parametrize("compiled", [False, True])
 @pytest.mark.parametrize("name", PROGRAMS)
@@ -393,6 +424,7 @@ JAX_FAILS = {
     "functions": "parts of references outside of jit",
     "gradient_references": "gradients by references of jitted functions",
     "gradients": "gradients of constants that are written",
+    "written_by_a_condition": "the last evaluation of a condition is lost; both in cond and body are refused",
 }
 """Programs that JAX 0.10.2 refuses, or fails in."""
 

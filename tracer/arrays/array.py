@@ -871,6 +871,7 @@ def with_storage(aval: ShapedArray, storage: Array) -> Array:
 
 
 def _unpickle(array: NDArray, weak_type: bool) -> Array:
+    array = array.astype(canonical_dtype(array.dtype), copy=False)  # as all arrays that come from outside
     aval = ShapedArray(array.shape, array.dtype, weak_type)
     return Array(aval, _frozen(array))
 

@@ -67,7 +67,19 @@ def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], i
         return traced
 
     leaves = run_loop(described, cond_fun, trace_body, values, treedef, (body_fun, cond_fun))
+    if leaves is None:
+        return _with_its_condition_in_the_body(cond_fun, body_fun, init_val)
     return tree.unflatten(described.tree, leaves)
+
+
+def _with_its_condition_in_the_body(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init: Any) -> Any:
+    """A loop with a condition that writes references, which conditions of programs cannot."""
+
+    def body(state: Any) -> Any:
+        carry = body_fun(state[1])
+        return cond_fun(carry), carry
+
+    return while_loop(lambda state: state[0], body, (cond_fun(init), init))[1]
 
 
 def run_loop(
@@ -77,8 +89,9 @@ def run_loop(
     values: list[Value],
     treedef: Any,
     sources: Sequence[Any],
-) -> list[Value]:
-    """The last state of a while loop from the state `values`. The loop is made once for `sources` and the types.
+) -> list[Value] | None:
+    """The last state of a while loop from the state `values`. The loop is made once for `sources` and the types. None
+    if the condition writes references.
 
     `treedef`: the structure of the arguments of `cond_fun` and of the body that `trace_body` traces.
     """
@@ -87,6 +100,8 @@ def run_loop(
         settled, body = described.settle(values, trace_body)
         condition = trace_function(cond_fun, treedef, avals_of(settled), places=Places(lambda: values))
         _check_condition(cond_fun, condition)
+        if condition.references_written(()):
+            return None, False
         references, count = body.references_written(()), len(settled)
         may_be_kept = condition.may_be_kept and body.may_be_kept
         body = taking_references(body, references, count, count)
@@ -95,7 +110,10 @@ def run_loop(
         captured = (*condition.captured, *body.captured)
         return (*computations, body, captured, references), may_be_kept
 
-    condition, body, traced, captured, references = _cache.get(sources, (treedef, *avals_of(values)), make)
+    made = _cache.get(sources, (treedef, *avals_of(values)), make)
+    if made is None:
+        return None
+    condition, body, traced, captured, references = made
     start = [started(v, a) for v, a in zip(values, traced.in_avals)]
     start += values_of_references(references)
     results = bind_while(condition, body, [*start, *values_of_references(captured)])

@@ -504,6 +504,7 @@ def _while_between(start: Value, stop: Value, body_fun: Callable[[Any, Any], Any
         return trace_function(body, treedef, avals, places=places)
 
     leaves = run_loop(described, condition, trace_body, state, treedef, (body_fun,))
+    assert leaves is not None, "the condition writes no references"
     return tree.unflatten(described.tree, leaves[2:])
 
 

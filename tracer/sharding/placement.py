@@ -231,6 +231,11 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
     leaves, structure = tree.flatten(x)
     entries = _spread("with_sharding_constraint shardings", shardings, x, len(leaves))
     for entry in entries:
+        if entry is None:
+            raise ValueError(
+                "One of with_sharding_constraint arguments got sharding None which is not allowed: leave the array "
+                "out, or give hloom.P() for an array that all devices have"
+            )
         _check_spec_has_mesh(entry, "with_sharding_constraint", "shardings")
     found = []
     for leaf, entry in zip(leaves, entries, strict=True):

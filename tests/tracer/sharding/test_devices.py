@@ -179,6 +179,7 @@ ANSWERS: dict[str, Any] = {
 """Expressions, in which `jax` is either library, and their values as `repr` writes them."""
 
 ERRORS: dict[str, tuple[type[BaseException], str]] = {
+    "jax.lax.with_sharding_constraint(x, None)": (ValueError, "got sharding None which is not allowed"),
     "jax.devices('gpu')": (RuntimeError, "gpu"),
     "jax.local_devices(process_index=1)": (ValueError, "process_index"),
     "d.memory('hbm')": (Exception, "hbm"),
