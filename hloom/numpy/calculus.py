@@ -71,7 +71,7 @@ def gradient(
     axes = [canonical_axis(d, rank) for d in given]
     if len(varargs) not in (0, 1, len(axes)):
         raise TypeError(f"gradient: Invalid number of spacing arguments: {len(varargs)} for {len(axes)} axes")
-    steps = spacing if len(varargs) == len(axes) else spacing * len(axes)
+    steps = spacing * len(axes) if len(spacing) == 1 else spacing
     for d in axes:
         if x.aval.shape[d] < order + 1:
             raise ValueError(

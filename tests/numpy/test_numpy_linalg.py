@@ -148,6 +148,7 @@ def _derivatives() -> dict[str, Case]:
             "slogdet": (lambda x: list(m.slogdet(x)), a),
             "pinv": (m.pinv, wide),
             "pinv tall": (lambda x: m.pinv(x.mT), wide),
+            "pinv, Hermitian": (lambda x: m.pinv(x, hermitian=True), h),
             "cholesky upper": (lambda x: m.cholesky(x, upper=True), h),
             "eigvalsh": (m.eigvalsh, h),
             "eigvalsh upper": (lambda x: m.eigvalsh(x, "U", symmetrize_input=False), h),

@@ -57,7 +57,7 @@ xp.ediff1d(a) | xp.ediff1d(n, 5) | xp.ediff1d(n, to_begin=m) | xp.ediff1d(v, w, 
 xp.gradient(v) | xp.gradient(v, 2.0) | xp.gradient(v, t) | xp.gradient(a) | xp.gradient(a, 2.0, axis=1)
 xp.gradient(a, 0.5, t[:4]) | xp.gradient(cube, axis=(0, 2)) | xp.gradient(v[:2]) | xp.gradient(h)
 xp.trapezoid(v) | xp.trapezoid(v, t) | xp.trapezoid(a, dx=2.0, axis=0) | xp.trapezoid(a, t[:4]) | xp.trapezoid(n)
-xp.trapezoid(e) | xp.trapezoid(c) | xp.trapezoid(a, a)
+tuple(xp.gradient(v, axis=())) | xp.trapezoid(e) | xp.trapezoid(c) | xp.trapezoid(a, a)
 xp.unwrap(v * 4) | xp.unwrap(v, 3.0) | xp.unwrap(v * 4, axis=0, period=4) | xp.unwrap(n, period=7)
 xp.unwrap(n, period=8) | xp.unwrap(a * 9, axis=0)
 xp.interp(at, t, v) | xp.interp(at, t, v, -7) | xp.interp(at, t, v, right=9.0) | xp.interp(at, t[:1], v[:1])

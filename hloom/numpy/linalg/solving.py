@@ -137,6 +137,8 @@ def _pinv_jvp(primals: Any, tangents: Any, *, hermitian: bool) -> tuple[Value, V
     """Golub and Pereyra, 1973: dP = -P da P + P P^H da^H (1 - a P) + (1 - P a) da^H P^H P."""
     (a, rtol), (da, _) = primals, tangents
     p: Any = _pinv.bind(a, rtol, hermitian=hermitian)
+    if hermitian:  # the singular values are those of this mean
+        a, da = (a + adjoint(a)) / 2, (da + adjoint(da)) / 2
     m, n = sizes(a)
 
     def triple(x: Any, y: Any, z: Any) -> Any:
