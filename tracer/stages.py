@@ -173,8 +173,74 @@ class ArgInfo:
         return self._aval.dtype
 
 
+class _Stage:
+    """The common base of the stages: the structures and types that a function was traced for."""
+
+    _signature: Signature
+
+    @property
+    def in_tree(self) -> PyTreeDef:
+        """The structure of (positional, keyword) arguments.
+
+        >>> import hloom, hloom.numpy as jnp
+        >>> hloom.jit(lambda x: (2 * x, x)).trace(jnp.ones(3)).in_tree
+        PyTreeDef(((*,), {}))
+        """
+        return self._signature.in_tree
+
+    @property
+    def out_tree(self) -> PyTreeDef:
+        """The structure of the result.
+
+        >>> import hloom, hloom.numpy as jnp
+        >>> hloom.jit(lambda x: (2 * x, x)).trace(jnp.ones(3)).out_tree
+        PyTreeDef((*, *))
+        """
+        return self._signature.out_tree
+
+    @property
+    def in_avals(self) -> Any:
+        """The types of (positional, keyword) arguments.
+
+        >>> import hloom, hloom.numpy as jnp
+        >>> hloom.jit(lambda x: (2 * x, x)).trace(jnp.ones(3)).in_avals
+        ((ShapedArray(float32[3]),), {})
+        """
+        return self._signature.arguments()
+
+    @property
+    def args_info(self) -> Any:
+        """The types of (positional, keyword) arguments, and which are donated, as ArgInfo.
+
+        >>> import hloom
+        >>> hloom.jit(lambda x: 2 * x, donate_argnums=0).trace(1.5).args_info
+        ((ArgInfo(_aval=ShapedArray(float32[], weak_type=True), donated=True),), {})
+        """
+        return self._signature.args_info()
+
+    @property
+    def donate_argnums(self) -> tuple[int, ...]:
+        """The leaves that the program may overwrite with results.
+
+        >>> import hloom, hloom.numpy as jnp
+        >>> hloom.jit(lambda x: 2 * x, donate_argnums=0).trace(jnp.ones(3)).donate_argnums
+        (0,)
+        """
+        return self._signature.donated
+
+    @property
+    def out_info(self) -> Any:
+        """The results' types, as ShapeDtypeStruct.
+
+        >>> import hloom, hloom.numpy as jnp
+        >>> hloom.jit(lambda x: (2 * x, x)).trace(jnp.ones(3)).out_info
+        (ShapeDtypeStruct(shape=(3,), dtype=float32), ShapeDtypeStruct(shape=(3,), dtype=float32))
+        """
+        return self._signature.out_info()
+
+
 @boundaries
-class Traced:
+class Traced(_Stage):
     """A function traced for one combination of argument types.
 
     >>> import hloom
@@ -218,36 +284,6 @@ class Traced:
         return self._lower()
 
     @property
-    def in_tree(self) -> PyTreeDef:
-        """The structure of (positional, keyword) arguments.
-
-        >>> import hloom, hloom.numpy as jnp
-        >>> hloom.jit(lambda x: (2 * x, x)).trace(jnp.ones(3)).in_tree
-        PyTreeDef(((*,), {}))
-        """
-        return self._signature.in_tree
-
-    @property
-    def out_tree(self) -> PyTreeDef:
-        """The structure of the result.
-
-        >>> import hloom, hloom.numpy as jnp
-        >>> hloom.jit(lambda x: (2 * x, x)).trace(jnp.ones(3)).out_tree
-        PyTreeDef((*, *))
-        """
-        return self._signature.out_tree
-
-    @property
-    def in_avals(self) -> Any:
-        """The types of (positional, keyword) arguments.
-
-        >>> import hloom, hloom.numpy as jnp
-        >>> hloom.jit(lambda x: (2 * x, x)).trace(jnp.ones(3)).in_avals
-        ((ShapedArray(float32[3]),), {})
-        """
-        return self._signature.arguments()
-
-    @property
     def out_avals(self) -> Any:
         """The results' types.
 
@@ -257,42 +293,12 @@ class Traced:
         """
         return tree.unflatten(self._signature.out_tree, self._signature.out_avals)
 
-    @property
-    def args_info(self) -> Any:
-        """The types of (positional, keyword) arguments, and which are donated, as ArgInfo.
-
-        >>> import hloom
-        >>> hloom.jit(lambda x: 2 * x, donate_argnums=0).trace(1.5).args_info
-        ((ArgInfo(_aval=ShapedArray(float32[], weak_type=True), donated=True),), {})
-        """
-        return self._signature.args_info()
-
-    @property
-    def donate_argnums(self) -> tuple[int, ...]:
-        """The leaves that the program may overwrite with results.
-
-        >>> import hloom, hloom.numpy as jnp
-        >>> hloom.jit(lambda x: 2 * x, donate_argnums=0).trace(jnp.ones(3)).donate_argnums
-        (0,)
-        """
-        return self._signature.donated
-
-    @property
-    def out_info(self) -> Any:
-        """The results' types, as ShapeDtypeStruct.
-
-        >>> import hloom, hloom.numpy as jnp
-        >>> hloom.jit(lambda x: (2 * x, x)).trace(jnp.ones(3)).out_info
-        (ShapeDtypeStruct(shape=(3,), dtype=float32), ShapeDtypeStruct(shape=(3,), dtype=float32))
-        """
-        return self._signature.out_info()
-
     def __repr__(self) -> str:
         return f"<Traced {self.fun_name}>"
 
 
 @boundaries
-class Lowered(SharedValue):
+class Lowered(_Stage, SharedValue):
     """A function traced for one combination of argument types: HLO before any pass. ``jit(f).lower(*args)`` makes one.
 
     >>> import hloom, hloom.numpy as jnp
@@ -349,66 +355,6 @@ class Lowered(SharedValue):
         False
         """
         return self._signature.with_references is not None
-
-    @property
-    def in_tree(self) -> PyTreeDef:
-        """The structure of (positional, keyword) arguments.
-
-        >>> import hloom, hloom.numpy as jnp
-        >>> hloom.jit(lambda x: (2 * x, x)).lower(jnp.ones(3)).in_tree
-        PyTreeDef(((*,), {}))
-        """
-        return self._signature.in_tree
-
-    @property
-    def out_tree(self) -> PyTreeDef:
-        """The structure of the result.
-
-        >>> import hloom, hloom.numpy as jnp
-        >>> hloom.jit(lambda x: (2 * x, x)).lower(jnp.ones(3)).out_tree
-        PyTreeDef((*, *))
-        """
-        return self._signature.out_tree
-
-    @property
-    def out_info(self) -> Any:
-        """The results' types, as ShapeDtypeStruct.
-
-        >>> import hloom, hloom.numpy as jnp
-        >>> hloom.jit(lambda x: (2 * x, x)).lower(jnp.ones(3)).out_info
-        (ShapeDtypeStruct(shape=(3,), dtype=float32), ShapeDtypeStruct(shape=(3,), dtype=float32))
-        """
-        return self._signature.out_info()
-
-    @property
-    def in_avals(self) -> Any:
-        """The types of (positional, keyword) arguments.
-
-        >>> import hloom, hloom.numpy as jnp
-        >>> hloom.jit(lambda x: (2 * x, x)).lower(jnp.ones(3)).in_avals
-        ((ShapedArray(float32[3]),), {})
-        """
-        return self._signature.arguments()
-
-    @property
-    def args_info(self) -> Any:
-        """The types of (positional, keyword) arguments, and which are donated, as ArgInfo.
-
-        >>> import hloom
-        >>> hloom.jit(lambda x: 2 * x).lower(1.5).args_info
-        ((ArgInfo(_aval=ShapedArray(float32[], weak_type=True), donated=False),), {})
-        """
-        return self._signature.args_info()
-
-    @property
-    def donate_argnums(self) -> tuple[int, ...]:
-        """The leaves that the program may overwrite with results.
-
-        >>> import hloom, hloom.numpy as jnp
-        >>> hloom.jit(lambda x: 2 * x, donate_argnums=0).lower(jnp.ones(3)).donate_argnums
-        (0,)
-        """
-        return self._signature.donated
 
     def compiler_ir(self, dialect: str | None = None) -> HloModule:
         """The module before any pass. UnsupportedError for a `dialect` other than "hlo".
@@ -476,7 +422,7 @@ class Lowered(SharedValue):
 
 
 @boundaries
-class Compiled(SharedValue):
+class Compiled(_Stage, SharedValue):
     """A compiled program: call it as the function, with arguments of the types it was lowered for.
 
     Its methods show it: `as_text`, `kernels`, `memory_analysis`, `cost_analysis`. Other types raise TypeError.
@@ -596,66 +542,6 @@ class Compiled(SharedValue):
         analyses = import_module("..hlo.analyses.communication", __package__)
         found: Communication = analyses.communication_analysis(self.executable.module)
         return found
-
-    @property
-    def in_tree(self) -> PyTreeDef:
-        """The structure of (positional, keyword) arguments.
-
-        >>> import hloom, hloom.numpy as jnp
-        >>> hloom.jit(lambda x: (2 * x, x)).lower(jnp.ones(3)).compile().in_tree
-        PyTreeDef(((*,), {}))
-        """
-        return self._signature.in_tree
-
-    @property
-    def out_tree(self) -> PyTreeDef:
-        """The structure of the result.
-
-        >>> import hloom, hloom.numpy as jnp
-        >>> hloom.jit(lambda x: (2 * x, x)).lower(jnp.ones(3)).compile().out_tree
-        PyTreeDef((*, *))
-        """
-        return self._signature.out_tree
-
-    @property
-    def out_info(self) -> Any:
-        """The results' types, as ShapeDtypeStruct.
-
-        >>> import hloom, hloom.numpy as jnp
-        >>> hloom.jit(lambda x: (2 * x, x)).lower(jnp.ones(3)).compile().out_info
-        (ShapeDtypeStruct(shape=(3,), dtype=float32), ShapeDtypeStruct(shape=(3,), dtype=float32))
-        """
-        return self._signature.out_info()
-
-    @property
-    def in_avals(self) -> Any:
-        """The types of (positional, keyword) arguments.
-
-        >>> import hloom, hloom.numpy as jnp
-        >>> hloom.jit(lambda x: (2 * x, x)).lower(jnp.ones(3)).compile().in_avals
-        ((ShapedArray(float32[3]),), {})
-        """
-        return self._signature.arguments()
-
-    @property
-    def args_info(self) -> Any:
-        """The types of (positional, keyword) arguments, and which are donated, as ArgInfo.
-
-        >>> import hloom
-        >>> hloom.jit(lambda x: 2 * x, donate_argnums=0).lower(1.5).compile().args_info
-        ((ArgInfo(_aval=ShapedArray(float32[], weak_type=True), donated=True),), {})
-        """
-        return self._signature.args_info()
-
-    @property
-    def donate_argnums(self) -> tuple[int, ...]:
-        """The leaves that the program may overwrite with results.
-
-        >>> import hloom, hloom.numpy as jnp
-        >>> hloom.jit(lambda x: 2 * x, donate_argnums=0).lower(jnp.ones(3)).compile().donate_argnums
-        (0,)
-        """
-        return self._signature.donated
 
     @property
     def input_shardings(self) -> Any:
