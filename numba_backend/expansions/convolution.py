@@ -214,16 +214,11 @@ def wants_transposed_kernel(convolution: HloInstruction) -> bool:
         return False
     if not all(w.reversed or w.size == 1 for w in window) or all(w.size == 1 for w in window):
         return False
-    if not _has_tiles(convolution) or attributes.feature_group_count * attributes.batch_group_count > 1:
+    if convolution.shape.element not in SUPPORTED or any(w.base_dilation != 1 for w in window):
+        return False
+    if attributes.feature_group_count * attributes.batch_group_count > 1:
         return False
     return not _has_few_places(convolution) and _multiplications(convolution) >= LEAST_GRADIENT
-
-
-def _has_tiles(convolution: HloInstruction) -> bool:
-    """True for a type and a window that `policy/convolutions.py` has tiles for."""
-    element = convolution.shape.element
-    same = element in SUPPORTED and all(o.shape.element is element for o in convolution.operands)
-    return same and all(w.base_dilation == 1 for w in convolution.attributes.window)
 
 
 def _multiplications(convolution: HloInstruction) -> int:
@@ -280,23 +275,18 @@ def _has_few_outputs(convolution: HloInstruction) -> bool:
     """True for tiles with so few outputs that channels first is better: channels last, they are along a vector."""
     attributes: ConvolutionAttributes = convolution.attributes
     made = convolution.operands[1].shape.dimensions[attributes.dimension_numbers.kernel_output_feature]
-    if not _has_tiles(convolution) or all(map(is_trivial, attributes.window)) or _is_depthwise(convolution):
+    if all(map(is_trivial, attributes.window)) or _is_depthwise(convolution):
         return False
     return made // attributes.feature_group_count < FEW_OUTPUTS
 
 
 def _wants_channels_last(convolution: HloInstruction) -> bool:
-    """Follows the layout of the input. But few positions make a poor matrix, and BLAS does not take all element
-    types."""
-    attributes: ConvolutionAttributes = convolution.attributes
-    numbers = attributes.dimension_numbers
-    sizes = convolution.shape.dimensions
-    lies_last = bool(numbers.input_spatial) and numbers.input_feature == len(sizes) - 1
+    """Follows the layout of the input, but for few outputs and few positions."""
+    numbers = convolution.attributes.dimension_numbers
+    lies_last = bool(numbers.input_spatial) and numbers.input_feature == convolution.shape.rank - 1
     if _is_depthwise(convolution):
         return lies_last
-    if not convolution.shape.element.is_inexact or _has_few_outputs(convolution):
-        return False
-    return lies_last or (_has_few_places if _has_tiles(convolution) else _has_small_images)(convolution)
+    return not _has_few_outputs(convolution) and (lies_last or _has_few_places(convolution))
 
 
 def _input(numbers: ConvolutionDimensionNumbers) -> tuple[int, ...]:

@@ -143,9 +143,10 @@ def test_phases_with_strides_and_dilations(name: str) -> None:
 
 
 @pytest.mark.parametrize("form", [FIRST, LAST])
-def test_a_canonical_convolution_stays_as_it_is(form: str) -> None:
+@pytest.mark.parametrize("element_type", [E.F32, E.S32])
+def test_a_canonical_convolution_stays_as_it_is(form: str, element_type: ElementType) -> None:
     dims, kernel = ((2, 16, 20, 20), (16, 16, 3, 3)) if form == FIRST else ((2, 20, 20, 16), (3, 3, 16, 16))
-    module = _module(dims, kernel, _SAME, form)
+    module = _module(dims, kernel, _SAME, form, element_type)
     assert Expand(NUMBA_EXPANSIONS)(module) is module
 
 
