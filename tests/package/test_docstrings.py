@@ -52,7 +52,7 @@ WITHOUT: dict[str, str] = {
     "hloom.scipy.spatial.transform:Slerp": "count index",
     "hloom.scipy.stats:gaussian_kde": "integrate_box set_bandwidth tree_flatten tree_unflatten",
     "hloom.tracer.arrays.array:Array": """
-        from_buffer from_shards given_up moved put with_aval
+        from_buffer from_shards given_up moved with_aval
     """,
 }
 """Names without an example yet: remove a name when it gets an example."""

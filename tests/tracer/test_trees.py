@@ -371,7 +371,8 @@ def test_messages_name_the_line_and_the_remedy() -> None:
     with pytest.raises(ValueError, match=line) as caught:
         tree.map(lambda *x: None, {"a": 1, "b": 2}, {"a": 1, "c": 2})
     both = "Dict key mismatch; expected keys: ['a', 'b']; got: ['a', 'c']."
-    assert f"lacks 'b' and also has 'c'\n{both}" in str(caught.value)
+    differ = "the symmetric difference on key sets is\n    b, c\nas it lacks 'b' and also has 'c'"
+    assert f"so {differ}\n{both}" in str(caught.value)
     with pytest.raises(TreeDefError, match=line):
         tree_util.treedef_tuple([1])  # type: ignore[list-item]
     with pytest.raises(TypeError, match="Expected a class"):

@@ -258,26 +258,17 @@ def is_tree_node(typ: type) -> bool:
     return container(typ) is not None
 
 
-class OneLevel(NamedTuple):
-    """The parts of a node: the keys of its children, the children, and the rest of the structure."""
-
-    keys: tuple[Any, ...]
-    children: tuple[Any, ...]
-    data: Any
-
-
-def one_level(node: Any) -> OneLevel | None:
-    """The parts of a container; None for a leaf."""
+def one_level(node: Any) -> tuple[tuple[tuple[Any, Any], ...], Any] | None:
+    """([(key, child), ...], auxiliary data) of a container; None for a leaf."""
     known = container(type(node))
     if known is None:
         return None
-    if known.with_keys is None:
-        found, data = known.to_iter(node)
-        children = tuple(found)
-        return OneLevel(known.keys(len(children), data), children, data)
-    pairs, data = known.with_keys(node)
-    pairs = tuple(pairs)
-    return OneLevel(tuple([key for key, _ in pairs]), tuple([child for _, child in pairs]), data)
+    if known.with_keys is not None:
+        pairs, data = known.with_keys(node)
+        return tuple(pairs), data
+    found, data = known.to_iter(node)
+    children = tuple(found)
+    return tuple(zip(known.keys(len(children), data), children, strict=True)), data
 
 
 def structure_says_keys(node: Any) -> bool:
@@ -310,7 +301,7 @@ def flatten_one_level_with_keys(tree: Any) -> tuple[Iterable[tuple[Any, Any]], H
     found = one_level(tree)
     if found is None:
         raise _is_a_leaf(tree)
-    return tuple(zip(found.keys, found.children, strict=True)), found.data
+    return found
 
 
 def _is_a_leaf(tree: Any) -> ValueError:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, TypeAlias
 
 from ...hlo.support.tracebacks import boundaries
-from .nodes import NAMESPACE, flatten_one_level, flatten_one_level_with_keys, is_tree_node, optree
+from .nodes import NAMESPACE, flatten_one_level, is_tree_node, one_level, optree
 from .nodes import keystr as keystr
 from .nodes import register_dataclass as register_dataclass
 from .nodes import register_pytree_node as register_pytree_node
@@ -272,16 +272,13 @@ class PyTreeRegistry:
         """(children, auxiliary data) of a container; None for a leaf."""
         return flatten_one_level(tree) if is_tree_node(type(tree)) else None
 
-    def flatten_one_level_with_keys(self, tree: Any) -> tuple[Iterable[tuple[Any, Any]], Any] | None:
-        """([(key, child), ...], auxiliary data) of a container; None for a leaf."""
-        return flatten_one_level_with_keys(tree) if is_tree_node(type(tree)) else None
-
     def flatten_with_path(
         self, tree: Any, leaf_predicate: Callable[[Any, Any], bool] | None = None
     ) -> tuple[list[tuple[Any, Any]], PyTreeDef]:
         """([(path, leaf), ...], structure); `leaf_predicate` is called with path and node."""
         return flatten_with_path(tree, leaf_predicate, is_leaf_takes_path=True)
 
+    flatten_one_level_with_keys = staticmethod(one_level)
     is_node = staticmethod(is_tree_node)
     register_dataclass_node = staticmethod(register_dataclass)
 

@@ -258,8 +258,7 @@ def leaf_paths(
     parts = None if is_leaf is not None and is_leaf(path, tree) else one_level(tree)
     if parts is None:
         return [path]
-    pairs = zip(parts.keys, parts.children, strict=True)
-    return [found for key, child in pairs for found in leaf_paths(child, is_leaf, (*path, key))]
+    return [found for key, child in parts[0] for found in leaf_paths(child, is_leaf, (*path, key))]
 
 
 _paths: BoundedCache[list[KeyPath[Any]]] = BoundedCache(256)
@@ -321,29 +320,30 @@ def differences(
         return
     parts = one_level(tree)
     assert parts is not None
+    pairs, data = parts
     count = treedef._spec.num_children
     if kind in (tuple, list):
-        if count != len(parts.children):
+        if count != len(pairs):
             yield (
                 f"different lengths of {kind.__name__} at key path\n    {place}\nwhere {name} has a subtree of type "
-                f"{kind.__name__} of length {count}, but the other tree has one of length {len(parts.children)}\n"
-                f"{kind.__name__.capitalize()} arity mismatch: {len(parts.children)} != {count}; {kind.__name__}: "
+                f"{kind.__name__} of length {count}, but the other tree has one of length {len(pairs)}\n"
+                f"{kind.__name__.capitalize()} arity mismatch: {len(pairs)} != {count}; {kind.__name__}: "
                 f"{short_repr(tree)}."
             )
             return
-    elif count != len(parts.children) or wanted != parts.data:
-        differ = "numbers of pytree children" if count != len(parts.children) else "pytree metadata"
-        if issubclass(kind, dict) and (keys := _key_difference(kind, wanted, parts.data)):
+    elif count != len(pairs) or wanted != data:
+        differ = "numbers of pytree children" if count != len(pairs) else "pytree metadata"
+        if issubclass(kind, dict) and (keys := _key_difference(kind, wanted, data)):
             found = f"the keys\n    {keys}"
-        elif count != len(parts.children):
-            found = f"{count} children, but the other tree has one of the same type with {len(parts.children)}"
+        elif count != len(pairs):
+            found = f"{count} children, but the other tree has one of the same type with {len(pairs)}"
         else:
-            found = f"metadata\n    {_metadata_difference(wanted, parts.data)}"
+            found = f"metadata\n    {_metadata_difference(wanted, data)}"
         yield (
             f"different {differ} at key path\n    {place}\nwhere {name} has a subtree of type\n    {kind}\nwith {found}"
         )
         return
-    for key, inner, child in zip(parts.keys, treedef.children(), parts.children, strict=True):
+    for (key, child), inner in zip(pairs, treedef.children(), strict=True):
         yield from differences(inner, child, name, exact, write, (*path, key))
 
 
@@ -369,7 +369,11 @@ def _key_difference(kind: type, wanted: Any, found: Any) -> str:
     lacks, has = (", ".join(map(repr, keys)) for keys in (missing, extra))
     differ = " and ".join(([f"lacks {lacks}"] if lacks else []) + ([f"also has {has}"] if has else []))
     mismatch = f"Dict key mismatch; expected keys: {wanted}; got: {found}."
-    return f"{wanted}\nbut the other tree has\n    {found}\nso it {differ}\n{mismatch}"
+    differing = ", ".join(map(str, missing + extra))
+    return (
+        f"{wanted}\nbut the other tree has\n    {found}\nso the symmetric difference on key sets is\n    {differing}\n"
+        f"as it {differ}\n{mismatch}"
+    )
 
 
 def _metadata_difference(wanted: Any, found: Any) -> str:
