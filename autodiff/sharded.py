@@ -609,6 +609,8 @@ def _with_types(f: Callable[..., Any], axes: Any, kind: AxisType, name: str, sha
             return f(*args, **kwargs)
         names = mesh.axis_names if axes is None else axes if isinstance(axes, tuple) else (axes,)
         inner = mesh.update_axis_types(dict.fromkeys(names, kind))
+        if kind is AxisType.Auto and inner == mesh:
+            return f(*args, **kwargs)
         if kind is AxisType.Explicit:
             with use_abstract_mesh(inner):
                 return f(*_resharded(args, given), **kwargs)

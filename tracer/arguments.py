@@ -37,8 +37,10 @@ from .errors import (
     UnsupportedElementTypeError,
 )
 from .settings.context import thread
+from .sharding.current_mesh import current_mesh
 from .sharding.devices import SEVERAL
-from .sharding.shardings import Sharding
+from .sharding.partition_spec import PartitionSpec
+from .sharding.shardings import NamedSharding, Sharding
 from .source import function_line
 from .trees import tree
 
@@ -61,9 +63,8 @@ class ShapeDtypeStruct(HasType):
     ((2, 3), dtype('float32'), ShapeDtypeStruct(shape=(3, 2), dtype=float32))
     """
 
-    __slots__ = ("aval", "sharding")
-    sharding: Sharding | None
-    """The place for the array, if the user has named one."""
+    __slots__ = ("_place", "aval")
+    _place: Sharding | PartitionSpec | None
 
     def __init__(
         self, shape: Sequence[int], dtype: Any, *, sharding: Any = None, weak_type: bool = False, vma: Any = None
@@ -72,15 +73,32 @@ class ShapeDtypeStruct(HasType):
             raise ValueError("ShapeDtypeStruct: dtype must be specified")
         if isinstance(sharding, Format):
             sharding = sharding.sharding
-        if sharding is not None and not isinstance(sharding, Sharding):
+        if sharding is not None and not isinstance(sharding, Sharding | PartitionSpec):
             raise ValueError(
-                "sharding should be an instance of `hloom.sharding.Sharding` or `Format`. "
+                "sharding should be an instance of `hloom.sharding.Sharding`, `PartitionSpec` or `Format`. "
                 f"Got {sharding} of type {type(sharding)}."
             )
         self.aval = ShapedArray(tuple(shape), dtypes.canonical_dtype(dtype), weak_type)
-        if sharding is not None:
+        if isinstance(sharding, Sharding):
             sharding.check_compatible_aval(self.aval.shape)
-        self.sharding = sharding
+        self._place = sharding
+
+    @property
+    def sharding(self) -> Sharding | None:
+        """The place for the array, if the user has named one; a PartitionSpec is over the mesh that is current now.
+
+        TypeError if there is none."""
+        if not isinstance(self._place, PartitionSpec):
+            return self._place
+        mesh = current_mesh()
+        if mesh.empty:
+            raise TypeError(
+                "When specifying PartitionSpec to `ShapeDtypeStruct`, the context mesh cannot be empty. Please use "
+                f"`hloom.set_mesh` to set the mesh context, or give a NamedSharding. Got {self._place}"
+            )
+        place = NamedSharding(mesh, self._place)
+        place.check_compatible_aval(self.aval.shape)
+        return place
 
     @classmethod
     def like(cls, x: Any) -> ShapeDtypeStruct:
@@ -92,7 +110,7 @@ class ShapeDtypeStruct(HasType):
     def update(self, **changes: Any) -> ShapeDtypeStruct:
         """The type with another shape, dtype or weak type."""
         given: dict[str, Any] = {"shape": self.shape, "dtype": self.dtype, "weak_type": self.weak_type}
-        given.update({"sharding": self.sharding, **changes})
+        given.update({"sharding": self._place, **changes})
         return ShapeDtypeStruct(given.pop("shape"), given.pop("dtype"), **given)
 
     @property
@@ -106,14 +124,14 @@ class ShapeDtypeStruct(HasType):
         return self.shape[0]
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, ShapeDtypeStruct) and other.aval is self.aval and other.sharding == self.sharding
+        return isinstance(other, ShapeDtypeStruct) and other.aval is self.aval and other._place == self._place
 
     def __hash__(self) -> int:
         return hash(self.aval)
 
     def __repr__(self) -> str:
         weak = ", weak_type=True" if self.weak_type else ""
-        place = "" if self.sharding is None else f", sharding={self.sharding}"
+        place = "" if self._place is None else f", sharding={self._place}"
         return f"ShapeDtypeStruct(shape={self.shape}, dtype={self.dtype.name}{place}{weak})"
 
 

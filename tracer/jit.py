@@ -598,6 +598,7 @@ class JitFunction(SharedValue, Generic[P, R]):
             traced if traced.has_references else None,
             self._options,
             over_devices,
+            functools.partial(self._on_one_device, traced, places, dynamic, keywords),
         )
 
         def lower() -> Lowered:
@@ -609,6 +610,18 @@ class JitFunction(SharedValue, Generic[P, R]):
             return Lowered(module, traced.captured, signature)
 
         return TracedStage(traced.name, traced.computation, traced.captured, signature, lower)
+
+    def _on_one_device(
+        self, traced: Traced, places: Sequence[Sharding | None], args: Any, kwargs: Any
+    ) -> tuple[Sequence[Sharding | None], Sequence[Sharding | None]]:
+        """The places of the arguments' and of the results' leaves, for arguments in `places`."""
+        asked: Any = [None] * len(traced.in_avals), [None] * len(traced.out_avals)
+        if self._shardings is not None:
+            asked = self._shardings.check(args, kwargs, traced.in_avals, traced)
+        count, entry = len(traced.out_avals), traced.computation
+        outs = [*asked[1], *[None] * (len(entry.root.shape.elements) - count)]  # what is written to references
+        results = places_on_one_device(entry, [*places, *places_of(traced.captured)], outs, asked[0])
+        return [p or a for p, a in zip(places, asked[0], strict=True)], results[:count]
 
     def _over_devices(
         self, traced: Traced, places: Sequence[Sharding | None], args: Any, kwargs: Any, statics: StaticArguments
@@ -761,6 +774,8 @@ def _check_places(device: Any, backend: Any, **shardings: Any) -> None:
     for name, given in shardings.items():
         if given is not UNSPECIFIED:
             raise ValueError(f"If backend or device is specified on jit, then {name} should not be specified.")
+    if device is not None and backend is not None:
+        raise ValueError(f"can't specify both a device and a backend for jit, got {device=} and {backend=}")
     if device is not None:
         check_device(device, "jit's device")
     if backend is not None:

@@ -43,7 +43,8 @@ from .pickled_stages import absent, check_text_is_all, picklable
 from .references.programs import module_with_references, running_on_references
 from .references.refs import Ref
 from .settings.context import current_context
-from .sharding.shardings import default_sharding
+from .sharding.jit_shardings import placing
+from .sharding.shardings import Sharding, default_sharding
 from .sharding.spmd_jit import OverDevices
 from .source import function_line
 from .tracer import Tracer
@@ -75,6 +76,8 @@ class Signature:
     """The settings that its program is compiled with."""
     over_devices: Callable[[], OverDevices | None] | None = None
     """Where there are several devices: compiles it for those that it is for, if these are several."""
+    on_one_device: Callable[[], tuple[Sequence[Sharding | None], Sequence[Sharding | None]]] | None = None
+    """Otherwise: the places of its arguments and results; None for those that are over no mesh."""
 
     def __reduce__(self) -> Any:
         """For another process: without the function and its static arguments, which may be left out of calls."""
@@ -448,6 +451,9 @@ class Compiled(_Stage, SharedValue):
         self._module = module
         self._signature = signature
         self._several = several
+        self._places: tuple[Sequence[Any], Sequence[Any]] = (), ()
+        if several is None and signature.on_one_device is not None:
+            self._places = signature.on_one_device()
         self._run: Callable[[Sequence[Any]], Any]
         if several is not None:
             self._run = several.call
@@ -460,6 +466,8 @@ class Compiled(_Stage, SharedValue):
         if is_checking(current_context()):
             what = f"jit of {function_line(signature.fun)}"
             self._run = checked(self._run, module, arrays, bool(signature.donated), what)
+        if any(self._places[1]):
+            self._run = placing(self._run, self._places[1])
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         leaves = self._signature.leaves(args, kwargs)
@@ -552,7 +560,9 @@ class Compiled(_Stage, SharedValue):
         ((SingleDeviceSharding(device=CpuDevice(id=0), memory_kind=device),), {})
         """
         count = len(self._signature.in_avals)
-        found = [default_sharding()] * count if self._several is None else self._several.program.parameter_shardings
+        found = [p or default_sharding() for p in self._places[0] or [None] * count]
+        if self._several is not None:
+            found = self._several.program.parameter_shardings
         return tree.unflatten(self._signature.in_tree, list(found[:count]))
 
     @property
@@ -563,7 +573,7 @@ class Compiled(_Stage, SharedValue):
         >>> hloom.jit(lambda x: 2 * x).lower(jnp.ones(3)).compile().output_shardings
         SingleDeviceSharding(device=CpuDevice(id=0), memory_kind=device)
         """
-        found: Sequence[Any] = [default_sharding()] * len(self._signature.out_avals)
+        found = [p or default_sharding() for p in self._places[1] or [None] * len(self._signature.out_avals)]
         if self._several is not None:
             found = [r.sharding for r in self._several.program.results]
         return tree.unflatten(self._signature.out_tree, list(found))

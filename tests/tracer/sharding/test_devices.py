@@ -81,6 +81,14 @@ ANSWERS: dict[str, Any] = {
     "jax.ShapeDtypeStruct.like(jax.device_put(x, auto)).sharding == auto": "True",
     "jax.ShapeDtypeStruct.like(x).sharding": "None",
     "within(mesh, lambda: jax.reshard(x, P('a')).sharding.spec)": "P('a', None)",
+    "(lambda c: (c.input_shardings[0][0] == auto, [s.spec for s in c.output_shardings], c(x)[0].sharding == auto))"
+    "(jax.jit(lambda v: (v, v.sum())).lower(jax.ShapeDtypeStruct((2, 3), x.dtype, sharding=auto)).compile())": (
+        "(True, [P('p',), P()], True)"
+    ),
+    "within(mp, lambda: jax.ShapeDtypeStruct((2, 3), x.dtype, sharding=P('p')).sharding) == auto": "True",
+    "within(mp, lambda: jax.jit(S.auto_axes(lambda v: v * 2, out_sharding=P('p')))(x[0]))": (
+        "Array([0., 2., 4.], dtype=float32)"
+    ),
     # references in shard_map
     "(lambda r: (jax.jit(sm(lambda v: v.__setitem__(0, v[1] + 1), in_specs=P('p'), out_specs=None))(r), r[...]))"
     "(jax.new_ref(x[0]))": "(None, Array([2., 1., 2.], dtype=float32))",
@@ -179,6 +187,8 @@ ANSWERS: dict[str, Any] = {
 """Expressions, in which `jax` is either library, and their values as `repr` writes them."""
 
 ERRORS: dict[str, tuple[type[BaseException], str]] = {
+    "jax.ShapeDtypeStruct((2, 3), x.dtype, sharding=P('p')).sharding": (TypeError, "context mesh cannot be empty"),
+    "jax.jit(lambda v: v, device=d, backend='cpu')": (ValueError, "can't specify both a device and a backend"),
     "jax.lax.with_sharding_constraint(x, None)": (ValueError, "got sharding None which is not allowed"),
     "jax.devices('gpu')": (RuntimeError, "gpu"),
     "jax.local_devices(process_index=1)": (ValueError, "process_index"),
@@ -294,6 +304,7 @@ DIFFERENT = {
     "sm(lambda v: jax.lax.psum(v, 'z'), in_specs=P('p'), out_specs=P())(x)",  # another message
     "jax.make_array_from_callback((2, 2), ns, lambda i: x)",  # JAX says so later
     "sm(lambda v: v, in_specs='p', out_specs=P())(x)",
+    "jax.jit(lambda v: v, device=d, backend='cpu')",  # JAX warns first that both are deprecated
 }
 
 
