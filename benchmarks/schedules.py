@@ -20,10 +20,11 @@ from typing import Any
 
 import numpy as np
 from hloom.hlo.kernel_texts import KernelText
-from hloom.numba_backend.schedule.steps import Order, Split, Unroll
+from hloom.numba_backend.schedule.steps import Order, Part, Split, Unroll
 
 import hloom
 import hloom.numpy as jnp
+from hloom import lax
 
 Steps = tuple[Any, ...]
 Change = Callable[[Steps], Steps | str]
@@ -84,7 +85,7 @@ def instead(text: str) -> Change:
 def part(dimension: str, size: int) -> Change:
     """A `Part` of another size."""
     return lambda steps: tuple(
-        [replace(step, size=size) if getattr(step, "dimension", "") == dimension else step for step in steps]
+        [replace(s, size=size) if isinstance(s, Part) and s.dimension == dimension else s for s in steps]
     )
 
 
@@ -106,6 +107,31 @@ def largest(x: Any) -> Any:
 def distances(x: Any, y: Any) -> Any:
     """Squares of the distances between all pairs of points."""
     return ((x[:, None] - y[None]) ** 2).sum(-1)
+
+
+def sums_so_far(x: Any) -> Any:
+    """Cumulative sums of rows."""
+    return jnp.cumsum(x, 1)
+
+
+def maxima_so_far(x: Any) -> Any:
+    """Cumulative maxima of rows."""
+    return lax.cummax(x, 1)
+
+
+def sums_of_columns_so_far(x: Any) -> Any:
+    """Cumulative sums of columns."""
+    return jnp.cumsum(x, 0)
+
+
+def means(x: Any) -> Any:
+    """Windows of 3 x 3 over images."""
+    return lax.reduce_window(x, 0.0, lax.add, (1, 3, 3), (1, 1, 1), "SAME")
+
+
+def maxima(x: Any) -> Any:
+    """Windows of 2 x 2 over images, side by side."""
+    return lax.reduce_window(x, -np.inf, lax.max, (1, 2, 2), (1, 2, 2), "VALID")
 
 
 BY_ROWS = instead("Accumulate('j')\nParallel(('i', 'j'))")
@@ -134,6 +160,15 @@ def _all() -> Iterator[Variant]:
             yield Variant(f"{name}: tiles of {size} rows", distances, shapes, sized("row", size))
         for size in (24, 384):
             yield Variant(f"{name}: blocks of {size} rows", distances, shapes, part("i", size))
+    for size in (1, 8):
+        yield Variant(f"cumsum 1024 x 1024: {size} rows", sums_so_far, ((1024, 1024),), part("row", size))
+    for size in (32, 512):
+        yield Variant(f"cumsum of columns: blocks of {size}", sums_of_columns_so_far, ((1024, 1024),), part("j", size))
+    for size in (64, 1024):
+        yield Variant(f"cummax 1024 x 1024: blocks of {size}", maxima_so_far, ((1024, 1024),), sized("first", size))
+    for f, shape in ((means, (256, 28, 28)), (means, (1024, 7, 7)), (maxima, (256, 28, 28))):
+        name = f"{f.__name__} of {' x '.join(map(str, shape))}"
+        yield Variant(f"{name}: row by row", f, (shape,), instead("Parallel(('row',))"))
 
 
 VARIANTS = {variant.name: variant for variant in _all()}

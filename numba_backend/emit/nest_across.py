@@ -48,15 +48,28 @@ from ..emitted_kernel import HI, LO, EmittedKernel
 from ..loops.expressions import ONE, ZERO, Expr, Name, Number, minimum
 from ..loops.writer import cast
 from ..schedule.algorithm import Access, Dimension
-from ..schedule.nest import LOCAL_BYTES, MOST_SUMS, loops_of
-from ..schedule.steps import Accumulate, Collect, Lanes, Order, Pack, Parallel, Part, Schedule, Split, Tail, Unroll
+from ..schedule.nest import LOCAL_BYTES, MOST_SUMS, check_steps, loops_of, plain_algorithm
+from ..schedule.steps import (
+    Accumulate,
+    Collect,
+    Lanes,
+    Order,
+    Pack,
+    Parallel,
+    Part,
+    Schedule,
+    Split,
+    Tail,
+    Unroll,
+    size_of,
+)
 from .accumulators import Accumulators, Cell, is_inexact_sum
 from .alignment import reductions_of, roots_of
 from .collapse import FusedBody
 from .element import CAST
 from .nest import loop_variable
 from .nest_arg import is_arg_reduction
-from .nest_schedule import Blocks, check_steps, equations, plain_algorithm, size_of
+from .nest_schedule import Blocks, equations
 from .nest_stages import StagedNest
 from .physical_index import reached_parameters
 from .sizes import Index

@@ -20,18 +20,28 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from ...hlo.analyses.arg_reducers import arg_reducer
 from ...hlo.errors import ScheduleError
 from ...hlo.ir import HloInstruction
 from ...hlo.opcode import Opcode
-from ...hlo.passes.patterns import reducer_opcode
-from ..loops.expressions import ZERO, Expr, Name
-from ..schedule.algorithm import TOTAL, Access, Algorithm, Dimension
-from ..schedule.nest import LOCAL_BYTES, MOST_SUMS, loops_of
-from ..schedule.steps import Accumulate, Collect, Order, Parallel, Schedule, Slice, Split, Step, Unroll, names_of
+from ..loops.expressions import Name
+from ..schedule.algorithm import Dimension
+from ..schedule.nest import LOCAL_BYTES, MOST_SUMS, check_steps, loops_of, plain_algorithm
+from ..schedule.steps import (
+    Accumulate,
+    Collect,
+    Order,
+    Parallel,
+    Schedule,
+    Slice,
+    Split,
+    Step,
+    Unroll,
+    names_of,
+    size_of,
+)
 from .nest import loop_variable
-from .nest_arg import is_arg_reduction
 from .nest_reduce import ReductionNest
+from .reduce import reducer_word
 
 COLLECTED = 1024
 """Sums of columns that have a local array, in which the sums of their blocks are added up, unless `start` is larger."""
@@ -56,11 +66,6 @@ class Blocks:
     stages: tuple[StageBlocks, ...]
     columns: Split | None = None
     collect: Collect | None = None
-
-
-def size_of(split: Split | None) -> int:
-    """How many elements a block has; 0 without blocks."""
-    return 0 if split is None or isinstance(split.size, Name) else split.size
 
 
 def stage_loops(nest: ReductionNest, stage: int) -> list[str]:
@@ -157,17 +162,6 @@ def blocks_of(nest: ReductionNest, given: Schedule) -> Blocks:
     return found
 
 
-def check_steps(given: Schedule, expected: Schedule) -> None:
-    """ScheduleError if a schedule has other steps than those that follow from its blocks."""
-    for step in given:
-        if str(step) not in map(str, expected):
-            same = [str(e) for e in expected if type(e) is type(step)]
-            raise ScheduleError(f"{step} does not fit these loops: {' or '.join(same) or 'they have no such step'}")
-    for step in expected:
-        if str(step) not in map(str, given):
-            raise ScheduleError(f"these loops also have {step}")
-
-
 def _check_loops(nest: ReductionNest, given: Schedule) -> None:
     """The checks of all schedules, for the loops of each stage, and for those of searches."""
     groups = []
@@ -207,16 +201,6 @@ def _applied(dimensions: Sequence[Dimension], given: Schedule) -> set[Step]:
     return set(own)
 
 
-def plain_algorithm(dimensions: Sequence[Dimension], operands: Sequence[Access] = ()) -> Algorithm:
-    """Sums of any elements: it stands for the loops of a nest, where only these matter."""
-    total: Expr = Name(TOTAL, "float32")
-    result = Access("out", Name("out", "float32*"), ())
-    return Algorithm("nest", tuple(dimensions), tuple(operands), result, total, "float32", ZERO)
-
-
-_WORDS = {Opcode.ADD: "sum", Opcode.MULTIPLY: "product"}
-
-
 def equations(nest: ReductionNest) -> str:
     """What the nest computes, without its elements: ``acc0[i] = maximum over j, out[i, j_1]``."""
     every = [loop_variable(d) for d in range(nest.domain.shape.rank)]
@@ -240,7 +224,7 @@ def equations(nest: ReductionNest) -> str:
                 names += [f"{nest.outputs[k].name if k >= 0 else f'acc{number}'}[{index}]" for k in outputs or [-1]]
                 number += 1
             loops = ", ".join(own.get(d, every[d]) for d in over)
-            found.append(f"{', '.join(names)} = {_word(reduce)} over {loops or 'nothing'}")
+            found.append(f"{', '.join(names)} = {reducer_word(reduce.attributes.to_apply)} over {loops or 'nothing'}")
         add(nest.full_roots_at(stage), [own.get(d, x) for d, x in enumerate(every)])
     add([k for k in range(len(nest.roots)) if k not in known], [every[d] for d in nest.kept])
     return ", ".join(found)
@@ -249,17 +233,6 @@ def equations(nest: ReductionNest) -> str:
 def _is_result(root: HloInstruction, reduce: HloInstruction, part: int) -> bool:
     is_part = root.opcode is Opcode.GET_TUPLE_ELEMENT and root.operands[0] is reduce
     return root is reduce or (is_part and root.attributes.index == part)
-
-
-_WORDS = {Opcode.ADD: "sum", Opcode.MULTIPLY: "product"}
-
-
-def _word(reduce: HloInstruction) -> str:
-    opcode = reducer_opcode(reduce.attributes.to_apply)
-    if opcode is not None:
-        return _WORDS.get(opcode, opcode.name.lower())
-    best = arg_reducer(reduce.attributes.to_apply) if is_arg_reduction(reduce) else None
-    return f"{best.name.lower()} and its index" if best else "reduction"
 
 
 def room_of(nest: ReductionNest, columns: Split | None) -> int:

@@ -72,12 +72,13 @@ from ...hlo.opcode import Opcode
 from ..emitted_kernel import HI, LO, EmittedKernel, memory_type
 from ..loops.expressions import ZERO, Expr, Number, maximum, minimum
 from ..loops.writer import cast
+from ..schedule.steps import size_of
 from .accumulators import Accumulators, Cell, InResults, InVariables, is_inexact_sum, neutral
 from .collapse import FusedBody
 from .nest import loop_variable
 from .nest_arg import ArgReduction
 from .nest_reduce import ReductionNest
-from .nest_schedule import Blocks, equations, room_of, size_of, steps_of
+from .nest_schedule import Blocks, equations, room_of, steps_of
 from .physical_index import LoopDigit, TileLoops
 from .reduce import combined
 from .sizes import Index

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ...hlo.analyses.arg_reducers import arg_reducer
 from ...hlo.element_type import ElementType
 from ...hlo.errors import UnsupportedError
 from ...hlo.ir import HloComputation, HloInstruction
@@ -33,6 +34,17 @@ def combined(
     if opcode in _REORDERED and reduce.operands[0].shape.element in _SINGLE:
         return [call(_REORDERED[opcode], accumulators[0], elements[0])]
     return applied(e, reducer, [*accumulators, *elements])
+
+
+_WORDS = {Opcode.ADD: "sum", Opcode.MULTIPLY: "product"}
+
+
+def reducer_word(reducer: HloComputation) -> str:
+    """A reducer in a word, for people: ``sum``, ``maximum``, ``maximum and its index``."""
+    opcode, best = reducer_opcode(reducer), arg_reducer(reducer)
+    if opcode is not None:
+        return _WORDS.get(opcode, opcode.name.lower())
+    return f"{best.name.lower()} and its index" if best else "reduction"
 
 
 _KEYS: dict[Opcode, tuple[str, str]] = {

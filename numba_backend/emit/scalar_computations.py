@@ -100,8 +100,10 @@ class KernelText:
         for name, value in zip(names, new, strict=True):
             self.writer.assign(name, value)
 
-    def finish(self, extent: int, cost: float | None = None, vector_bits: int = 0) -> EmittedKernel:
-        """The kernel; `cost`: see `EmittedKernel`, `vector_bits`: see `LoopProgram`."""
+    def finish(
+        self, extent: int, cost: float | None = None, vector_bits: int = 0, notes: tuple[object, ...] = ()
+    ) -> EmittedKernel:
+        """The kernel; `cost`: see `EmittedKernel`, `vector_bits` and `notes`: see `LoopProgram`."""
         parameters: tuple[KernelParameter, ...] = (*self._pointers, *self._sizes, *self.elements.scalars)
-        program = program_of(self.name, parameters, self.writer, vector_bits=vector_bits)
+        program = program_of(self.name, parameters, self.writer, notes=notes, vector_bits=vector_bits)
         return EmittedKernel(program, parameters, extent, cost)

@@ -32,11 +32,11 @@ from ...hlo.passes.patterns import reducer_opcode
 from ...hlo.window import dilated, is_plain
 from ..emitted_kernel import HI, LO, EmittedKernel
 from ..loops.expressions import ZERO, Expr, Name, Number, all_of, is_number, maximum, minimum, product, unary
+from ..schedule.steps import size_of
 from .scalar_computations import Buffer, KernelText
-from .window_axes import MANY_ROWS, UNROLLED, Axis, Windows, added, axes_of, take_apart
+from .window_axes import UNROLLED, Axis, Windows, added, axes_of, take_apart
+from .window_schedule import WindowBlocks, window_notes
 
-BLOCK = 1024
-"""Results of a row that stay in the cache together. A few long rows are cut into blocks, which threads share."""
 SHORT = 8
 """At an edge with fewer results than this, loops over the window do not pay."""
 
@@ -47,20 +47,14 @@ def axes_of_reduction(instruction: HloInstruction) -> list[Axis]:
     return axes_of(array.dimensions, result.dimensions, instruction.attributes.window)
 
 
-def extent_of(instruction: HloInstruction) -> int:
-    """The extent of the kernel of `emit_reduce_window`."""
-    axes = axes_of_reduction(instruction)
-    return math.prod(a.count for a in axes[:-1]) if _is_by_rows(axes) else axes[-1].count
+def rows_of(instruction: HloInstruction) -> int:
+    """How many rows of results there are."""
+    return math.prod(axis.count for axis in axes_of_reduction(instruction)[:-1])
 
 
-def _is_by_rows(axes: Sequence[Axis]) -> bool:
-    """True if rows are shared between threads, and not parts of them."""
-    return math.prod(a.count for a in axes[:-1]) >= MANY_ROWS or axes[-1].count < 2 * BLOCK
-
-
-def emit_reduce_window(instruction: HloInstruction) -> EmittedKernel:
+def emit_reduce_window(instruction: HloInstruction, blocks: WindowBlocks) -> EmittedKernel:
     """The kernel of a reduce-window; its operands and outputs have the numbers of the instruction's leaves."""
-    return _Rows(instruction).write()
+    return _Rows(instruction).write(blocks)
 
 
 class ReduceWindow(Windows):
@@ -162,9 +156,9 @@ class ReduceWindow(Windows):
 class _Rows(ReduceWindow):
     """Windows row by row, or part by part of a row."""
 
-    def write(self) -> EmittedKernel:
+    def write(self, blocks: WindowBlocks) -> EmittedKernel:
         """The kernel."""
-        with self._parts() as (begins, first, start, stop):
+        with self._parts(blocks) as (begins, first, start, stop):
             if not self.unrolls or self.elements * len(self.sources) > UNROLLED:
                 self.one_by_one(begins, (start, stop), self.outputs, first, self.inits, along=True)
             else:
@@ -172,7 +166,8 @@ class _Rows(ReduceWindow):
                 self.at_once(self.bases(begins), (low, high), self.outputs, first, self.inits, along=True)
                 if not all(is_plain(a.part) for a in self.axes):
                     self._sides(begins, first, (start, low, high, stop))
-        return self.text.finish(extent_of(self.instruction))
+        extent = rows_of(self.instruction) if blocks.by_rows else self.last.axis.count
+        return self.text.finish(extent, notes=window_notes(self.instruction, blocks.steps()))
 
     def _sides(self, begins: Sequence[Expr], first: Expr, ends: tuple[Expr, Expr, Expr, Expr]) -> None:
         """Computes the results before and after the interior of a row."""
@@ -202,25 +197,26 @@ class _Rows(ReduceWindow):
             self._keep(self.outputs, first + j, names)
 
     @contextmanager
-    def _parts(self) -> Iterator[tuple[list[Expr], Expr, Name, Name]]:
+    def _parts(self, blocks: WindowBlocks) -> Iterator[tuple[list[Expr], Expr, Name, Name]]:
         """Opens the loops over rows and parts of rows. Gives the first cells of the window along the outer axes, the
         offset of the row, and the part: positions `start` to `stop` along the last axis."""
         writer, length = self.writer, self.last.count
         row: Expr = ZERO
         begins: list[Expr] = []
+        size = size_of(blocks.columns)
         with ExitStack() as stack:
-            if _is_by_rows([a.axis for a in self.axes]):
+            if blocks.by_rows:
                 row = stack.enter_context(writer.loop("row", LO, HI))
                 begins = self._begins(row)
-                if self.last.axis.count > BLOCK:
-                    start = stack.enter_context(writer.loop("start", 0, length, step=BLOCK))
-                    stop = writer.assign("stop", minimum(start + BLOCK, length))
+                if size:
+                    start = stack.enter_context(writer.loop("start", 0, length, step=size))
+                    stop = writer.assign("stop", minimum(start + size, length))
                 else:
                     start = writer.assign("start", 0)
                     stop = writer.assign("stop", length)
             else:
-                start = stack.enter_context(writer.loop("start", LO, HI, step=BLOCK))
-                stop = writer.assign("stop", minimum(start + BLOCK, HI))
+                start = stack.enter_context(writer.loop("start", LO, HI, step=size))
+                stop = writer.assign("stop", minimum(start + size, HI))
                 if self.outer:
                     rows = self.text.size("rows", math.prod(a.axis.count for a in self.outer))
                     row = stack.enter_context(writer.loop("row", rows))

@@ -25,10 +25,10 @@ from functools import partial
 from ...hlo.ir import HloInstruction
 from ..emitted_kernel import HI, LO, EmittedKernel
 from ..loops.expressions import ZERO, Expr, Name, call, minimum
+from ..schedule.steps import size_of
 from .window_scan import Rows, Scan
+from .window_schedule import ROW, STEP, scan_steps, window_notes
 
-BLOCK = 256
-"""Elements of a block: all its passes find it in the first-level cache."""
 VECTOR = 16
 """Elements that are combined with those sixteen before them at a time."""
 VECTOR_BITS = 256
@@ -39,14 +39,14 @@ def emit_extrema(instruction: HloInstruction, scan: Scan) -> EmittedKernel:
     """The scan along rows, or along their pieces; then output 1 has the start values of the pieces."""
     own = Rows(instruction, scan, "scan_extrema")
     writer, (outputs, first_values) = own.writer, own.results()
-    kind = own.accumulators()[0].type
-    arrays = [writer.local_array(name, BLOCK + VECTOR, kind) for name in ("a", "b")]
+    kind, size = own.accumulators()[0].type, size_of(scan.block)
+    arrays = [writer.local_array(name, size + VECTOR, kind) for name in ("a", "b")]
     arrays.append(writer.local_array("last", VECTOR, kind))
     with writer.loop("number", LO, HI) as number:
         row = own.row(0, number)
         so_far = writer.assign("so_far", first_values(number)[0])
-        with writer.loop("first", ZERO, row.steps, step=BLOCK) as first:
-            width = writer.assign("width", minimum(BLOCK, row.steps - first))
+        with writer.loop("first", ZERO, row.steps, step=size) as first:
+            width = writer.assign("width", minimum(size, row.steps - first))
 
             def load(j: Expr) -> Expr:
                 return own.load(own.sources, own.offset(row, first + j))[0]
@@ -55,7 +55,8 @@ def emit_extrema(instruction: HloInstruction, scan: Scan) -> EmittedKernel:
                 own.keep(outputs, own.offset(row, first + j), [value])
 
             _block(own, load, keep, width, so_far, arrays)
-    return own.text.finish(own.total, vector_bits=VECTOR_BITS)
+    notes = window_notes(instruction, scan_steps(scan.block), f"{ROW}, {STEP}")
+    return own.text.finish(own.total, vector_bits=VECTOR_BITS, notes=notes)
 
 
 def _block(

@@ -34,6 +34,7 @@ from .convolution_copy import carry
 from .scalar_computations import Buffer
 from .window import ReduceWindow, axes_of_reduction
 from .window_axes import UNROLLED, added, take_apart
+from .window_schedule import WindowBlocks, window_notes
 
 HELD = 4096
 """Elements of the local array, at most; 16 KiB at most."""
@@ -79,14 +80,14 @@ def longest_row(element: ElementType) -> int:
     return _held(element) - 2 * EDGE - VECTOR
 
 
-def emit_joint(instruction: HloInstruction, group: int) -> EmittedKernel:
+def emit_joint(instruction: HloInstruction, group: int, blocks: WindowBlocks) -> EmittedKernel:
     """The kernel of a reduce-window; its operands and outputs have the numbers of the instruction's leaves. `group`:
     rows of results that are computed together; the array's rows for them are no longer than `longest_row`."""
-    return _Joint(instruction).write(group)
+    return _Joint(instruction).write(group, blocks)
 
 
 class _Joint(ReduceWindow):
-    def write(self, group: int) -> EmittedKernel:
+    def write(self, group: int, blocks: WindowBlocks) -> EmittedKernel:
         """The kernel."""
         text, writer, last = self.text, self.writer, self.last
         element = self.instruction.shape.element
@@ -112,7 +113,7 @@ class _Joint(ReduceWindow):
                     self._store(first + (row * last.count + j), start + j * last.stride)
             if not is_plain(last.part):
                 self._edges(bottom - top, first)
-        return text.finish(-(-count // group))
+        return text.finish(-(-count // group), notes=window_notes(self.instruction, blocks.steps()))
 
     def _store(self, offset: Expr, start: Expr) -> None:
         """One result, of the held elements from `start` on."""

@@ -31,14 +31,15 @@ from ..emitted_kernel import HI, LO, EmittedKernel, memory_type
 from ..loops.expressions import ZERO, Expr, Name, call, minimum, product
 from ..loops.typing import pointer_to
 from ..loops.writer import cast
+from ..schedule.steps import Part, Split, size_of
 from .reduce import key_functions
 from .scalar_computations import Buffer, KernelText
 from .window_axes import added
+from .window_schedule import COLUMN, ROW, STEP, scan_steps, window_notes
 
-BLOCK = 128
-"""Columns that advance together: a local array holds their values."""
 PIECE = 1040
 """Elements of a piece of a long row; no power of two, so that the lanes use different sets of the cache."""
+ONE_BY_ONE = Part(ROW, "group", size=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +52,9 @@ class Scan:
     backwards: bool
     pieces: int = 1
     """The number of pieces of a row."""
-    lanes: int = 1
-    """Rows that advance together."""
+    block: Part | Split = ONE_BY_ONE
+    """Rows that advance together, or columns, whose values a local array holds; or elements of a row that are combined
+    at a time."""
     in_keys: bool = False
     """Maxima and minima are held as integers: see `keys_of`."""
 
@@ -209,15 +211,16 @@ def emit_columns(instruction: HloInstruction, scan: Scan) -> EmittedKernel:
     text, writer = own.text, own.writer
     sources, values, outputs = own.operands(), own.init_values(), own.outputs()
     size, inner = text.size("n0", scan.size), text.size("n1", scan.inner)
-    count = -(-scan.inner // BLOCK)
+    length = size_of(scan.block)
+    count = -(-scan.inner // length)
     blocks = text.size("blocks", count)
     accumulators = own.accumulators()
     arrays = [
-        Buffer(writer.local_array(f"held{k}", BLOCK, memory_type(t)), t) for k, t in enumerate(own.held_types)
+        Buffer(writer.local_array(f"held{k}", length, memory_type(t)), t) for k, t in enumerate(own.held_types)
     ]
     with writer.loop("number", LO, HI) as number:
-        start = writer.assign("start", number % blocks * BLOCK)
-        width = writer.assign("width", minimum(BLOCK, inner - start))
+        start = writer.assign("start", number % blocks * length)
+        width = writer.assign("width", minimum(length, inner - start))
         top = writer.assign("top", number // blocks * size * inner + start)
         with writer.loop("j", width) as j:
             for array, value in zip(arrays, values, strict=True):
@@ -231,7 +234,8 @@ def emit_columns(instruction: HloInstruction, scan: Scan) -> EmittedKernel:
                 for accumulator, array in zip(accumulators, arrays, strict=True):
                     text.store(array, j, accumulator)
                 own.keep(outputs, row + j, accumulators)
-    return text.finish(scan.outer * count)
+    notes = window_notes(instruction, scan_steps(scan.block), f"{ROW}, {STEP}, {COLUMN}")
+    return text.finish(scan.outer * count, notes=notes)
 
 
 def emit_sums(instruction: HloInstruction, scan: Scan) -> EmittedKernel:
@@ -300,12 +304,13 @@ def emit_rows(instruction: HloInstruction, scan: Scan) -> EmittedKernel:
             with writer.loop("s", common, row.steps) as s:
                 step(lane, s)
 
-    total = text.size("total", own.total)
+    total, lanes = text.size("total", own.total), size_of(scan.block)
     with writer.loop("group", LO, HI) as group:
-        number = writer.assign("number", product(group, scan.lanes))
-        with writer.if_(number + scan.lanes <= total):
-            advance([number + lane for lane in range(scan.lanes)])
-        if scan.lanes > 1:
+        number = writer.assign("number", product(group, lanes))
+        with writer.if_(number + lanes <= total):
+            advance([number + lane for lane in range(lanes)])
+        if lanes > 1:
             with writer.else_(), writer.loop("single", number, total) as single:
                 advance([single])
-    return text.finish(-(-own.total // scan.lanes))
+    notes = window_notes(instruction, scan_steps(scan.block), f"{ROW}, {STEP}")
+    return text.finish(-(-own.total // lanes), notes=notes)

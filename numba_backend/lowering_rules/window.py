@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from ...hlo.ir import HloInstruction
 from ...hlo.opcode import Opcode
-from ..emit.window_extrema import emit_extrema
-from ..emit.window_scan import Scan, emit_columns, emit_rows, emit_starts, emit_sums, held_types, scan_of
+from ..emit.window_scan import Scan, emit_starts, emit_sums, held_types, scan_of
 from ..emit.window_scatter import emit_select_and_scatter
-from ..policy.windows import pieces_of, scan_kernels, window_kernel
+from ..policy.windows import pieces_of, scan_kernel, scan_kernels, window_kernel
 from .table import OUTPUT_ROWS, LoweringContext, OutputRows, Step, register
 
 
@@ -43,16 +42,12 @@ OUTPUT_ROWS[Opcode.REDUCE_WINDOW] = _output_rows
 
 def _scan(context: LoweringContext, instruction: HloInstruction, scan: Scan) -> None:
     operands, results = context.operands(instruction), context.results(instruction)
-    if scan.inner > 1:
-        context.kernel(instruction.name, emit_columns(instruction, scan), operands, results)
-        return
     starts = []
     if scan.pieces > 1:
         starts = [context.scratch(kind, scan.outer * scan.pieces) for kind in held_types(instruction, scan)]
         context.kernel(f"{instruction.name}.sums", emit_sums(instruction, scan), operands, starts)
         context.kernel(f"{instruction.name}.starts", emit_starts(instruction, scan), operands, starts)
-    kernel = emit_extrema(instruction, scan) if scan.in_keys else emit_rows(instruction, scan)
-    context.kernel(instruction.name, kernel, operands, [*results, *starts])
+    context.kernel(instruction.name, scan_kernel(instruction, scan), operands, [*results, *starts])
 
 
 @register(Opcode.SELECT_AND_SCATTER, how="a kernel of its own")

@@ -30,7 +30,6 @@ from ..emit.nest_schedule import (
     blocks_of,
     outer_loop,
     search_loop,
-    size_of,
     stage_loops,
     suffix,
 )
@@ -38,7 +37,7 @@ from ..emit.nest_stages import StagedNest
 from ..emit.sizes import LITERAL_LIMIT
 from ..emitted_kernel import EmittedKernel
 from ..loops.expressions import Number
-from ..schedule.steps import Collect, Lanes, Part, Schedule, Split
+from ..schedule.steps import Collect, Lanes, Part, Schedule, Split, size_of
 
 COLUMNS = 1024
 """Columns of a block: their accumulators stay in the first-level cache while the loop goes over the rows, and the loop

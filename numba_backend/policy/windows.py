@@ -1,30 +1,40 @@
 """Choose the kernels of windows: rows together or one after the other, scans in pieces or not, and into how many pieces
-the results may be cut for the instructions that follow.
+the results may be cut for the instructions that follow. ``python -m benchmarks.schedules`` times other numbers.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import replace
+from functools import partial
 
+from ...hlo.errors import ScheduleError
 from ...hlo.ir import HloInstruction
-from ..emit.window import axes_of_reduction, emit_reduce_window, extent_of
+from ..emit.window import axes_of_reduction, emit_reduce_window, rows_of
+from ..emit.window_axes import MANY_ROWS
+from ..emit.window_extrema import emit_extrema
 from ..emit.window_joint import can_join_rows, emit_joint, longest_row
-from ..emit.window_scan import PIECE, Scan, held_types, keys_of, scan_of
+from ..emit.window_scan import PIECE, Scan, emit_columns, emit_rows, held_types, keys_of, scan_of
+from ..emit.window_schedule import COLUMN, ROW, STEP, WindowBlocks, scan_block, window_blocks
 from ..emitted_kernel import EmittedKernel
 from ..machine import target_machine
+from ..schedule.steps import Part, Schedule, Split, size_of
 
 GROUPS = 16
 """Rows of results that are computed together: there are so many groups of them at least, for the threads."""
+BLOCK = 1024
+"""Results of a row that stay in the cache together. A few long rows are cut into blocks, which threads share."""
 
 FEW_ROWS = 16
 """With fewer rows in a scan, long ones are cut into pieces, so that there is work for each thread."""
 LANES = 8
-"""Rows that advance together, where a step is one operation on four bytes. 1024 sums along 1024 f32, held in f64, take
-1.95 times as long one after the other as four at a time, and 2.1 times as long eight at a time: LLVM would gather."""
+"""Rows that advance together, where a step is one operation on four bytes. With eight rows of f64 LLVM would gather."""
+SCANNED_COLUMNS = 128
+"""Columns that advance together: a local array holds their values."""
 LEAST_IN_KEYS = 64
-"""Maxima and minima of longer rows are scanned vector by vector. Several rows at a time take 1.8 times as long with 64
-elements, 2.4 times with 128, and as long with 32."""
+"""Maxima and minima of rows of so many elements are scanned vector by vector."""
+IN_KEYS = 256
+"""Elements of a block of these: all its passes find it in the first-level cache."""
 
 FEW_IMAGES = 8
 """Fewer images are not pieces."""
@@ -45,18 +55,43 @@ def piece_bytes() -> int:
     return target_machine().first_cache
 
 
-def window_kernel(instruction: HloInstruction) -> EmittedKernel:
-    """The kernel of a reduce-window that is no scan."""
-    group = _group(instruction)
-    return emit_joint(instruction, group) if group else emit_reduce_window(instruction)
+def window_kernel(instruction: HloInstruction, given: Schedule | None = None) -> EmittedKernel:
+    """The kernel of a reduce-window that is no scan. `given`: a schedule in the place of the one that is chosen here;
+    ScheduleError if it does not fit."""
+    blocks = _blocks(instruction) if given is None else window_blocks(given)
+    if blocks.group is None:
+        kernel = emit_reduce_window(instruction, blocks)
+    else:
+        most = longest_row(instruction.shape.element) // axes_of_reduction(instruction)[-1].size
+        group = size_of(blocks.group) or _group(instruction)
+        if not can_join_rows(instruction) or not 0 < group <= most:
+            raise ScheduleError(f"rows of this window are not computed together, {group} at a time")
+        kernel = emit_joint(instruction, group, blocks)
+    return replace(kernel, under=partial(window_kernel, instruction))
+
+
+def _blocks(instruction: HloInstruction) -> WindowBlocks:
+    if _group(instruction):
+        return WindowBlocks(Part(ROW, "number"))
+    count = axes_of_reduction(instruction)[-1].count
+    by_rows = rows_of(instruction) >= MANY_ROWS or count < 2 * BLOCK
+    columns = Split(COLUMN, "start", BLOCK, "short") if count > BLOCK or not by_rows else None
+    return WindowBlocks(None, columns, by_rows)
+
+
+def _extent(instruction: HloInstruction) -> int:
+    """The extent of the kernel under its own schedule."""
+    rows, group = rows_of(instruction), _group(instruction)
+    if group:
+        return -(-rows // group)
+    return rows if _blocks(instruction).by_rows else axes_of_reduction(instruction)[-1].count
 
 
 def pieces_of(instruction: HloInstruction) -> list[int]:
     """Into how many pieces the kernel's range may be cut, the best number first. The instructions that follow may also
     go through whole images. Empty: they are better computed from the whole result."""
-    shape, group = instruction.shape, _group(instruction)
+    shape, extent = instruction.shape, _extent(instruction)
     rows, images = math.prod(shape.dimensions[:-1]), shape.dimensions[0]
-    extent = -(-_rows(instruction) // group) if group else extent_of(instruction)
     if shape.byte_size < least_bytes() or not extent or rows % extent:
         return []
     least = min(-(-shape.byte_size // piece_bytes()), extent)
@@ -66,19 +101,12 @@ def pieces_of(instruction: HloInstruction) -> list[int]:
     return found
 
 
-def _rows(instruction: HloInstruction) -> int:
-    return math.prod(axis.count for axis in axes_of_reduction(instruction)[:-1])
-
-
 def _group(instruction: HloInstruction) -> int:
     """How many rows of results are computed together, if all groups of an image have as many then; 0: each by itself.
-
-    Row by row, means of 3 x 3 take 1.8 times as long over images of 28 x 28, and 3.5 times over 7 x 7; maxima of 2 x 2
-    over 28 x 28 3.7 times. Rows of 1000 gain nothing.
-    """
+    Rows of 1000 gain nothing."""
     if not can_join_rows(instruction):
         return 0
-    rows = _rows(instruction)
+    rows = rows_of(instruction)
     fitting = longest_row(instruction.shape.element) // axes_of_reduction(instruction)[-1].size
     most = max(1, min(fitting, -(-rows // GROUPS)))
     of_image = rows // math.gcd(rows, instruction.shape.dimensions[0])
@@ -88,11 +116,23 @@ def _group(instruction: HloInstruction) -> int:
 def scan_kernels(instruction: HloInstruction) -> Scan | None:
     """How to scan a cumulative reduce-window; None if it is another one."""
     scan = scan_of(instruction)
-    if scan is None or scan.inner > 1:
-        return scan
+    if scan is None:
+        return None
+    if scan.inner > 1:
+        return replace(scan, block=Part(COLUMN, "block", size=SCANNED_COLUMNS))
     scan = replace(scan, in_keys=scan.size >= LEAST_IN_KEYS and keys_of(instruction) is not None)
     if scan.outer < FEW_ROWS and scan.size >= 4 * PIECE:
         scan = replace(scan, pieces=-(-scan.size // PIECE))
+    if scan.in_keys:
+        return replace(scan, block=Split(STEP, "first", IN_KEYS, "short"))
     types, steps = held_types(instruction, scan), len(instruction.attributes.to_apply.instructions)
     work = len(types) * max(1, steps // 4) * max(1, max(t.bit_width for t in types) // 32)
-    return replace(scan, lanes=max(1, LANES // work))
+    return replace(scan, block=Part(ROW, "group", size=max(1, LANES // work)))
+
+
+def scan_kernel(instruction: HloInstruction, scan: Scan, given: Schedule | None = None) -> EmittedKernel:
+    """The last kernel of a scan, or its only one. `given`: see `window_kernel`."""
+    if given is not None:
+        scan = replace(scan, block=scan_block(scan.block, given))
+    emit = emit_columns if scan.inner > 1 else emit_extrema if scan.in_keys else emit_rows
+    return replace(emit(instruction, scan), under=partial(scan_kernel, instruction, scan))

@@ -3,13 +3,13 @@ ScheduleError, if it would change the results, or if no loop program can be made
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
 from ...hlo.errors import ScheduleError
-from ..loops.expressions import Name, Number
-from .algorithm import Algorithm, Dimension
+from ..loops.expressions import ZERO, Name, Number
+from .algorithm import TOTAL, Access, Algorithm, Dimension
 from .steps import (
     Accumulate,
     AnyOrder,
@@ -137,6 +137,23 @@ def loops_of(algorithm: Algorithm, schedule: Schedule) -> Nest:
         nest = _after(nest, step)
     _check(nest)
     return nest
+
+
+def check_steps(given: Schedule, expected: Schedule) -> None:
+    """ScheduleError if a schedule has other steps than those that follow from its blocks."""
+    for step in given:
+        if str(step) not in map(str, expected):
+            same = [str(e) for e in expected if type(e) is type(step)]
+            raise ScheduleError(f"{step} does not fit these loops: {' or '.join(same) or 'they have no such step'}")
+    for step in expected:
+        if str(step) not in map(str, given):
+            raise ScheduleError(f"these loops also have {step}")
+
+
+def plain_algorithm(dimensions: Sequence[Dimension], operands: Sequence[Access] = ()) -> Algorithm:
+    """Sums of any elements: it stands for the loops of a nest, where only these matter."""
+    result = Access("out", Name("out", "float32*"), ())
+    return Algorithm("nest", tuple(dimensions), tuple(operands), result, Name(TOTAL, "float32"), "float32", ZERO)
 
 
 def _whole(dimension: Dimension) -> Loop:

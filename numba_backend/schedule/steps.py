@@ -237,3 +237,8 @@ def names_of(step: Step) -> tuple[tuple[str, ...], tuple[str, ...]]:
         case Pack(at=at, layout=layout):
             return (*((at,) if at else ()), *(name for name, _ in layout)), ()
     return (), ()
+
+
+def size_of(block: Part | Split | None) -> int:
+    """How many elements a block has; 0 without blocks, or where a parameter says so."""
+    return block.size if block is not None and isinstance(block.size, int) else 0

@@ -1,0 +1,119 @@
+"""Schedules of windows and scans: other blocks give the same results, or are refused."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hloom.hlo.errors import ScheduleError
+from hloom.hlo.evaluator import evaluate
+from hloom.numba_backend.choices import with_schedules
+from hloom.numba_backend.compiler import NumbaCompiler
+from hloom.numba_backend.schedule import text
+
+import hloom
+import hloom.numpy as jnp
+from hloom import lax
+
+Program = tuple[Callable[[Any], Any], tuple[int, ...], str, tuple[int, ...]]
+
+
+def pooled(*window: int) -> Callable[[Any], Any]:
+    return lambda x: lax.reduce_window(x, -np.inf, lax.max, window, window, "SAME")
+
+
+PROGRAMS: dict[str, Program] = {
+    "scans of rows": (lambda x: jnp.cumsum(x, 1), (37, 90), "out0[row, s] = sum along s", (1, 2, 3, 8)),
+    "a scan in pieces": (lambda x: lax.cumsum(x, 0, reverse=True), (9000,), "out0[row, s] = sum along s", (1, 3, 8)),
+    "scans of columns": (lambda x: jnp.cumsum(x, 1), (3, 20, 70), "out0[row, s, j] = sum along s", (1, 7, 64, 300)),
+    "maxima of rows": (lambda x: lax.cummax(x, 1), (5, 700), "out0[row, s] = maximum along s", (16, 48, 1024)),
+    "maxima in pieces": (lambda x: lax.cummin(x, 0), (9000,), "out0[row, s] = minimum along s", (16, 48, 1024)),
+    "maxima of images": (pooled(1, 2, 3), (8, 21, 28), "out0[row, j] = maximum over k", (1, 2, 5, 9)),
+    "long rows": (pooled(1, 3), (3, 9000), "out0[row, j] = maximum over k", (1, 40, 5000)),
+    "a vector": (lambda x: lax.reduce_window(x, 0.0, lax.add, (5,), (1,), "SAME"), (9000,),
+                 "out0[row, j] = sum over k", (1, 40, 5000)),
+}  # fmt: skip
+
+
+def numbers(*shape: int) -> np.ndarray:
+    """Whole ones: sums are exact in any order."""
+    return np.random.default_rng(sum(shape)).integers(-4, 5, shape).astype(np.float32)
+
+
+def compiled(name: str, schedules: Any = ()) -> Any:
+    f, shape, _, _ = PROGRAMS[name]
+    module = hloom.make_hlo(f)(numbers(*shape))
+    return NumbaCompiler().compile(with_schedules(module, text.schedules_of_user(dict(schedules))))
+
+
+def kernel_of(executable: Any) -> tuple[str, Any]:
+    """The one kernel whose schedule has loops."""
+    ((name, kernel),) = [(n, k) for n, k in executable.kernels().items() if k.algorithm]
+    return name, kernel
+
+
+def check(name: str, executable: Any, shown: object) -> None:
+    f, shape, _, _ = PROGRAMS[name]
+    x = numbers(*shape)
+    for ours, expected in zip(executable.execute([x]), evaluate(hloom.make_hlo(f)(x), x), strict=True):
+        np.testing.assert_array_equal(ours, expected, err_msg=str(shown))
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_other_blocks_give_the_same_results(name: str) -> None:
+    _, _, algorithm, sizes = PROGRAMS[name]
+    kernel_name, kernel = kernel_of(compiled(name))
+    assert kernel.algorithm == algorithm
+    assert kernel_of(compiled(name, text.parse(f"{kernel}")))[1] == kernel, "a printed kernel is a schedule"
+    first, *others = kernel.schedule
+    for size in random.Random(name).sample(sizes, 2):
+        steps = (replace(first, size=size), *others)
+        executable = compiled(name, {kernel_name: steps})
+        check(name, executable, steps)
+        assert kernel_of(executable)[1].schedule == steps
+
+
+ROWS_OR_PARTS = {
+    "row by row": "Parallel(('row',))",
+    "blocks of a row": "Split('j', 'b', 4, 'short')\nParallel(('row',))",
+    "blocks of all rows": "Split('j', 'b', 4, 'short')\nOrder('b', 'row', 'j')\nSlice('j')",
+    "groups of rows": "Part('row', 'g', size=3)\nParallel(('g',))",
+}
+
+
+@pytest.mark.parametrize("steps", ROWS_OR_PARTS)
+def test_a_window_has_any_of_its_loops(steps: str) -> None:
+    name = "maxima of images"
+    kernel_name, _ = kernel_of(compiled(name))
+    check(name, compiled(name, {kernel_name: ROWS_OR_PARTS[steps]}), steps)
+
+
+REFUSED: dict[str, tuple[str, str, str]] = {
+    "another kind of block": ("scans of rows", "Split('row', 'g', 4, 'rest')", "a step such as Part(dimension='row'"),
+    "a scan in parallel": ("scans of rows", "Part('row', 'g', size=4)\nParallel(('s',))", "does not fit these loops"),
+    "too many rows": (
+        "scans of rows", "Part('row', 'g', size=99)\nUnroll('row')\nParallel(('g',))", "99 rows are written out",
+    ),
+    "no whole vectors": ("maxima of rows", "Split('s', 'f', 40, 'short')\nParallel(('row',))", "no multiple of 16"),
+    "a large array": (
+        "scans of columns",
+        "Part('j', 'b', size=99999)\nOrder('row', 'b', 's', 'j')\nParallel(('row', 'b'))", "a local array of more",
+    ),
+    "too long rows": ("long rows", "Part('row', 'g', size=3)\nParallel(('g',))", "not computed together, 3 at a time"),
+    "a slice in one": ("long rows", "Slice('j')", "threads share it block by block"),
+    "blocks that shift": ("a vector", "Split('j', 'b', 64)\nParallel(('row',))", "does not fit these loops"),
+    "no such loop": ("a vector", "Split('k', 'b', 64, 'short')", "no loop k: there are row, j"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_schedule_that_does_not_fit_is_refused(name: str) -> None:
+    program, steps, reason = REFUSED[name]
+    kernel_name, _ = kernel_of(compiled(program))
+    with pytest.raises(ScheduleError, match=re.escape(reason)):
+        compiled(program, {kernel_name: steps})
