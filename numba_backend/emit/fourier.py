@@ -24,7 +24,7 @@ Source: C. Van Loan, Computational Frameworks for the Fast Fourier Transform, 1.
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -184,12 +184,25 @@ def _loop(kinds: Sequence[int], s: int, buffer: Place, length: str) -> list[str]
     if not kinds:
         return lines
     lines += ["for step in range(steps):", "    p = plan[step]", "    m = m // p"]
-    for number, p in enumerate(kinds):
-        last = number == len(kinds) - 1
-        lines.append("    " + ("else:" if last and number else f"{'el' if number else ''}if p == {p}:"))
-        lines += indented(_pass(p, "s", here, there), 2)
+    lines += indented(by_length(kinds, lambda p: _pass(p, "s", here, there)))
     lines += ["    table = table + 2 * m * (p - 1)", "    s = s * p", "    next = at", "    at = to", "    to = next"]
     return lines
+
+
+def by_length(kinds: Sequence[int], pass_of: Callable[[int], list[str]]) -> list[str]:
+    """``if p == 2: ... elif p == 3: ... else: ...``. A length of 0 stands for the larger primes."""
+    lines = []
+    for number, p in enumerate(kinds):
+        condition = f"p == {p}" if p else f"p > {LARGEST_FACTOR}"
+        is_else = number and number == len(kinds) - 1
+        lines += ["else:" if is_else else f"{'el' if number else ''}if {condition}:", *indented(pass_of(p))]
+    return lines
+
+
+def root_lines(p: int) -> list[str]:
+    """The roots that multiply the results of a pass."""
+    places = [(r, f"table + 2 * (m * {r - 1} + j)") for r in range(1, p)]
+    return [line for r, at in places for line in (f"wr{r} = w[{at}]", f"wi{r} = w[{at} + 1]")]
 
 
 def _last(p: int, s: str, source: Place, target: Place, scaled: bool = False) -> list[str]:
@@ -210,10 +223,7 @@ def _pass(
     lines = [f"d{k} = m * {k}" if distance == 1 else f"d{k} = {distance} * m * {k}" for k in range(1, p)]
     if s == "s":
         lines += [f"e{r} = s * {r}" for r in range(1, p)] + [f"wide = s * {p}"]
-    lines.append("for j in range(m):")
-    for r in range(1, p):
-        at = f"table + 2 * (m * {r - 1} + j)"
-        lines += [f"    wr{r} = w[{at}]", f"    wi{r} = w[{at} + 1]"]
+    lines += ["for j in range(m):", *indented(root_lines(p))]
     start = "j" if s == 1 else f"{distance} * j"
     sources = [start, *[f"{start} + d{k}" for k in range(1, p)]]
     start = f"{p} * j" if s == 1 else "wide * j" if s == "s" else f"{int(s) * p} * j"

@@ -28,7 +28,7 @@ import numpy as np
 
 from ...hlo.element_type import ElementType
 from ..machine import target_machine
-from .fourier import LARGEST_FACTOR, butterfly_lines, factors_of, roots
+from .fourier import LARGEST_FACTOR, butterfly_lines, by_length, factors_of, root_lines, roots
 from .texts import LANES, indented
 
 LARGEST_SUM = 127
@@ -118,11 +118,7 @@ def lanes_text(kinds: tuple[int, ...], rows: Rows, lanes: int) -> tuple[str, ...
         body += _mirrored(lanes)
     table = "2 + 2 * n" if half == "n" else "2"
     body += ["m = n", "s = 1", f"table = {table}", "for step in range(steps):", "    p = plan[step]", "    m = m // p"]
-    for number, p in enumerate(kinds):
-        last = number == len(kinds) - 1
-        condition = f"if p == {p}:" if p else f"if p > {LARGEST_FACTOR}:"
-        body.append("    " + ("else:" if last and number else f"{'el' if number else ''}{condition}"))
-        body += indented(_pass(p, lanes) if p else _sums(lanes), 2)
+    body += indented(by_length(kinds, lambda p: _pass(p, lanes) if p else _sums(lanes)))
     body += indented(["table = table + 2 * m * (p - 1)", "s = s * p", *swap])
     if rows is Rows.FROM_REALS:
         body += [*_separated(lanes), *swap]
@@ -192,15 +188,6 @@ def _row(row: str, lanes: int) -> tuple[str, str]:
     return f"work[({row}) * {lanes} + l]", f"work[({row} + 1) * {lanes} + l]"
 
 
-def _roots(p: int) -> list[str]:
-    """The roots that multiply the results of a pass."""
-    lines = []
-    for r in range(1, p):
-        at = f"table + 2 * (m * {r - 1} + j)"
-        lines += [f"wr{r} = w[{at}]", f"wi{r} = w[{at} + 1]"]
-    return lines
-
-
 def _pass(p: int, lanes: int) -> list[str]:
     """One pass of a small length, from one buffer to the other."""
     body = []
@@ -215,7 +202,7 @@ def _pass(p: int, lanes: int) -> list[str]:
     return [
         *[line for k in range(1, p) for line in (f"d{k} = 2 * s * m * {k}", f"e{k} = 2 * s * {k}")],
         "for j in range(m):",
-        *indented(_roots(p)),
+        *indented(root_lines(p)),
         "    for q in independent(s):",
         "        here = at + 2 * (q + s * j)",
         f"        there = to + 2 * (q + s * {p} * j)",
