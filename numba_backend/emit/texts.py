@@ -38,14 +38,6 @@ _CALLS = {"+": "add", "-": "subtract", "*": "multiply", "/": "divide"}
 _PARTS = {"complex64": "float32", "complex128": "float64"}
 
 
-def kernel_of(name: str, text: str, parameters: Sequence[tuple[str, str]]) -> KernelSource:
-    """The kernel of a definition ``def name(lo, hi, ...)``. `parameters`: kind and HLO's element type of each."""
-    declared = tuple(Parameter(*p) for p in parameters)  # type: ignore[arg-type]
-    types = [pointer_to(SHORT[p.dtype]) if p.kind == "pointer" else SHORT[p.dtype] for p in declared]
-    program = without_operators(read(text, ["int64", "int64", *types], name))
-    return KernelSource(name, to_text(program), declared, program=program)
-
-
 class Step(Protocol):
     """A transformation of a program that keeps its results. It is a frozen dataclass."""
 
