@@ -48,8 +48,6 @@ def check_grads(
     Raises:
       DerivativeMismatchError: a derivative differs; an AssertionError.
 
-    >>> import hloom, hloom.numpy as jnp
-    >>> from hloom.test_util import check_grads
     >>> check_grads(jnp.sin, (1.0,), order=2)
     >>> wrong = hloom.custom_gradient(lambda x: (jnp.sin(x), lambda ct: (ct * jnp.sin(x),)))
     >>> check_grads(wrong, (1.0,), order=1, modes=["rev"])

@@ -147,8 +147,6 @@ def linear_call(fun: Function, fun_transpose: Function, residual_args: Any, line
       TypeError: `fun_transpose` does not return a pytree like `linear_args`; it is differentiated with respect to
         `residual_args`.
 
-    >>> import hloom
-    >>> from hloom.custom_derivatives import linear_call
     >>> half = lambda x: linear_call(lambda r, x: x / r, lambda r, ct: ct / r, 2.0, x)
     >>> half(3.0), hloom.grad(half)(3.0)
     (Array(1.5, dtype=float32, weak_type=True), Array(0.5, dtype=float32, weak_type=True))

@@ -39,8 +39,6 @@ FlatFunction = Callable[[list[Value]], Sequence[Value]]
 class JVPTracer(Tracer):
     """A value and its tangent, which is not zero.
 
-    >>> import hloom
-    >>> from hloom.interpreters.ad import JVPTracer
     >>> hloom.jvp(lambda x: print(isinstance(x, JVPTracer), x.primal, x.tangent) or 2 * x, (1.5,), (1.0,))
     True 1.5 1.0
     (Array(3., dtype=float32, weak_type=True), Array(2., dtype=float32, weak_type=True))

@@ -41,8 +41,6 @@ Recompute = _Answer("Recompute")
 class Offloadable:
     """Keep the value, in the memory `dst`. All memory here is host memory, so this is `Saveable`.
 
-    >>> import hloom
-    >>> from hloom.ad_checkpoint import Offloadable
     >>> policy = lambda primitive, *types, **parameters: Offloadable(src="device", dst="pinned_host")
     >>> hloom.grad(hloom.checkpoint(lambda x: x**3, policy=policy))(2.0)
     Array(12., dtype=float32, weak_type=True)

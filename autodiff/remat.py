@@ -184,8 +184,6 @@ def _positions(fun: Callable[..., Any], static: Sequence[int], count: int) -> se
 def checkpoint_name(x: Any, name: str) -> Any:
     """`x` (a pytree), with a name that the policy of a checkpoint can refer to. JAX's `checkpoint_name`.
 
-    >>> import hloom, hloom.numpy as jnp
-    >>> from hloom.ad_checkpoint import checkpoint_name
     >>> keep = hloom.checkpoint_policies.save_only_these_names("wave")
     >>> f = hloom.checkpoint(lambda x: jnp.exp(checkpoint_name(jnp.sin(x), "wave")), policy=keep)
     >>> hloom.grad(f)(0.0)

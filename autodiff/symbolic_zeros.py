@@ -80,8 +80,6 @@ def tangent_for_user(tangent: Tangent | None, aval: ShapedArray, symbolic_zeros:
 def zero_from_primal(val: Any, symbolic_zeros: bool = False) -> Any:
     """The zero tangent of `val` (a pytree), as arrays or as `SymbolicZero`. JAX's `zero_from_primal`.
 
-    >>> import hloom, hloom.numpy as jnp
-    >>> from hloom.custom_derivatives import zero_from_primal
     >>> zero_from_primal(jnp.array([1.5, 2.5]))
     Array([0., 0.], dtype=float32)
     """

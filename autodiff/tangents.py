@@ -25,8 +25,6 @@ def float0_zeros(aval: ShapedArray) -> Any:
 class Zero:
     """A tangent or cotangent that is known to be zero. No arithmetic is ever emitted for it.
 
-    >>> import hloom
-    >>> from hloom.interpreters.ad import Zero
     >>> Zero(hloom.typeof(1.5)).aval
     ShapedArray(float32[], weak_type=True)
     """

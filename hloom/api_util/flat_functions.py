@@ -43,8 +43,6 @@ def debug_info(
 ) -> DebugInfo:
     """The text about `fun` in messages; `traced_for` traces it.
 
-    >>> import hloom
-    >>> from hloom.api_util import debug_info
     >>> debug_info("jit", max, (1, 2), {}).traced_for
     'jit'
     """
@@ -91,8 +89,6 @@ def flatten_fun_nokwargs(f: Callable[..., Any], store: Store, in_tree: Any, *arg
 def safe_map(f: Callable[..., Any], *args: Iterable[Any]) -> list[Any]:
     """A list of `f` of the elements of iterables of one length; ValueError if their lengths differ.
 
-    >>> import hloom
-    >>> from hloom.api_util import safe_map
     >>> safe_map(lambda x, y: x + y, [1, 2], [10, 20])
     [11, 22]
     """

@@ -104,8 +104,6 @@ class WrappedFun:
 def wrap_init(f: Callable[..., Any], params: dict[str, Any] | None = None, *, debug_info: Any = None) -> WrappedFun:
     """`f` without transformations; `params` are keyword arguments that each call passes to it.
 
-    >>> import hloom
-    >>> from hloom.extend.linear_util import wrap_init
     >>> wrap_init(lambda x, scale: x * scale, {"scale": 10}).call_wrapped(3)
     30
     """

@@ -202,8 +202,6 @@ class VJPHiPrimitive:
     all arguments, or `vjp_bwd(residuals, cotangent, *accumulators)` adds them with `accum`. Without these,
     `jvp(primals, tangents)` returns (result, its tangent). It is batched as `expand` is.
 
-    >>> import hloom, hloom.numpy as jnp
-    >>> from hloom.experimental.hijax import VJPHiPrimitive
     >>> class Double(VJPHiPrimitive):
     ...     def __init__(self, x):
     ...         self.in_avals, self.out_aval, self.params = (hloom.typeof(x),), hloom.typeof(x), {}

@@ -12,8 +12,6 @@ __all__ = ["Format", "Layout"]
 class Layout:
     """The order of an array's dimensions in memory, the slowest first, and its tiles. Arrays here are row-major.
 
-    >>> import hloom
-    >>> from hloom.experimental.layout import Layout
     >>> Layout(major_to_minor=(0, 1)).major_to_minor
     (0, 1)
     """

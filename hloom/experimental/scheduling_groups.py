@@ -23,8 +23,6 @@ def xla_metadata_call(f: _Callable[..., _Any] | None = None, **meta: str) -> _An
     """The function, which is called as one computation of a program; the call carries attributes, and the operations
     inside do not. Without `f` a decorator. It can be differentiated and mapped as any jitted function.
 
-    >>> import hloom
-    >>> from hloom.experimental.scheduling_groups import xla_metadata_call
     >>> @xla_metadata_call(inlineable="false")
     ... def double(x):
     ...     return 2 * x
@@ -58,8 +56,6 @@ def scheduling_group(name: str) -> _Any:
     """A decorator for functions whose operations an accelerator's compiler should schedule together:
     ``xla_metadata_call(scheduling_group=name)``.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.experimental.scheduling_groups import scheduling_group
     >>> scheduling_group("first")(jnp.add)(1, 2)
     Array(3, dtype=int32, weak_type=True)
     """

@@ -55,8 +55,6 @@ def set_xla_metadata(x: _Any = None, **kwargs: _Any) -> _Any:
     """Attributes for instructions: within a ``with`` block or a decorated function all that are recorded; None as a
     value takes one away. With a tree of arrays `x`: the same arrays, which come from instructions that carry them.
 
-    >>> import hloom
-    >>> from hloom.experimental.xla_metadata import set_xla_metadata
     >>> @hloom.jit
     ... def f(x):
     ...     with set_xla_metadata(group="first"):

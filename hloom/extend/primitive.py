@@ -66,8 +66,6 @@ class Primitive(SharedValue):
     The operands of `bind` are arrays or numbers. Its parameters are Python values that can be hashed: sizes, flags,
     numbers that are fixed while tracing.
 
-    >>> import hloom
-    >>> from hloom.extend.core import Primitive
     >>> scaled_add = Primitive("scaled_add", lambda x, y, *, scale: x + scale * y)
     >>> f = lambda x, y: scaled_add.bind(x, y, scale=2.0)
     >>> hloom.jit(f)(1.0, 3.0), hloom.grad(f, argnums=1)(1.0, 3.0)

@@ -31,8 +31,6 @@ from ..tracer.trees import tree
 class UndefinedPrimal:
     """In a transpose rule, an operand with a type and no value: the operation is linear in it.
 
-    >>> import hloom
-    >>> from hloom.interpreters.ad import UndefinedPrimal
     >>> UndefinedPrimal(hloom.typeof(1.5)).aval
     ShapedArray(float32[], weak_type=True)
     """

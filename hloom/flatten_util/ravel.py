@@ -23,8 +23,6 @@ def ravel_pytree(pytree: Any) -> tuple[Any, Callable[[Any], Any]]:
       (vector, unravel). `unravel` compares equal for equal structures, shapes and dtypes, and is hashable. It raises
       ValueError for an array of another size, and TypeError for one of another dtype if the leaves differ in theirs.
 
-    >>> import hloom, hloom.numpy as jnp
-    >>> from hloom.flatten_util import ravel_pytree
     >>> vector, unravel = ravel_pytree({"b": 3.0, "w": jnp.array([[1.0, 2.0]])})
     >>> vector, unravel(vector * 10)
     (Array([3., 1., 2.], dtype=float32), {'b': Array(30., dtype=float32), 'w': Array([[10., 20.]], dtype=float32)})

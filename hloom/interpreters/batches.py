@@ -34,8 +34,6 @@ fancy_primitive_batchers = Rules("batching rule", Definition.set_batch)
 def bdim_at_front(x: Any, bdim: int | None, size: int, mesh_axis: None = None) -> Value:
     """x as a batch of `size` elements along dimension 0: moved there, or repeated if `bdim` is None.
 
-    >>> import hloom, hloom.numpy as jnp
-    >>> from hloom.interpreters.batching import bdim_at_front
     >>> bdim_at_front(jnp.ones((2, 3)), 1, 3).shape, bdim_at_front(jnp.ones(2), None, 5).shape
     ((3, 2), (5, 2))
     """

@@ -33,8 +33,6 @@ class Var(SharedValue):
 class DropVar(Var):
     """An unused result.
 
-    >>> import hloom
-    >>> from hloom.extend.core import DropVar
     >>> DropVar(hloom.typeof(1.5))
     _
     """

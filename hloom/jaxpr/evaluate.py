@@ -69,8 +69,6 @@ def literal_value(literal: Literal) -> Any:
 def jaxpr_as_fun(closed_jaxpr: ClosedJaxpr) -> Callable[..., list[Any]]:
     """The jaxpr as a function of arrays.
 
-    >>> import hloom, hloom.numpy as jnp
-    >>> from hloom.extend.core import jaxpr_as_fun
     >>> f = jaxpr_as_fun(hloom.make_jaxpr(lambda x: 2 * x)(jnp.ones(2)))
     >>> f(jnp.array([1.0, 2.0]))
     [Array([2., 4.], dtype=float32)]

@@ -40,8 +40,6 @@ def new_jaxpr_eqn(
 ) -> JaxprEqn:
     """An equation.
 
-    >>> import hloom, hloom.numpy as jnp
-    >>> from hloom.extend.core import new_jaxpr_eqn
     >>> old = hloom.make_jaxpr(lambda x: jnp.sin(x))(1.5).eqns[0]
     >>> new = new_jaxpr_eqn(old.invars, old.outvars, hloom.lax.cos_p, {**old.params})
     >>> new.primitive.name
@@ -53,8 +51,6 @@ def new_jaxpr_eqn(
 def gensym() -> Callable[[ShapedArray], Var]:
     """A function that makes a new variable of a type.
 
-    >>> import hloom
-    >>> from hloom.extend.core import gensym
     >>> gensym()(hloom.typeof(1.5)).aval
     ShapedArray(float32[], weak_type=True)
     """
@@ -64,8 +60,6 @@ def gensym() -> Callable[[ShapedArray], Var]:
 def jaxprs_in_params(params: dict[str, Any]) -> Iterator[Jaxpr]:
     """The jaxprs among the parameters of an equation.
 
-    >>> import hloom, hloom.numpy as jnp
-    >>> from hloom.extend.core import jaxprs_in_params
     >>> branch = lambda x: hloom.lax.cond(x > 0, jnp.sin, jnp.cos, x)
     >>> cond = hloom.make_jaxpr(branch)(1.5).eqns[-1]
     >>> len(list(jaxprs_in_params(cond.params)))
@@ -77,8 +71,6 @@ def jaxprs_in_params(params: dict[str, Any]) -> Iterator[Jaxpr]:
 def subjaxprs(jaxpr: Jaxpr) -> Iterator[Jaxpr]:
     """The jaxprs in the parameters of its equations.
 
-    >>> import hloom, hloom.numpy as jnp
-    >>> from hloom.extend.core import subjaxprs
     >>> f = lambda x: hloom.lax.cond(x > 0, jnp.sin, jnp.cos, x)
     >>> [jaxpr.eqns[0].primitive.name for jaxpr in subjaxprs(hloom.make_jaxpr(f)(1.5).jaxpr)]
     ['cos', 'sin']
@@ -90,8 +82,6 @@ def subjaxprs(jaxpr: Jaxpr) -> Iterator[Jaxpr]:
 def valid_jaxtype(x: Any) -> bool:
     """Whether x is an array, a tracer or a number.
 
-    >>> import hloom
-    >>> from hloom.extend.core import valid_jaxtype
     >>> valid_jaxtype(1.5), valid_jaxtype("text")
     (True, False)
     """
@@ -105,8 +95,6 @@ def valid_jaxtype(x: Any) -> bool:
 def concrete_or_error(force: Callable[[Any], Any] | None, val: Any, context: str = "") -> Any:
     """`force(val)`, or `val` itself, where the value is known; ConcretizationTypeError, with the context, else.
 
-    >>> import hloom, hloom.numpy as jnp
-    >>> from hloom.extend.core import concrete_or_error
     >>> concrete_or_error(int, jnp.array(3), "the size")
     3
     """
@@ -121,8 +109,6 @@ def concrete_or_error(force: Callable[[Any], Any] | None, val: Any, context: str
 def mapped_aval(size: int, axis: int | None, aval: ShapedArray) -> ShapedArray:
     """The type of a slice along `axis`.
 
-    >>> import hloom, hloom.numpy as jnp
-    >>> from hloom.extend.core import mapped_aval
     >>> mapped_aval(2, 0, hloom.typeof(jnp.ones((2, 3))))
     ShapedArray(float32[3])
     """
@@ -135,8 +121,6 @@ def mapped_aval(size: int, axis: int | None, aval: ShapedArray) -> ShapedArray:
 def unmapped_aval(size: int, axis: int | None, aval: ShapedArray) -> ShapedArray:
     """The type of an array with slices of type `aval` along `axis`.
 
-    >>> import hloom, hloom.numpy as jnp
-    >>> from hloom.extend.core import unmapped_aval
     >>> unmapped_aval(2, 0, hloom.typeof(jnp.ones(3)))
     ShapedArray(float32[2,3])
     """
@@ -146,8 +130,6 @@ def unmapped_aval(size: int, axis: int | None, aval: ShapedArray) -> ShapedArray
 def find_top_trace(xs: Sequence[Any] = ()) -> Trace:
     """The current trace.
 
-    >>> import hloom
-    >>> from hloom.extend.core import find_top_trace
     >>> outside = find_top_trace()
     >>> hloom.jit(lambda: print(find_top_trace() is outside))()
     False
@@ -171,8 +153,6 @@ class _TraceState:
 def get_opaque_trace_state(convention: str | None = None) -> _TraceState:
     """An object that compares equal while the same function is being traced.
 
-    >>> import hloom
-    >>> from hloom.extend.core import get_opaque_trace_state
     >>> here = get_opaque_trace_state()
     >>> hloom.jit(lambda: print(get_opaque_trace_state() == here))(), get_opaque_trace_state() == here
     False
@@ -184,8 +164,6 @@ def get_opaque_trace_state(convention: str | None = None) -> _TraceState:
 def primal_dtype_to_tangent_dtype(primal_dtype: DTypeLike) -> Any:
     """The dtype of tangents: float0 for integers, booleans and keys.
 
-    >>> import hloom, hloom.numpy as jnp
-    >>> from hloom.extend.core import primal_dtype_to_tangent_dtype
     >>> primal_dtype_to_tangent_dtype(jnp.ones(1).dtype), primal_dtype_to_tangent_dtype(int) == hloom.float0
     (dtype('float32'), True)
     """
@@ -195,8 +173,6 @@ def primal_dtype_to_tangent_dtype(primal_dtype: DTypeLike) -> Any:
 class TraceTag:
     """An object that tells one trace from another.
 
-    >>> import hloom
-    >>> from hloom.extend.core import TraceTag
     >>> TraceTag() == TraceTag()
     False
     """
@@ -208,8 +184,6 @@ class TraceTag:
 def take_current_trace() -> Iterator[Trace]:
     """The current trace, which within the block is not current: operations on arrays are computed at once.
 
-    >>> import hloom, hloom.numpy as jnp
-    >>> from hloom.extend.core import take_current_trace
     >>> @hloom.jit
     ... def f(x):
     ...     with take_current_trace():
@@ -227,8 +201,6 @@ def take_current_trace() -> Iterator[Trace]:
 def eval_context() -> Iterator[None]:
     """Within the block no function is traced: operations on arrays are computed at once.
 
-    >>> import hloom, hloom.numpy as jnp
-    >>> from hloom.core import eval_context
     >>> @hloom.jit
     ... def f(x):
     ...     with eval_context():
@@ -300,8 +272,6 @@ def nonempty_axis_env_DO_NOT_USE() -> bool:
 def unsafe_get_axis_names_DO_NOT_USE() -> list[Any]:
     """The named axes that are mapped over, the outermost one first.
 
-    >>> import hloom, hloom.numpy as jnp
-    >>> from hloom.extend.core import unsafe_get_axis_names_DO_NOT_USE
     >>> y = hloom.vmap(lambda x: print(unsafe_get_axis_names_DO_NOT_USE()) or x, axis_name="i")(jnp.ones(2))
     ['i']
     """

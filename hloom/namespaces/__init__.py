@@ -16,11 +16,12 @@ used. A file that defines its functions itself has no stub, and lists them in `_
 
 from __future__ import annotations
 
+import builtins
 import difflib
 import re
 import sys
 from collections.abc import Callable, Mapping
-from functools import partial
+from functools import cache, partial
 from importlib.util import resolve_name
 from types import FunctionType, ModuleType
 from typing import Any
@@ -56,7 +57,9 @@ def publish(
         names["__getattr__"] = partial(_find, module, {}, None)
         _homes.add(module)
         for name in names["__all__"]:
-            if not isinstance(names[name], type):  # a class has the module that defines it, or a namespace with a stub
+            if isinstance(names[name], type):  # it has the module that defines it, or a namespace with a stub
+                _complete_examples(names[name], (module, name))
+            else:
                 names[name] = published(names[name], name, module)
         return
     homes = stub_names(sys.modules[module])
@@ -123,14 +126,14 @@ def published(found: Any, name: str, module: str) -> Any:
         found = _published.get(key)
         if found is None:
             found = boundary(function)
-            _complete_example(found, getattr(found, "__wrapped__", found).__module__)
+            _complete_example(found, getattr(found, "__wrapped__", found).__module__, (module, name))
             found.__module__, found.__name__, found.__qualname__ = module, name, name
             found.__code__ = found.__code__.replace(co_name=name, co_qualname=name)
             found = _published.setdefault(key, found)  # another thread may have been here, too
     elif isinstance(found, partial):
         found = partial(published(found.func, found.func.__name__, module), *found.args, **found.keywords)
     elif isinstance(found, type):
-        _complete_examples(found)
+        _complete_examples(found, (module, name))
         # one that has a public home keeps it: the home of an error may be a namespace that is not loaded yet
         home = found.__module__
         is_private = home.startswith(f"{_PACKAGE}.") and home in sys.modules and home not in _namespaces
@@ -144,42 +147,61 @@ def published(found: Any, name: str, module: str) -> Any:
             vars(other).update(vars(found))
             found = other
             found.__name__ = found.__qualname__ = name
-        _complete_example(found, getattr(found, "__wrapped__", found).__module__)
+        _complete_example(found, getattr(found, "__wrapped__", found).__module__, (module, name))
         found.__module__ = module
     return found
 
 
-def _complete_examples(kind: type) -> None:
+def _complete_examples(kind: type, own: tuple[str, str]) -> None:
     """Complete the examples of a class and of its methods and properties."""
     home = kind.__module__
-    _complete_example(kind, home)
+    _complete_example(kind, home, own)
     for found in vars(kind).values():
         if isinstance(found, classmethod | staticmethod):  # which have the text, too
-            _complete_example(found.__func__, home)
+            _complete_example(found.__func__, home, own)
         if isinstance(found, FunctionType | property | classmethod | staticmethod):
-            _complete_example(found, home)
+            _complete_example(found, home, own)
 
 
-def _complete_example(found: Any, home: str) -> None:
-    """Begin the example of an object's documentation with the imports that it uses, of those of the namespace with the
-    module `home`."""
+_BARE = r"^ *(>>>|\.\.\.) (.*[^\w.\"'])?{}(?!\w| ?=[^=])"
+"""A line of an example that uses a name as it is: no attribute, no text, no argument by name."""
+
+
+@cache
+def _imports_of(home: str) -> list[tuple[str, list[str]]]:
+    """The imports for examples in a module, each with the names that it binds: the namespace's, then the package's."""
+    while home and home not in _imports:
+        home = home.rpartition(".")[0]
+    lines = dict.fromkeys((*_imports.get(home, ()), *_imports[_PACKAGE]))
+    bound = [line.partition("import ")[2].split(",") for line in lines]
+    return [(line, [n.split()[-1].partition(".")[0] for n in names]) for line, names in zip(lines, bound, strict=True)]
+
+
+def _complete_example(found: Any, home: str, own: tuple[str, str]) -> None:
+    """Begin the example of an object's documentation with the imports that it uses: of the object itself, which is
+    `own`, a namespace and a name; those of the namespace with the module `home`; those of the package."""
     doc = found.__doc__
     place = doc.find(">>> ") if isinstance(doc, str) else -1
     if place < 0 or doc.startswith(("import ", "from "), place + 4):
         return
-    while home and home not in _imports:
-        home = home.rpartition(".")[0]
+    code = doc[place:]
     lines: list[str] = []
-    known: set[str] = set()
-    for line in (*_imports.get(home, ()), *_imports[_PACKAGE]):
-        names = {part.split()[-1].partition(".")[0] for part in line.partition("import ")[2].split(",")} - known
-        if any(name in doc[place:] for name in names):
-            lines.append(line)
-            known |= names
+    known: list[str] = []
+    space, name = own
+    if f" {name}" in code or f"({name}" in code:  # which spares most the regular expression
+        is_other = hasattr(builtins, name) or name == space.rpartition(".")[2]
+        if not is_other and re.search(_BARE.format(name), code, re.MULTILINE):
+            lines, known = [f"from {space} import {name}"], [name]
+    for line, names in _imports_of(home):
+        for each in names:
+            if each in code and each not in known:
+                lines.append(line)
+                known += names
+                break
     indent = doc[doc.rfind("\n", 0, place) + 1 : place]
     lines.sort(key=_imports[_PACKAGE].__contains__, reverse=True)
     added = "".join([f">>> {line}\n{indent}" for line in lines])
-    found.__doc__ = doc[:place] + added + doc[place:]
+    found.__doc__ = doc[:place] + added + code
 
 
 # ---- names that are not there

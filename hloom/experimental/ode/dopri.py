@@ -87,9 +87,6 @@ def odeint(
     Raises:
       TypeError: t is not an array of floats, or args hold something else than arrays.
 
-    >>> import hloom
-    >>> from hloom import numpy as jnp
-    >>> from hloom.experimental.ode import odeint
     >>> decay = lambda y, t, rate: -rate * y
     >>> odeint(decay, jnp.array(1.0), jnp.array([0.0, 1.0, 2.0]), 0.5).round(3)
     Array([1.   , 0.607, 0.368], dtype=float32)
