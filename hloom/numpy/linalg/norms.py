@@ -73,7 +73,7 @@ def _vector_norm(a: Value, ord: Any, axes: tuple[int, ...], keepdims: bool) -> V
     if ord == 1:
         return red.sum(magnitude, axes, keepdims=keepdims)
     if isinstance(ord, str):
-        raise ValueError(f"norm: order {ord!r} is a matrix norm")
+        raise ValueError(f"norm: Invalid order {ord!r} for vector norm.")
     exponent: float = ord
     return red.sum(magnitude**exponent, axes, keepdims=keepdims) ** (1.0 / exponent)
 
