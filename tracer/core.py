@@ -332,22 +332,31 @@ def current_metadata(function: str, op: str) -> Metadata:
     return _state.metadata or user_metadata(f"{function}/{_state.scope}{op}")
 
 
-@contextmanager
-def scope(name: str) -> Iterator[None]:
+class scope:
     """Within the block, recorded instructions have `name` in their names. "": no names of the blocks around.
 
     The name of a transformation, as "vmap()", takes the next name into its parentheses, as in JAX: "vmap(layer)".
     """
-    before = _state.scope
-    start, hole, end = before.rpartition("()")
-    if hole and not end.strip(")/"):
-        _state.scope = f"{start}({name}){end}" if name else ""
-    else:
-        _state.scope = f"{before}{name}/" if name else ""
-    try:
-        yield
-    finally:
-        _state.scope = before
+
+    __slots__ = ("before", "name")  # a class: each transformation enters one, and a generator costs three times as much
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __enter__(self) -> None:
+        before = self.before = _state.scope
+        name = self.name
+        if not before or not name:
+            _state.scope = name and f"{name}/"
+            return
+        start, hole, end = before.rpartition("()")
+        if hole and not end.strip(")/"):
+            _state.scope = f"{start}({name}){end}"
+        else:
+            _state.scope = f"{before}{name}/"
+
+    def __exit__(self, *_: object) -> None:
+        _state.scope = self.before
 
 
 def transposed_name(name: str) -> str:
