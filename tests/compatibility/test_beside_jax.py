@@ -256,7 +256,7 @@ def test_standardize_of_equal_numbers() -> None:
     [
         (lambda: jnp.repeat(X, jnp.array([1, 2]), 0, total_repeat_length="x"), TypeError, "integer"),
         (lambda: hloom.jit(lambda r: jnp.repeat(X, r))(2), TypeError, "total_repeat_length"),
-        (lambda: jnp.tensordot(X, X, [1, [0]]), TypeError, "two lists of integers"),
+        (lambda: jnp.tensordot(X, X, [1, [0]]), TypeError, "a pair of ints, or a pair of lists"),
         (lambda: jnp.arange(3, dtype=bool), TypeError, "dtype=int"),
         (lambda: jnp.sum(X, where=1), ValueError, "where must be None or a boolean array"),
         (lambda: jnp.sum(X, axis=5), IndexError, "axis 5 is out of bounds for an array of 2 dimensions"),
