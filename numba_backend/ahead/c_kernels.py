@@ -172,10 +172,8 @@ class _Kernel:
         for variable, kind in self._variables.items():
             if variable not in elsewhere and not kind.endswith("*"):
                 lines.append(f"    {self._functions.type(kind)} {self._name(variable)};")
-        for statement in self._statements:
-            if isinstance(statement, LocalArray):
-                kind = self._functions.type(statement.dtype)
-                lines.append(f"    _Alignas(64) {kind} {self._name(statement.name.name)}[{statement.count}];")
+        for row, array in self._arrays.items():  # once each: loops that were split have copies of the statement
+            lines.append(f"    _Alignas(64) {self._functions.type(array.dtype)} {self._name(row)}[{array.count}];")
         lines += self._block(self._body, "    ")
         return "\n".join([*lines, "}", ""])
 

@@ -44,7 +44,7 @@ def streamed_row(
     width = WIDTHS[out.type[:-1]]
     line, piece = LINE // width, max(_PIECE // (width * together * LINE), 1) * LINE
     start, end = bounds
-    row = writer.local_array("row0", piece * together, out.type[:-1])
+    row = writer.local_array(writer.fresh("row"), piece * together, out.type[:-1])
     shift: Expr = ZERO
     if line % together == 0:
         shift = writer.assign("shift", (place(start) & (line - 1)) // together)
