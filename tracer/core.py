@@ -313,6 +313,8 @@ def set_current_trace(trace: Trace) -> Iterator[None]:
     finally:
         _state.trace, _state.direct = before, direct
         thread.running = thread.settings if direct else None
+        if trace.parent is before:  # it ends. Its programs refer to values that refer to it: a cycle
+            trace.programs = None
 
 
 @contextmanager

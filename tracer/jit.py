@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from operator import attrgetter, itemgetter
 from time import perf_counter_ns
-from types import MethodType
+from types import FunctionType, MethodType
 from typing import Any, Concatenate, Generic, ParamSpec, TypeAlias, TypeVar, overload
 
 import numpy as np
@@ -522,7 +522,9 @@ class JitFunction(SharedValue, Generic[P, R]):
         if isinstance(traced, _ByPlaces):
             traced = traced.traced.get(divisions(places, traced.mesh))
         if traced is None and trace.programs is not None:
-            traced = trace.programs.get((self._programs, key))
+            traced, contents = trace.programs.get((self._programs, key), (None, ()))
+            if traced is not None and [*map(id, contents)] != [*map(id, _closure_contents(self._fun))]:
+                traced = None
         if traced is None:
             if NO_TRACING.value and not self._is_library:
                 raise RuntimeError(
@@ -542,7 +544,7 @@ class JitFunction(SharedValue, Generic[P, R]):
                 self._keep(key, traced, places)
             elif trace.parent is not None and not traced.has_references and not traced.asks:
                 trace.programs = trace.programs or {}
-                trace.programs[self._programs, key] = traced
+                trace.programs[self._programs, key] = traced, _closure_contents(self._fun)
         return replace(traced, donated=self._donated_leaves(args, kwargs, statics)) if self._donated else traced
 
     def _keep(self, key: Any, traced: Traced, places: Places) -> None:
@@ -654,6 +656,24 @@ class JitFunction(SharedValue, Generic[P, R]):
 
     def _cache_size(self) -> int:
         return len(self._programs.runners)
+
+
+def _closure_contents(fun: Any) -> list[Any]:
+    """The objects in the closure of a function, and in those of the functions there. A variable that gets another value
+    between two calls has another object here."""
+    found: list[Any] = [fun]
+    met: set[int] = set()
+    for value in found:  # which grows
+        while isinstance(value, (MethodType, JitFunction)):
+            value = value.__func__ if isinstance(value, MethodType) else value._fun
+        if isinstance(value, FunctionType) and id(value) not in met:
+            met.add(id(value))
+            for cell in value.__closure__ or ():
+                try:
+                    found.append(cell.cell_contents)
+                except ValueError:  # a variable without a value
+                    found.append(cell)
+    return found
 
 
 def _place_of_example(leaf: Any) -> Sharding | None:

@@ -44,7 +44,8 @@ class Trace(ABC):
 
     parent: Trace | None
     programs: dict[Any, Any] | None = None
-    """Jitted functions that were traced with values of this trace or of one below, by the types of their arguments."""
+    """Jitted functions that were traced with values of this trace or of one below, by the types of their arguments, and
+    the contents of their closures. They are forgotten when the trace ends."""
     tracks_varying: bool | None = None
     """For a trace that records: whether it records a user's function, with types that say along which axes of a mesh
     values vary. None: as the trace below."""

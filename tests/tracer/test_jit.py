@@ -279,6 +279,41 @@ def test_a_function_that_uses_values_from_outside_is_traced_once(transformed: An
     assert len(traced) == 2 * len(outside)  # for two combinations of types
 
 
+@pytest.mark.parametrize("transformed", [hloom.jit, hloom.grad, hloom.hessian, lambda f: hloom.jit(hloom.grad(f))])
+def test_a_function_that_uses_values_from_outside_uses_those_of_now(transformed: Any) -> None:
+    def outer(w: Any, jit: Any = hloom.jit) -> Any:
+        outside = w
+        inside = lambda x: x * outside  # noqa: E731
+        layer = jit(lambda x: inside(x) + inside(x))
+        total = layer(w).sum()
+        outside = w * w
+        total += layer(w).sum()
+        inside = lambda x: jnp.sin(x) * outside  # noqa: E731
+        return total + layer(w).sum()
+
+    w = jnp.array([0.5, 1.0, 1.5])
+    np.testing.assert_allclose(transformed(outer)(w), transformed(lambda w: outer(w, lambda f: f))(w), rtol=1e-6)
+
+
+@pytest.mark.parametrize("transformed", [hloom.jit, hloom.grad, lambda f: lambda w: hloom.vmap(f)(w[None])])
+def test_programs_with_values_from_outside_end_with_their_trace(transformed: Any) -> None:
+    values = []
+
+    def outer(w: Any) -> Any:
+        y = jnp.sin(w)
+        values.append(weakref.ref(y))
+        layer = hloom.jit(lambda x: x * y)
+        return layer(layer(w)).sum()
+
+    gc.collect()
+    gc.disable()
+    try:
+        transformed(outer)(jnp.ones(3))
+        assert [v() for v in values] == [None]  # no cycle keeps them
+    finally:
+        gc.enable()
+
+
 def test_nested_jit_is_a_composite_call() -> None:
     inner = hloom.jit(lambda x, y: (x + y, x * y))
     outer = hloom.jit(lambda x: inner(x, 2.0)[1] + inner(x, 3.0)[0])
