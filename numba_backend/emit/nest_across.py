@@ -48,7 +48,7 @@ from ..emitted_kernel import HI, LO, EmittedKernel
 from ..loops.expressions import ONE, ZERO, Expr, Name, Number, minimum
 from ..loops.writer import cast
 from ..schedule.algorithm import Access, Dimension
-from ..schedule.nest import LOCAL_BYTES, MOST_SUMS, check_steps, loops_of, plain_algorithm
+from ..schedule.nest import MOST_SUMS, check_steps, loops_of, plain_algorithm
 from ..schedule.steps import (
     Accumulate,
     Collect,
@@ -255,8 +255,6 @@ class AcrossNest(StagedNest):
             )
         if self.tile_rows > MOST_SUMS:
             raise ScheduleError(f"{self.tile_rows} sums are written out, {MOST_SUMS} at most")
-        if 8 * self.lanes * (parts["room"] + self.depth + self.tile_rows) > LOCAL_BYTES:
-            raise ScheduleError(f"a local array of more than {LOCAL_BYTES} bytes")
         self.cut = parts
         self.accumulators = InLanes(self, "sums", parts["room"])
         self.panels = {
@@ -313,7 +311,7 @@ class AcrossNest(StagedNest):
         size = self.sizes.of(self.domain, last)
         if not reductions:
             return
-        if isinstance(size, Number):
+        if isinstance(size, Number) and size.value <= self.depth:
             self._part(reductions, outer, ZERO, size)
             return
         with self.writer.loop("p0", ZERO, size, step=self.depth) as p0:

@@ -25,7 +25,7 @@ from ...hlo.ir import HloInstruction
 from ...hlo.opcode import Opcode
 from ..loops.expressions import Name
 from ..schedule.algorithm import Dimension
-from ..schedule.nest import LOCAL_BYTES, MOST_SUMS, check_steps, loops_of, plain_algorithm
+from ..schedule.nest import MOST_SUMS, check_steps, loops_of, plain_algorithm
 from ..schedule.steps import (
     Accumulate,
     Collect,
@@ -151,13 +151,10 @@ def blocks_of(nest: ReductionNest, given: Schedule) -> Blocks:
     collect = next((step for step in given if isinstance(step, Collect)), None)
     columns = block(loop_variable(nest.inner[0]), "short") if nest.inner else None
     found = Blocks(tuple(stages), columns, collect)
-    if nest.has_tiles and (splits if columns is None else splits[1:]):
+    if nest.has_tiles and splits[nest.shares_columns :]:
         raise ScheduleError("the loops go through the tiles of an array, and not in other blocks")
     if columns is None and nest.shares_columns:
         raise ScheduleError(f"no Split of {loop_variable(nest.inner[0])}: threads share it block by block")
-    elements = [room_of(nest, columns) if collect else 0, *(size_of(own.searched) for own in stages)]
-    if 16 * max(elements) > LOCAL_BYTES:
-        raise ScheduleError(f"a local array of more than {LOCAL_BYTES} bytes")
     check_steps(given, steps_of(nest, found))
     return found
 

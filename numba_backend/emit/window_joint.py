@@ -67,7 +67,7 @@ def can_join_rows(instruction: HloInstruction) -> bool:
         and reach < EDGE
         and 0 <= last.part.padding_low <= reach
         and last.part.padding_high <= reach
-        and last.size <= longest_row(element)
+        and 0 < last.size <= longest_row(element)
     )
 
 

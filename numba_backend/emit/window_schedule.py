@@ -18,7 +18,7 @@ from ...hlo.errors import ScheduleError
 from ...hlo.ir import HloInstruction
 from ..loops.expressions import Name
 from ..schedule.algorithm import Dimension
-from ..schedule.nest import LOCAL_BYTES, MOST_SUMS, check_steps, loops_of, plain_algorithm
+from ..schedule.nest import MOST_SUMS, check_steps, loops_of, plain_algorithm
 from ..schedule.steps import Order, Parallel, Part, Schedule, Slice, Split, Unroll, size_of
 from .reduce import reducer_word
 
@@ -48,7 +48,8 @@ def window_blocks(given: Schedule) -> WindowBlocks:
     """The blocks of a schedule that is given for a window. ScheduleError if it does not fit."""
     loops_of(plain_algorithm([Dimension(name, Name("size")) for name in (ROW, COLUMN)]), given)
     group = next((step for step in given if isinstance(step, Part) and step.dimension == ROW), None)
-    columns = next((s for s in given if isinstance(s, Split) and (s.loop, s.tail) == (COLUMN, "short")), None)
+    splits = [step for step in given if isinstance(step, Split) and size_of(step)]
+    columns = next((s for s in splits if (s.loop, s.tail) == (COLUMN, "short")), None)
     by_rows = not any(isinstance(step, Slice) for step in given)
     if columns is None and not by_rows:
         raise ScheduleError(f"no Split of {COLUMN}: threads share it block by block")
@@ -92,6 +93,4 @@ def scan_block(own: Part | Split, given: Schedule) -> Part | Split:
         raise ScheduleError(f"{size} rows are written out, {MOST_SUMS} at most")
     if isinstance(found, Split) and (size % 16 or not size):
         raise ScheduleError(f"blocks of {size} elements are no multiple of 16, a vector")
-    if 32 * size > LOCAL_BYTES:
-        raise ScheduleError(f"a local array of more than {LOCAL_BYTES} bytes")
     return found

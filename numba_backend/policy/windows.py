@@ -62,9 +62,8 @@ def window_kernel(instruction: HloInstruction, given: Schedule | None = None) ->
     if blocks.group is None:
         kernel = emit_reduce_window(instruction, blocks)
     else:
-        most = longest_row(instruction.shape.element) // axes_of_reduction(instruction)[-1].size
         group = size_of(blocks.group) or _group(instruction)
-        if not can_join_rows(instruction) or not 0 < group <= most:
+        if not 0 < group <= _most_rows(instruction):
             raise ScheduleError(f"rows of this window are not computed together, {group} at a time")
         kernel = emit_joint(instruction, group, blocks)
     return replace(kernel, under=partial(window_kernel, instruction))
@@ -104,13 +103,19 @@ def pieces_of(instruction: HloInstruction) -> list[int]:
 def _group(instruction: HloInstruction) -> int:
     """How many rows of results are computed together, if all groups of an image have as many then; 0: each by itself.
     Rows of 1000 gain nothing."""
-    if not can_join_rows(instruction):
+    fitting, rows = _most_rows(instruction), rows_of(instruction)
+    if not fitting:
         return 0
-    rows = rows_of(instruction)
-    fitting = longest_row(instruction.shape.element) // axes_of_reduction(instruction)[-1].size
     most = max(1, min(fitting, -(-rows // GROUPS)))
     of_image = rows // math.gcd(rows, instruction.shape.dimensions[0])
     return next((group for group in range(most, most // 2, -1) if of_image % group == 0), most)
+
+
+def _most_rows(instruction: HloInstruction) -> int:
+    """How many rows of results can be computed together; 0: they cannot."""
+    if not can_join_rows(instruction):
+        return 0
+    return longest_row(instruction.shape.element) // axes_of_reduction(instruction)[-1].size
 
 
 def scan_kernels(instruction: HloInstruction) -> Scan | None:

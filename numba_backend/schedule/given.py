@@ -19,12 +19,13 @@ from ...hlo.errors import ScheduleError
 from ..emitted_kernel import EmittedKernel, program_of
 from ..loops.expressions import Expr, Name, Number
 from ..loops.lanes import WIDTHS
-from ..loops.statements import SizeParameter
+from ..loops.statements import LocalArray, SizeParameter, walk
 from ..loops.writer import Writer
 from ..runtime.dialect import SCOPE
+from ..runtime.dialect_memory import MOST_ELEMENTS
 from .algorithm import Algorithm
 from .apply import write
-from .nest import LOCAL_BYTES, Loop, Nest, nest_of
+from .nest import Loop, Nest, nest_of
 from .steps import (
     Band,
     Collect,
@@ -45,6 +46,8 @@ from .text import KERNEL_STEPS, checked
 
 WRITTEN_OUT = 1024
 """The most terms of sums that are written out."""
+_LOCAL_BYTES = 1 << 18
+"""Most bytes of a kernel's local arrays, which are on the stack of a thread."""
 
 
 def scheduled(kernel: EmittedKernel, given: Steps) -> EmittedKernel:
@@ -53,6 +56,7 @@ def scheduled(kernel: EmittedKernel, given: Steps) -> EmittedKernel:
     steps = tuple(step for step in given if not isinstance(step, KERNEL_STEPS))
     if steps and list(map(str, steps)) != list(map(str, kernel.program.notes[1:])):
         kernel = _with_loops(kernel, tuple(checked(step) for step in steps))  # type: ignore[misc]
+        _check_arrays(kernel)
     bits = [step.bits for step in given if isinstance(step, Vectors)]
     return replace(kernel, program=replace(kernel.program, vector_bits=bits[-1])) if bits else kernel
 
@@ -247,15 +251,18 @@ def _check_sizes(nest: Nest, sizes: Mapping[str, int]) -> None:
             _, most = _range(nest, nest[name], sizes)
             if most > room * nest[name].step:
                 raise ScheduleError(f"{name} has {most} elements, and {pack.into} room for {room}")
-    width = nest.lanes.extent if nest.lanes is not None else 1
     inside = [x for x in nest.inside(nest.accumulate.at) if x.kind == "unroll"]
-    sums = math.prod(x.extent for x in inside if not nest.is_reduced(x)) * width
-    arrays = sum(math.prod(room for _, room in pack.layout) for pack in nest.packs)
-    nbytes = (sums * (3 if nest.collect.at else 1) + arrays) * WIDTHS[nest.algorithm.total_type]
-    if nbytes > LOCAL_BYTES:
-        raise ScheduleError(f"local arrays of {nbytes} bytes, {LOCAL_BYTES} at most")
     if math.prod(x.extent for x in inside) > WRITTEN_OUT:
         raise ScheduleError(f"more than {WRITTEN_OUT} terms are written out")
+
+
+def _check_arrays(kernel: EmittedKernel) -> None:
+    """A thread's stack has room for the kernel's local arrays."""
+    arrays = {s.name.name: s for s in walk(kernel.program.body) if isinstance(s, LocalArray)}.values()
+    if any(array.count > MOST_ELEMENTS for array in arrays):
+        raise ScheduleError(f"a local array of {max(a.count for a in arrays)} elements, {MOST_ELEMENTS} at most")
+    if (nbytes := sum(array.count * WIDTHS[array.dtype] for array in arrays)) > _LOCAL_BYTES:
+        raise ScheduleError(f"local arrays of {nbytes} bytes, {_LOCAL_BYTES} at most")
 
 
 def _extent(nest: Nest, sizes: Mapping[str, int]) -> int:

@@ -34,10 +34,6 @@ MOST_SUMS = 64
 """The most sums, each one or more registers, that are written out."""
 
 
-LOCAL_BYTES = 1 << 18
-"""Most bytes of a kernel's local arrays, which are on the stack of a thread."""
-
-
 @dataclass(frozen=True, slots=True)
 class Loop:
     """One loop of a nest. A dimension's counter is the sum of its loops' counters."""

@@ -145,7 +145,8 @@ REFUSED: dict[str, tuple[Any, str]] = {
         "dot:\n Pack('a', 'copied', 'i', (('p', 63),))\n Accumulate('j')\n Parallel(('i',))", "p has 64 elements",
     ),
     "a stack that is too small": (
-        "dot:\n Pack('a', 'copied', 'i', (('p', 99999999),))\n Accumulate('j')\n Parallel(('i',))", "local arrays of",
+        "dot:\n Pack('a', 'copied', 'i', (('p', 99999999),))\n Accumulate('j')\n Parallel(('i',))",
+        "a local array of 99999999 elements",
     ),
     "a shift in a short block": (
         "dot:\n Split('j', 'c', 64, 'short')\n Split('j', 'd', 16)\n Accumulate('j')\n Slice('i')", "d cannot shift",

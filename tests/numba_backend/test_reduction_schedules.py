@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hloom.hlo import parse
 from hloom.hlo.errors import ScheduleError
 from hloom.hlo.evaluator import evaluate
 from hloom.numba_backend import fused_computations
@@ -259,7 +260,10 @@ REFUSED: dict[str, tuple[str, str, str]] = {
         "rows and all elements", "Split('j_2', 'r', 4, 'rest')", "an iteration of j_2 also writes elements",
     ),
     "no blocks of a search": ("places", "Accumulate('i')", "no Split of j_search says how long the blocks are"),
-    "a search in a large array": ("places of results", "Split('j_search', 's', 99999, 'short')", "a local array of"),
+    "a search in a large array": (
+        "places of results", "Split('j_search', 's', 99999, 'short')\nAccumulate('i')\nParallel(('i',))",
+        "a local array of 99999 elements",
+    ),
     "lanes along a sum": ("distances", "Split('k', 'v', 8, 'short')\nLanes('k')", "results along k are no vectors"),
     "lanes where there are none": ("rows", "Split('i', 'v', 8)\nLanes('i')", "no loop has lanes"),
     "lanes without panels": ("distances", "Split('j', 'v', 8)\nLanes('j')", "with lanes along j there is a Part of i"),
@@ -273,6 +277,21 @@ def test_a_schedule_that_does_not_fit_is_refused(name: str) -> None:
     kernel_name, _ = kernel_of(compiled(f, inputs))
     with pytest.raises(ScheduleError, match=re.escape(reason)):
         compiled(f, inputs, {kernel_name: steps})
+
+
+def test_tiles_of_an_array_are_the_blocks() -> None:
+    """Blocks around the loop over tiles would go through all of them again."""
+    module = parse("""HloModule m
+        add { a = f32[] parameter(0)
+          b = f32[] parameter(1)
+          ROOT c = f32[] add(a, b) }
+        ENTRY e { x = f32[12,16]{1,0:T(4,8)} parameter(0)
+          zero = f32[] constant(0)
+          ROOT sums = f32[16] reduce(x, zero), dimensions={0}, to_apply=add }""")
+    name, kernel = kernel_of(NumbaCompiler().compile(module))
+    given = text.schedules_of_user({name: (Split("j", "start", 8, "short"), *kernel.schedule)})
+    with pytest.raises(ScheduleError, match="the loops go through the tiles of an array"):
+        NumbaCompiler().compile(with_schedules(module, given))
 
 
 def test_a_mask_stays() -> None:
@@ -292,9 +311,12 @@ def test_distances_row_by_row_and_rows_with_lanes() -> None:
     by_rows = compiled(f, inputs, {name: "Accumulate('j')\nParallel(('i', 'j'))"})
     check(f, inputs, by_rows, "row by row")
     assert "panel0" in lanes and "panel0" not in kernel_of(by_rows)[1]
-    few = (numbers(10, 30), numbers(12, 30))  # the policy goes row by row
-    name, rows = kernel_of(compiled(f, few))
-    steps = [str(step).replace("16", "8") for step in lanes.schedule]
-    found = compiled(f, few, {name: "\n".join(steps)})
-    check(f, few, found, steps)
-    assert "panel0" in kernel_of(found)[1] and "panel0" not in rows
+    for terms in (30, 9):  # the number of terms is an argument, or in the text
+        few = (numbers(10, terms), numbers(12, terms))  # the policy goes row by row
+        name, rows = kernel_of(compiled(f, few))
+        steps = [str(step).replace("16", "8").replace("128", "4") for step in lanes.schedule]
+        found = compiled(f, few, {name: "\n".join(steps)})
+        check(f, few, found, steps)
+        assert "panel0" in kernel_of(found)[1] and "panel0" not in rows
+        with pytest.raises(ScheduleError, match="a local array of 24000 elements"):
+            compiled(f, few, {name: "\n".join(step.replace("=4,", "=3000,").replace("4)", "3000)") for step in steps)})

@@ -102,10 +102,13 @@ REFUSED: dict[str, tuple[str, str, str]] = {
     "no whole vectors": ("maxima of rows", "Split('s', 'f', 40, 'short')\nParallel(('row',))", "no multiple of 16"),
     "a large array": (
         "scans of columns",
-        "Part('j', 'b', size=99999)\nOrder('row', 'b', 's', 'j')\nParallel(('row', 'b'))", "a local array of more",
+        "Part('j', 'b', size=99999)\nOrder('row', 'b', 's', 'j')\nParallel(('row', 'b'))", "array of 99999 elements",
     ),
     "too long rows": ("long rows", "Part('row', 'g', size=3)\nParallel(('g',))", "not computed together, 3 at a time"),
     "a slice in one": ("long rows", "Slice('j')", "threads share it block by block"),
+    "blocks of no size": (
+        "a vector", "Split('j', 'b', <rows>, 'short')\nOrder('b', 'row', 'j')\nSlice('j')", "no Split of j",
+    ),
     "blocks that shift": ("a vector", "Split('j', 'b', 64)\nParallel(('row',))", "does not fit these loops"),
     "no such loop": ("a vector", "Split('k', 'b', 64, 'short')", "no loop k: there are row, j"),
 }  # fmt: skip
