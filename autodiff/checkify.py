@@ -66,8 +66,6 @@ _ERRORS = {kind: category for category, kind in _KINDS.items()}
 class Error:
     """The first error of a function that was checked, if there was one; a pytree, so that jit and vmap return it.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.experimental import checkify
     >>> error, _ = checkify.checkify(jnp.log, errors=checkify.float_checks)(-1.0)
     >>> error.get() is not None
     True
@@ -142,9 +140,6 @@ def checkify(
 
     The function runs on after an error; only the first one is kept. Loops, branches and nested jit are looked through.
 
-    >>> import hloom
-    >>> from hloom import numpy as jnp
-    >>> from hloom.experimental import checkify
     >>> f = checkify.checkify(hloom.jit(lambda x, i: x[i]), errors=checkify.index_checks)
     >>> error, value = f(jnp.arange(3), 1)
     >>> error.get(), value
@@ -194,9 +189,6 @@ def check(pred: Any, msg: str, *fmt_args: Any, debug: bool = False, **fmt_kwargs
       TypeError: `pred` is no boolean scalar, `msg` no string, or something to be formatted no array.
       ValueError: it is traced outside of `checkify`.
 
-    >>> import hloom
-    >>> from hloom import numpy as jnp
-    >>> from hloom.experimental import checkify
     >>> def root(x):
     ...     checkify.check(x >= 0, "x is negative: {}", x)
     ...     return jnp.sqrt(x)
@@ -236,8 +228,6 @@ def _payload(leaf: Any) -> Value:
 def debug_check(pred: Any, msg: str, *fmt_args: Any, **fmt_kwargs: Any) -> None:
     """`check`, which does nothing where `checkify` was not applied.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.experimental import checkify
     >>> def root(x):
     ...     checkify.debug_check(x >= 0, "x is negative")
     ...     return jnp.sqrt(x)
@@ -252,7 +242,6 @@ def check_error(error: Error) -> None:
 
     Of an error for each element (after vmap or scan), the first is handed on.
 
-    >>> from hloom.experimental import checkify
     >>> def f(x):
     ...     error, value = checkify.checkify(lambda x: checkify.check(x > 0, "too small"))(x)
     ...     checkify.check_error(error)  # handed on

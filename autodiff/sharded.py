@@ -562,8 +562,6 @@ def auto_axes(f: Any = None, /, *, axes: Any = None, out_sharding: Any = None) -
     """`f` with the axes of the current mesh (all, or `axes`) as Auto; its result gets `out_sharding`, which the call
     gives by keyword if it is None here. It returns the values of `f`.
 
-    >>> import hloom
-    >>> from hloom import numpy as jnp, sharding
     >>> f = sharding.auto_axes(lambda x: x * 2, out_sharding=hloom.P("x"))
     >>> with hloom.set_mesh(hloom.make_mesh((1,), ("x",), axis_types=(sharding.AxisType.Explicit,))):
     ...     print(f(jnp.arange(3)))
@@ -578,8 +576,6 @@ def explicit_axes(f: Any = None, /, *, axes: Any = None, in_sharding: Any = None
     """`f` with the axes of the current mesh (all, or `axes`) as Explicit; its arguments get `in_sharding`, which the
     call gives by keyword if it is None here. It returns the values of `f`.
 
-    >>> import hloom
-    >>> from hloom import numpy as jnp, sharding
     >>> f = sharding.explicit_axes(lambda x: x * 2, in_sharding=hloom.P("x"))
     >>> with hloom.set_mesh(hloom.make_mesh((1,), ("x",), axis_types=(sharding.AxisType.Auto,))):
     ...     print(f(jnp.arange(3)))

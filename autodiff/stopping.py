@@ -36,8 +36,6 @@ def _stop_gradient_jvp(
 def stop_gradient(x: T) -> T:
     """x (a pytree), with a derivative of zero. In HLO a composite call of the identity, which inlining removes.
 
-    >>> import hloom
-    >>> from hloom import lax
     >>> hloom.grad(lambda x: x * lax.stop_gradient(x))(3.0)
     Array(3., dtype=float32, weak_type=True)
     """

@@ -2,4 +2,4 @@
 
 from .namespaces import publish as _publish
 
-_publish(__name__)
+_publish(__name__, examples=("from hloom import sharding",))

@@ -57,7 +57,6 @@ class LeafName(NamedTuple):
 class ShapeDtypeStruct(HasType):
     """The type of an array without elements: `eval_shape` returns it, and `lower` and `eval_shape` also take it.
 
-    >>> import hloom, hloom.numpy as jnp
     >>> x = hloom.ShapeDtypeStruct((2, 3), jnp.float32)
     >>> x.shape, x.dtype, hloom.eval_shape(jnp.transpose, x)
     ((2, 3), dtype('float32'), ShapeDtypeStruct(shape=(3, 2), dtype=float32))
@@ -413,7 +412,6 @@ def typeof(x: Any) -> Any:
 
     TypeError for anything else.
 
-    >>> import hloom, hloom.numpy as jnp
     >>> hloom.typeof(jnp.ones((2, 3))), hloom.typeof(1.5)
     (ShapedArray(float32[2,3]), ShapedArray(float32[], weak_type=True))
     """

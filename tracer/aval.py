@@ -44,7 +44,6 @@ class ManualAxisType(NamedTuple):
     """Along which axes of a mesh values vary from device to device. Sums that are not computed yet, and values with
     such sums as cotangents, are not kept here: `unreduced` and `reduced` are empty.
 
-    >>> import hloom, hloom.numpy as jnp
     >>> hloom.typeof(jnp.ones(2)).mat == hloom.sharding.ManualAxisType()
     True
     """

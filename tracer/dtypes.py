@@ -299,7 +299,6 @@ def result_type(*args: Any, return_weak_type_flag: bool = False) -> Any:
 
     Unlike NumPy's rules these look at dtypes alone, never at values: int32 and float32 give float32 (NumPy: float64).
 
-    >>> import hloom.numpy as jnp
     >>> jnp.result_type(jnp.int32, jnp.float32), jnp.result_type(jnp.ones(2, jnp.float16), 3.5)
     (dtype('float32'), dtype('float16'))
     """
@@ -325,7 +324,6 @@ def promote_types(a: DTypeLike, b: DTypeLike) -> DType:
     """The dtype that two dtypes promote to, by JAX's rules; narrowed only if neither is of 64 bits. Python scalar types
     are weak: they give way to any dtype of their kind.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.promote_types(jnp.int8, jnp.uint8), jnp.promote_types(jnp.bfloat16, jnp.int32)
     (dtype('int16'), dtype(bfloat16))
     >>> jnp.promote_types(jnp.float16, float)
@@ -386,7 +384,6 @@ def finfo(dtype: DTypeLike) -> Any:
     """numpy.finfo, for ml_dtypes' floats too: the numbers that describe a floating dtype, as `eps`, `max`, `tiny`,
     `bits`.
 
-    >>> import hloom.numpy as jnp
     >>> print(jnp.finfo(jnp.bfloat16).eps, jnp.finfo(jnp.float32).bits)
     0.0078125 32
     """
@@ -396,7 +393,6 @@ def finfo(dtype: DTypeLike) -> Any:
 def iinfo(dtype: DTypeLike) -> Any:
     """numpy.iinfo, for ml_dtypes' integers too: `min`, `max` and `bits` of an integer dtype.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.iinfo(jnp.int8).min, jnp.iinfo(jnp.uint4).max
     (-128, 15)
     """
@@ -453,7 +449,6 @@ def _scalar_type(spec: Any) -> Any:
 def issubdtype(arg1: Any, arg2: Any) -> bool:
     """As numpy.issubdtype, with ml_dtypes' floats floating types and its integers integers; keys are `prng_key`.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.issubdtype(jnp.bfloat16, jnp.floating), jnp.issubdtype(jnp.int8, jnp.floating)
     (True, False)
     """

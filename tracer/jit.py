@@ -762,7 +762,6 @@ def jit(
 
     Use it as a decorator, with or without arguments, on functions and methods.
 
-    >>> import hloom, hloom.numpy as jnp
     >>> @hloom.jit
     ... def normalized(x):
     ...     return x / jnp.sqrt(jnp.sum(x * x))
@@ -805,7 +804,6 @@ def _check_places(device: Any, backend: Any, **shardings: Any) -> None:
 def make_hlo(fun: Callable[P, Any], static_argnums: Any = ()) -> Callable[P, HloModule]:
     """A function that takes fun's arguments and returns the HLO module it is traced to, before any pass.
 
-    >>> import hloom, hloom.numpy as jnp
     >>> print(hloom.make_hlo(lambda x: 2 * x)(jnp.ones(3)).as_text())
     HloModule jit_lambda, entry_computation_layout={(f32[3]{0})->(f32[3]{0})}
     <BLANKLINE>
@@ -830,7 +828,6 @@ def make_hlo(fun: Callable[P, Any], static_argnums: Any = ()) -> Callable[P, Hlo
 def eval_shape(fun: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
     """The types of fun's results as ShapeDtypeStruct, for arguments or ShapeDtypeStruct; nothing is computed.
 
-    >>> import hloom, hloom.numpy as jnp
     >>> hloom.eval_shape(jnp.matmul, jnp.ones((1000, 500)), hloom.ShapeDtypeStruct((500, 2), jnp.float32))
     ShapeDtypeStruct(shape=(1000, 2), dtype=float32)
     """
@@ -848,7 +845,6 @@ def eval_shape(fun: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
 def block_until_ready(x: Any) -> Any:
     """x (a pytree), when the elements of all its arrays are there (`Array.block_until_ready`).
 
-    >>> import hloom, hloom.numpy as jnp
     >>> hloom.block_until_ready(hloom.jit(jnp.sin)(jnp.zeros(2)))
     Array([0., 0.], dtype=float32)
     """
@@ -863,7 +859,6 @@ def block_until_ready(x: Any) -> Any:
 def device_get(x: Any) -> Any:
     """x (a pytree) with all arrays as NumPy arrays; keys and traced values stay as they are.
 
-    >>> import hloom, hloom.numpy as jnp
     >>> hloom.device_get({"w": jnp.ones(2), "n": 3})
     {'w': array([1., 1.], dtype=float32), 'n': 3}
     """

@@ -39,7 +39,6 @@ def run_hlo(
     HloParseError for malformed text, ExecutionError if the arguments do not have the parameters' types (Python numbers
     are converted) or if there are not enough devices, CollectiveError if devices do not reach the same collectives.
 
-    >>> import hloom, hloom.numpy as jnp
     >>> text = '''HloModule double
     ... ENTRY main {
     ...   x = f32[3]{0} parameter(0)

@@ -27,7 +27,6 @@ class named_scope(ContextDecorator):
     A function that is traced once for all its calls (jit, scan, cond) has only the names of the scopes inside it. A
     transformation is part of the name of the next scope, as in ``vmap(wave)`` and ``transpose(jvp(wave))``.
 
-    >>> import hloom, hloom.numpy as jnp
     >>> def f(x):
     ...     with hloom.named_scope("wave"):
     ...         return jnp.sin(x)
@@ -54,7 +53,6 @@ class named_scope(ContextDecorator):
 def named_call(fun: Callable[P, R], *, name: str | None = None) -> Callable[P, R]:
     """`fun` in a `named_scope` of the given name, or its own.
 
-    >>> import hloom, hloom.numpy as jnp
     >>> f = hloom.named_call(lambda x: jnp.sin(x), name="wave")
     >>> "wave" in hloom.make_hlo(f)(1.0).as_text(metadata=True)
     True
@@ -76,7 +74,6 @@ def ensure_compile_time_eval() -> AbstractContextManager[None]:
 
     An operation on a value that is being traced is traced as usual.
 
-    >>> import hloom, hloom.numpy as jnp
     >>> @hloom.jit
     ... def f(x):
     ...     with hloom.ensure_compile_time_eval():

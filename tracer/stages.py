@@ -158,8 +158,6 @@ def _listed(statics: StaticArguments) -> str:
 class ArgInfo:
     """An argument of a traced function.
 
-    >>> import hloom
-    >>> from hloom import numpy as jnp
     >>> hloom.jit(lambda x: x + 1).lower(jnp.zeros(3)).args_info
     ((ArgInfo(_aval=ShapedArray(float32[3]), donated=False),), {})
     """
@@ -185,7 +183,6 @@ class _Stage:
     def in_tree(self) -> PyTreeDef:
         """The structure of (positional, keyword) arguments.
 
-        >>> import hloom, hloom.numpy as jnp
         >>> hloom.jit(lambda x: (2 * x, x)).trace(jnp.ones(3)).in_tree
         PyTreeDef(((*,), {}))
         """
@@ -195,7 +192,6 @@ class _Stage:
     def out_tree(self) -> PyTreeDef:
         """The structure of the result.
 
-        >>> import hloom, hloom.numpy as jnp
         >>> hloom.jit(lambda x: (2 * x, x)).trace(jnp.ones(3)).out_tree
         PyTreeDef((*, *))
         """
@@ -205,7 +201,6 @@ class _Stage:
     def in_avals(self) -> Any:
         """The types of (positional, keyword) arguments.
 
-        >>> import hloom, hloom.numpy as jnp
         >>> hloom.jit(lambda x: (2 * x, x)).trace(jnp.ones(3)).in_avals
         ((ShapedArray(float32[3]),), {})
         """
@@ -215,7 +210,6 @@ class _Stage:
     def args_info(self) -> Any:
         """The types of (positional, keyword) arguments, and which are donated, as ArgInfo.
 
-        >>> import hloom
         >>> hloom.jit(lambda x: 2 * x, donate_argnums=0).trace(1.5).args_info
         ((ArgInfo(_aval=ShapedArray(float32[], weak_type=True), donated=True),), {})
         """
@@ -225,7 +219,6 @@ class _Stage:
     def donate_argnums(self) -> tuple[int, ...]:
         """The leaves that the program may overwrite with results.
 
-        >>> import hloom, hloom.numpy as jnp
         >>> hloom.jit(lambda x: 2 * x, donate_argnums=0).trace(jnp.ones(3)).donate_argnums
         (0,)
         """
@@ -235,7 +228,6 @@ class _Stage:
     def out_info(self) -> Any:
         """The results' types, as ShapeDtypeStruct.
 
-        >>> import hloom, hloom.numpy as jnp
         >>> hloom.jit(lambda x: (2 * x, x)).trace(jnp.ones(3)).out_info
         (ShapeDtypeStruct(shape=(3,), dtype=float32), ShapeDtypeStruct(shape=(3,), dtype=float32))
         """
@@ -246,8 +238,6 @@ class _Stage:
 class Traced(_Stage):
     """A function traced for one combination of argument types.
 
-    >>> import hloom
-    >>> from hloom import numpy as jnp
     >>> traced = hloom.jit(lambda x: 2 * x).trace(jnp.arange(3))
     >>> traced.jaxpr
     { lambda ; a:i32[3]. let b:i32[3] = mul 2:i32[] a in (b,) }
@@ -268,7 +258,6 @@ class Traced(_Stage):
     def jaxpr(self) -> Any:
         """The program as a ClosedJaxpr: a view of its HLO.
 
-        >>> import hloom, hloom.numpy as jnp
         >>> hloom.jit(lambda x: 2 * x).trace(jnp.arange(3)).jaxpr
         { lambda ; a:i32[3]. let b:i32[3] = mul 2:i32[] a in (b,) }
         """
@@ -280,7 +269,6 @@ class Traced(_Stage):
     def lower(self, *, lowering_platforms: Any = None) -> Lowered:
         """The program as HLO. `lowering_platforms` is for JAX's sake: there is one.
 
-        >>> import hloom, hloom.numpy as jnp
         >>> hloom.jit(lambda x: 2 * x).trace(jnp.ones(3)).lower().compile()(jnp.ones(3))
         Array([2., 2., 2.], dtype=float32)
         """
@@ -290,7 +278,6 @@ class Traced(_Stage):
     def out_avals(self) -> Any:
         """The results' types.
 
-        >>> import hloom, hloom.numpy as jnp
         >>> hloom.jit(lambda x: (2 * x, x)).trace(jnp.ones(3)).out_avals
         (ShapedArray(float32[3]), ShapedArray(float32[3]))
         """
@@ -304,7 +291,6 @@ class Traced(_Stage):
 class Lowered(_Stage, SharedValue):
     """A function traced for one combination of argument types: HLO before any pass. ``jit(f).lower(*args)`` makes one.
 
-    >>> import hloom, hloom.numpy as jnp
     >>> lowered = hloom.jit(lambda x: 2 * x).lower(hloom.ShapeDtypeStruct((3,), jnp.float32))
     >>> lowered.out_info
     ShapeDtypeStruct(shape=(3,), dtype=float32)
@@ -321,7 +307,6 @@ class Lowered(_Stage, SharedValue):
         """The module as HLO text. `metadata`, which JAX calls `debug_info`: with the line of the user's program that
         each instruction comes from. UnsupportedError for a `dialect` other than "hlo".
 
-        >>> import hloom, hloom.numpy as jnp
         >>> text = hloom.jit(lambda x: 2 * x).lower(jnp.ones(3)).as_text()
         >>> "multiply" in text
         True
@@ -332,7 +317,6 @@ class Lowered(_Stage, SharedValue):
     def captured(self) -> tuple[Value, ...]:
         """The arrays that the function holds; they are the module's last parameters.
 
-        >>> import hloom, hloom.numpy as jnp
         >>> w = jnp.array([1.0, 2.0])
         >>> hloom.jit(lambda x: x * w).lower(1.5).captured
         (Array([1., 2.], dtype=float32),)
@@ -343,7 +327,6 @@ class Lowered(_Stage, SharedValue):
     def fun(self) -> Callable[..., Any]:
         """The function that was traced.
 
-        >>> import hloom, hloom.numpy as jnp
         >>> hloom.jit(jnp.sin).lower(1.5).fun.__name__
         'sin'
         """
@@ -353,7 +336,6 @@ class Lowered(_Stage, SharedValue):
     def with_references(self) -> bool:
         """True if the function changes mutable arrays.
 
-        >>> import hloom
         >>> hloom.jit(lambda x: 2 * x).lower(1.5).with_references
         False
         """
@@ -362,7 +344,6 @@ class Lowered(_Stage, SharedValue):
     def compiler_ir(self, dialect: str | None = None) -> HloModule:
         """The module before any pass. UnsupportedError for a `dialect` other than "hlo".
 
-        >>> import hloom
         >>> hloom.jit(lambda x: 2 * x).lower(1.5).compiler_ir().name
         'jit_lambda'
         """
@@ -372,7 +353,6 @@ class Lowered(_Stage, SharedValue):
     def cost_analysis(self) -> CostEstimate:
         """Estimates of the work: "flops", "transcendentals", "bytes accessed".
 
-        >>> import hloom, hloom.numpy as jnp
         >>> hloom.jit(jnp.matmul).lower(jnp.ones((10, 20)), jnp.ones((20, 30))).cost_analysis()["flops"]
         12000.0
         """
@@ -392,7 +372,6 @@ class Lowered(_Stage, SharedValue):
           nothing here; ValueError for others.
         device_assignment: accepted; programs run where their arguments are.
 
-        >>> import hloom, hloom.numpy as jnp
         >>> double = hloom.jit(lambda x: 2 * x).lower(jnp.ones(3)).compile()
         >>> double(jnp.array([1.0, 2.0, 3.0]))
         Array([2., 4., 6.], dtype=float32)
@@ -430,7 +409,6 @@ class Compiled(_Stage, SharedValue):
 
     Its methods show it: `as_text`, `kernels`, `memory_analysis`, `cost_analysis`. Other types raise TypeError.
 
-    >>> import hloom, hloom.numpy as jnp
     >>> double = hloom.jit(lambda x: 2 * x).lower(jnp.ones(3)).compile()
     >>> double(jnp.array([1.0, 2.0, 3.0]))
     Array([2., 4., 6.], dtype=float32)
@@ -487,7 +465,6 @@ class Compiled(_Stage, SharedValue):
     def as_text(self, dialect: str | None = None, *, metadata: bool = False, debug_info: bool = False) -> str:
         """The module after all passes: fused, with layouts, scheduled. Options as for `Lowered.as_text`.
 
-        >>> import hloom, hloom.numpy as jnp
         >>> compiled = hloom.jit(lambda x: 2 * jnp.tanh(x) + 1).lower(jnp.ones(3)).compile()
         >>> "fusion" in compiled.as_text()
         True
@@ -497,7 +474,6 @@ class Compiled(_Stage, SharedValue):
     def kernels(self) -> KernelTexts:
         """The Numba source of each distinct kernel, by name: a dictionary, which prints as a table and the sources.
 
-        >>> import hloom, hloom.numpy as jnp
         >>> compiled = hloom.jit(lambda x: 2 * jnp.tanh(x) + 1).lower(jnp.ones(3)).compile()
         >>> (source,) = compiled.kernels().values()
         >>> "tanh(" in source
@@ -509,7 +485,6 @@ class Compiled(_Stage, SharedValue):
         """The record of each pass, in order: name, milliseconds, instructions before and after. A tuple, which prints
         as a table.
 
-        >>> import hloom, hloom.numpy as jnp
         >>> records = hloom.jit(lambda x: 2 * x).lower(jnp.ones(3)).compile().passes()
         >>> records[2].name
         'call-inliner'
@@ -519,7 +494,6 @@ class Compiled(_Stage, SharedValue):
     def memory_analysis(self) -> MemoryAnalysis:
         """The bytes needed, by purpose, the peak, and the map of the memory. It prints as a table and the map.
 
-        >>> import hloom, hloom.numpy as jnp
         >>> memory = hloom.jit(lambda x: 2 * x).lower(jnp.ones(1024)).compile().memory_analysis()
         >>> memory.argument_size_in_bytes, memory.output_size_in_bytes
         (4096, 4096)
@@ -530,7 +504,6 @@ class Compiled(_Stage, SharedValue):
         """Estimates of the work, before fusion: "flops", "transcendentals", "bytes accessed". `instructions` of the
         result has the same for each instruction, with the user's line; it prints as a table.
 
-        >>> import hloom, hloom.numpy as jnp
         >>> costs = hloom.jit(jnp.matmul).lower(jnp.ones((10, 20)), jnp.ones((20, 30))).compile().cost_analysis()
         >>> costs["flops"]
         12000.0
@@ -543,7 +516,6 @@ class Compiled(_Stage, SharedValue):
         """The collectives of the program, how often they run, and the bytes that a device sends. They print as a table.
         A program on one device has none.
 
-        >>> import hloom
         >>> hloom.jit(lambda x: 2 * x).lower(1.5).compile().communication_analysis().sent()
         0
         """
@@ -555,7 +527,6 @@ class Compiled(_Stage, SharedValue):
     def input_shardings(self) -> Any:
         """Where the (positional, keyword) arguments are expected: on the CPU.
 
-        >>> import hloom, hloom.numpy as jnp
         >>> hloom.jit(lambda x: 2 * x).lower(jnp.ones(3)).compile().input_shardings
         ((SingleDeviceSharding(device=CpuDevice(id=0), memory_kind=device),), {})
         """
@@ -569,7 +540,6 @@ class Compiled(_Stage, SharedValue):
     def output_shardings(self) -> Any:
         """Where the results are: on the CPU.
 
-        >>> import hloom, hloom.numpy as jnp
         >>> hloom.jit(lambda x: 2 * x).lower(jnp.ones(3)).compile().output_shardings
         SingleDeviceSharding(device=CpuDevice(id=0), memory_kind=device)
         """
@@ -582,7 +552,6 @@ class Compiled(_Stage, SharedValue):
     def input_formats(self) -> Any:
         """Layout and place of the (positional, keyword) arguments: row-major, on the CPU.
 
-        >>> import hloom, hloom.numpy as jnp
         >>> (x,), _ = hloom.jit(lambda x: 2 * x).lower(jnp.ones((2, 3))).compile().input_formats
         >>> x.layout.major_to_minor
         (0, 1)
@@ -594,7 +563,6 @@ class Compiled(_Stage, SharedValue):
     def output_formats(self) -> Any:
         """Layout and place of the results: row-major, on the CPU.
 
-        >>> import hloom, hloom.numpy as jnp
         >>> hloom.jit(lambda x: x.T).lower(jnp.ones((2, 3))).compile().output_formats.layout.major_to_minor
         (0, 1)
         """
@@ -604,7 +572,6 @@ class Compiled(_Stage, SharedValue):
     def runtime_executable(self) -> Executable:
         """What runs: the backend's program.
 
-        >>> import hloom
         >>> type(hloom.jit(lambda x: 2 * x).lower(1.5).compile().runtime_executable()).__name__
         'NumbaExecutable'
         """

@@ -153,14 +153,16 @@ def published(found: Any, name: str, module: str) -> Any:
 
 
 def _complete_examples(kind: type, own: tuple[str, str]) -> None:
-    """Complete the examples of a class and of its methods and properties."""
-    home = kind.__module__
-    _complete_example(kind, home, own)
-    for found in vars(kind).values():
-        if isinstance(found, classmethod | staticmethod):  # which have the text, too
-            _complete_example(found.__func__, home, own)
-        if isinstance(found, FunctionType | property | classmethod | staticmethod):
-            _complete_example(found, home, own)
+    """Complete the examples of a class, and of its methods and properties: its own, and those of the library's classes
+    from which it inherits, or which inherit from it."""
+    _complete_example(kind, kind.__module__, own)
+    for each in (*kind.__mro__, *kind.__subclasses__()):
+        home = each.__module__
+        for found in vars(each).values() if home.partition(".")[0] == _PACKAGE else ():
+            if isinstance(found, classmethod | staticmethod):  # which have the text, too
+                _complete_example(found.__func__, home, own)
+            if isinstance(found, FunctionType | property | classmethod | staticmethod):
+                _complete_example(found, home, own)
 
 
 _BARE = r"^ *(>>>|\.\.\.) (.*[^\w.\"'])?{}(?!\w| ?=[^=])"
@@ -168,11 +170,12 @@ _BARE = r"^ *(>>>|\.\.\.) (.*[^\w.\"'])?{}(?!\w| ?=[^=])"
 
 
 @cache
-def _imports_of(home: str) -> list[tuple[str, list[str]]]:
-    """The imports for examples in a module, each with the names that it binds: the namespace's, then the package's."""
+def _imports_of(home: str, space: str) -> list[tuple[str, list[str]]]:
+    """The imports for examples in a module, each with the names that it binds: those of the namespace whose folder has
+    the module, or else of the namespace `space`, which offers the object; then the package's."""
     while home and home not in _imports:
         home = home.rpartition(".")[0]
-    lines = dict.fromkeys((*_imports.get(home, ()), *_imports[_PACKAGE]))
+    lines = dict.fromkeys((*_imports.get(space if home == _PACKAGE else home, ()), *_imports[_PACKAGE]))
     bound = [line.partition("import ")[2].split(",") for line in lines]
     return [(line, [n.split()[-1].partition(".")[0] for n in names]) for line, names in zip(lines, bound, strict=True)]
 
@@ -192,7 +195,7 @@ def _complete_example(found: Any, home: str, own: tuple[str, str]) -> None:
         is_other = hasattr(builtins, name) or name == space.rpartition(".")[2]
         if not is_other and re.search(_BARE.format(name), code, re.MULTILINE):
             lines, known = [f"from {space} import {name}"], [name]
-    for line, names in _imports_of(home):
+    for line, names in _imports_of(home, space):
         for each in names:
             if each in code and each not in known:
                 lines.append(line)

@@ -275,7 +275,6 @@ class Array(ArrayBase):
     def item(self, *args: int) -> Any:
         """The only element (or the one at `args`) as a Python number.
 
-        >>> import hloom.numpy as jnp
         >>> jnp.array([7]).item(), jnp.array([[1, 2], [3, 4]]).item(1, 0)
         (7, 3)
         """
@@ -284,7 +283,6 @@ class Array(ArrayBase):
     def tolist(self) -> Any:
         """The elements as nested lists of Python numbers.
 
-        >>> import hloom.numpy as jnp
         >>> jnp.array([[1, 2], [3, 4]]).tolist()
         [[1, 2], [3, 4]]
         """
@@ -293,7 +291,6 @@ class Array(ArrayBase):
     def tobytes(self, order: Any = "C") -> bytes:
         r"""The elements in memory, in row-major order unless `order` is "F".
 
-        >>> import hloom.numpy as jnp
         >>> jnp.array([1, 256], jnp.int16).tobytes()
         b'\x01\x00\x00\x01'
         """
@@ -387,7 +384,6 @@ class Array(ArrayBase):
         """Itself, when its elements are there. On the CPU calls return when they are done; a backend for a device may
         return before (`HLOOM_BACKEND`). Raises the error of the program that computes it.
 
-        >>> import hloom.numpy as jnp
         >>> jnp.ones(2).block_until_ready()
         Array([1., 1.], dtype=float32)
         """
@@ -405,7 +401,6 @@ class Array(ArrayBase):
         """False while a device has still to compute the elements. On the CPU calls return when they are done; a
         deferred value is computed first, since it would never be there otherwise.
 
-        >>> import hloom.numpy as jnp
         >>> jnp.ones(2).is_ready()
         True
         """
@@ -415,7 +410,6 @@ class Array(ArrayBase):
     def is_deleted(self) -> bool:
         """True once the memory was given away (`donate_argnums`) or `delete` was called.
 
-        >>> import hloom.numpy as jnp
         >>> x = jnp.ones(2)
         >>> x.delete()
         >>> x.is_deleted()
@@ -426,7 +420,6 @@ class Array(ArrayBase):
     def delete(self) -> None:
         """Give up the memory now; using the array afterwards raises DeletedArrayError.
 
-        >>> import hloom.numpy as jnp
         >>> x = jnp.ones(2)
         >>> x.delete()
         >>> x.is_deleted()
@@ -468,7 +461,6 @@ class Array(ArrayBase):
     def addressable_data_pointer(self) -> int:
         """The address of the first element (dense, row-major).
 
-        >>> import hloom.numpy as jnp
         >>> x = jnp.array([1.5, 2.5])
         >>> x.addressable_data_pointer == x.unsafe_buffer_pointer()
         True
@@ -491,7 +483,6 @@ class Array(ArrayBase):
     def sharding(self) -> Sharding:
         """Where the array was put (`device_put`, `out_shardings`), or computed; else all of it on the first device.
 
-        >>> import hloom.numpy as jnp
         >>> jnp.ones(2).sharding
         SingleDeviceSharding(device=CpuDevice(id=0), memory_kind=device)
         """
@@ -501,7 +492,6 @@ class Array(ArrayBase):
     def committed(self) -> bool:
         """Whether the user has put the array somewhere.
 
-        >>> import hloom, hloom.numpy as jnp
         >>> jnp.ones(2).committed, hloom.device_put(jnp.ones(2), hloom.devices()[0]).committed
         (False, True)
         """
@@ -511,7 +501,6 @@ class Array(ArrayBase):
     def device(self) -> CpuDevice | Sharding:
         """The device that holds the array; the sharding, if there are several.
 
-        >>> import hloom.numpy as jnp
         >>> jnp.ones(2).device
         CpuDevice(id=0)
         """
@@ -521,7 +510,6 @@ class Array(ArrayBase):
     def devices(self) -> set[CpuDevice]:
         """The devices that hold the array.
 
-        >>> import hloom.numpy as jnp
         >>> jnp.ones(2).devices()
         {CpuDevice(id=0)}
         """
@@ -530,7 +518,6 @@ class Array(ArrayBase):
     def to_device(self, device: Any, *, stream: Any = None) -> Array:
         """The array on a device, or sharded: the same elements.
 
-        >>> import hloom, hloom.numpy as jnp
         >>> jnp.ones(2).to_device(hloom.devices()[0])
         Array([1., 1.], dtype=float32)
         """
@@ -542,7 +529,6 @@ class Array(ArrayBase):
     def is_fully_addressable(self) -> bool:
         """Whether all of it is in this process.
 
-        >>> import hloom.numpy as jnp
         >>> jnp.ones(2).is_fully_addressable
         True
         """
@@ -552,7 +538,6 @@ class Array(ArrayBase):
     def is_fully_replicated(self) -> bool:
         """Whether each of its devices has all of it.
 
-        >>> import hloom.numpy as jnp
         >>> jnp.ones(2).is_fully_replicated
         True
         """
@@ -562,7 +547,6 @@ class Array(ArrayBase):
     def addressable_shards(self) -> list[Shard]:
         """The parts of the array on devices of this process.
 
-        >>> import hloom.numpy as jnp
         >>> [shard.data.shape for shard in jnp.ones((2, 3)).addressable_shards]
         [(2, 3)]
         """
@@ -572,7 +556,6 @@ class Array(ArrayBase):
     def global_shards(self) -> list[Shard]:
         """The parts of the array on all devices. Parts in other processes have no `data`.
 
-        >>> import hloom.numpy as jnp
         >>> [shard.index for shard in jnp.ones((2, 3)).global_shards]
         [(slice(None, None, None), slice(None, None, None))]
         """
@@ -591,7 +574,6 @@ class Array(ArrayBase):
     def addressable_data(self, index: int) -> Array:
         """The part on device number `index` of this process. IndexError if there is none.
 
-        >>> import hloom.numpy as jnp
         >>> jnp.ones(2).addressable_data(0)
         Array([1., 1.], dtype=float32)
         """
@@ -602,7 +584,6 @@ class Array(ArrayBase):
     def format(self) -> Format:
         """The layout, which is dense and row-major, and the sharding.
 
-        >>> import hloom.numpy as jnp
         >>> jnp.ones((2, 3)).format.layout
         Layout(major_to_minor=(0, 1), tiling=(), sub_byte_element_size_in_bits=0)
         """
@@ -611,7 +592,6 @@ class Array(ArrayBase):
     def on_device_size_in_bytes(self) -> int:
         """The size of the elements in memory, in bytes.
 
-        >>> import hloom.numpy as jnp
         >>> jnp.ones((2, 3)).on_device_size_in_bytes()
         24
         """
@@ -620,7 +600,6 @@ class Array(ArrayBase):
     def copy_to_host_async(self) -> None:
         """Nothing: the elements are in the memory of the process.
 
-        >>> import hloom.numpy as jnp
         >>> x = jnp.ones(2)
         >>> x.copy_to_host_async()
         """

@@ -59,7 +59,6 @@ def make_array_from_single_device_arrays(
 ) -> Array:
     """The array of `shape` with its parts in `arrays`: one on each device of this process, in any order.
 
-    >>> import hloom, hloom.numpy as jnp
     >>> part = jnp.ones(2)
     >>> hloom.make_array_from_single_device_arrays((2,), part.sharding, [part])
     Array([1., 1.], dtype=float32)
@@ -213,7 +212,6 @@ def _of_parts(
 def live_arrays(platform: str | None = None) -> list[Array]:
     """All arrays that exist in this process and are not deleted. It looks through all objects: for debugging.
 
-    >>> import hloom, hloom.numpy as jnp
     >>> x = jnp.ones(3)
     >>> any(y is x for y in hloom.live_arrays())
     True
@@ -226,7 +224,6 @@ def live_arrays(platform: str | None = None) -> list[Array]:
 def copy_to_host_async(x: Any) -> Any:
     """x (a pytree): its arrays are in the memory of the process already.
 
-    >>> import hloom, hloom.numpy as jnp
     >>> hloom.copy_to_host_async([jnp.ones(2)])
     [Array([1., 1.], dtype=float32)]
     """

@@ -26,7 +26,6 @@ def ds(start: Any, size: int | None = None, stride: int | None = None) -> Slice 
     In arrays a block that does not fit is moved inside when it is read, and left alone when it is written, as
     `lax.dynamic_slice` and scatters do. With a stride each element is read or written separately.
 
-    >>> import hloom, hloom.numpy as jnp
     >>> hloom.new_ref(jnp.arange(5))[hloom.ds(1, 3)]
     Array([1, 2, 3], dtype=int32)
     >>> hloom.jit(lambda x, i: x[hloom.ds(i, 2)])(jnp.arange(5), 3)

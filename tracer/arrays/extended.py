@@ -17,7 +17,6 @@ import numpy as np
 class extended(np.generic):
     """The scalar type of all extended dtypes, for `issubdtype`.
 
-    >>> import hloom, hloom.numpy as jnp
     >>> jnp.issubdtype(hloom.random.key(0).dtype, hloom.dtypes.extended)
     True
     """
@@ -26,7 +25,6 @@ class extended(np.generic):
 class prng_key(extended):
     """The scalar type of keys of random number generators, for `issubdtype`.
 
-    >>> import hloom, hloom.numpy as jnp
     >>> jnp.issubdtype(hloom.random.key(0).dtype, hloom.dtypes.prng_key)
     True
     """

@@ -12,7 +12,6 @@ from ...hlo.support.records import dataclass
 class Space(enum.Enum):
     """A kind of memory. Both are the memory of the process here.
 
-    >>> import hloom, hloom.numpy as jnp
     >>> hloom.device_put(jnp.ones(2), hloom.memory.Space.Host)
     Array([1., 1.], dtype=float32)
     """

@@ -47,7 +47,6 @@ class ArrayBase:
     dtypes promote by JAX's rules; Python scalars are weakly typed: they take the array's dtype where its kind allows.
     Indices out of bounds are clipped when reading. Instead of ``x[i] = y`` write ``x = x.at[i].set(y)``.
 
-    >>> import hloom.numpy as jnp
     >>> x = jnp.array([[1, 2], [3, 4]])
     >>> x[:, 0] + 10 * x
     Array([[11, 23],
@@ -66,7 +65,6 @@ class ArrayBase:
     def shape(self) -> tuple[int, ...]:
         """The sizes of all dimensions, as a tuple of Python integers: known while tracing too.
 
-        >>> import hloom.numpy as jnp
         >>> jnp.ones((2, 3)).shape
         (2, 3)
         """
@@ -76,7 +74,6 @@ class ArrayBase:
     def dtype(self) -> np.dtype[Any]:
         """The type of the elements, as NumPy's dtype.
 
-        >>> import hloom.numpy as jnp
         >>> jnp.ones(2).dtype, jnp.array([1, 2]).dtype
         (dtype('float32'), dtype('int32'))
         """
@@ -86,7 +83,6 @@ class ArrayBase:
     def weak_type(self) -> bool:
         """True for values made from Python scalars: their dtype gives way in promotion.
 
-        >>> import hloom.numpy as jnp
         >>> jnp.asarray(2).weak_type, (jnp.asarray(2) + jnp.ones(1, jnp.int8)).dtype
         (True, dtype('int8'))
         """
@@ -96,7 +92,6 @@ class ArrayBase:
     def ndim(self) -> int:
         """The number of dimensions, a Python integer.
 
-        >>> import hloom.numpy as jnp
         >>> jnp.ones((2, 3)).ndim
         2
         """
@@ -106,7 +101,6 @@ class ArrayBase:
     def size(self) -> int:
         """The number of elements, a Python integer.
 
-        >>> import hloom.numpy as jnp
         >>> jnp.ones((2, 3)).size
         6
         """
@@ -116,7 +110,6 @@ class ArrayBase:
     def itemsize(self) -> int:
         """The number of bytes of an element.
 
-        >>> import hloom.numpy as jnp
         >>> jnp.ones(2).itemsize
         4
         """
@@ -126,7 +119,6 @@ class ArrayBase:
     def nbytes(self) -> int:
         """The number of bytes of all elements.
 
-        >>> import hloom.numpy as jnp
         >>> jnp.ones((2, 3)).nbytes
         24
         """
@@ -170,7 +162,6 @@ class ArrayBase:
     def item(self, *args: int) -> Any:
         """The only element (or the one at `args`) as a Python number; a traced array raises ConcretizationTypeError.
 
-        >>> import hloom.numpy as jnp
         >>> jnp.array([7]).item(), jnp.array([[1, 2], [3, 4]]).item(1, 0)
         (7, 3)
         """
@@ -179,7 +170,6 @@ class ArrayBase:
     def tolist(self) -> Any:
         """The elements as nested lists of Python numbers; a traced array raises ConcretizationTypeError.
 
-        >>> import hloom.numpy as jnp
         >>> jnp.array([[1, 2], [3, 4]]).tolist()
         [[1, 2], [3, 4]]
         """
@@ -249,7 +239,6 @@ class ArrayBase:
         Integers out of bounds write nothing; ``mode=`` changes that. Under jit the copy costs nothing where x is not
         used again.
 
-        >>> import hloom.numpy as jnp
         >>> x = jnp.arange(4)
         >>> x.at[1:3].add(10)
         Array([ 0, 11, 12,  3], dtype=int32)
@@ -383,7 +372,6 @@ class ArrayBase:
     def T(self) -> ArrayBase:
         """The array with its dimensions in reverse order.
 
-        >>> import hloom.numpy as jnp
         >>> jnp.array([[1, 2], [3, 4]]).T
         Array([[1, 3],
                [2, 4]], dtype=int32)
@@ -394,7 +382,6 @@ class ArrayBase:
     def mT(self) -> ArrayBase:
         """The last two dimensions swapped; ValueError for fewer.
 
-        >>> import hloom.numpy as jnp
         >>> jnp.ones((2, 3, 4)).mT.shape
         (2, 4, 3)
         """
@@ -404,7 +391,6 @@ class ArrayBase:
     def real(self) -> ArrayBase:
         """The real part of each element; itself if it is not complex. No view: it can't be assigned to.
 
-        >>> import hloom.numpy as jnp
         >>> jnp.array([1 + 2j, 3]).real
         Array([1., 3.], dtype=float32)
         """
@@ -414,7 +400,6 @@ class ArrayBase:
     def imag(self) -> ArrayBase:
         """The imaginary part of each element; zeros if it is not complex. No view: it can't be assigned to.
 
-        >>> import hloom.numpy as jnp
         >>> jnp.array([1 + 2j, 3]).imag
         Array([2., 0.], dtype=float32)
         """
@@ -423,7 +408,6 @@ class ArrayBase:
     def conj(self) -> ArrayBase:
         """The complex conjugate of each element; itself if it is not complex.
 
-        >>> import hloom.numpy as jnp
         >>> jnp.array([1 + 2j, 3 - 1j]).conj()
         Array([1.-2.j, 3.+1.j], dtype=complex64)
         """
@@ -434,7 +418,6 @@ class ArrayBase:
     def astype(self, dtype: Any, copy: bool = False, device: Any = None) -> ArrayBase:
         """The elements in another dtype, see `hloom.numpy.astype`.
 
-        >>> import hloom.numpy as jnp
         >>> jnp.array([1.7, -1.7]).astype(int)
         Array([ 1, -1], dtype=int32)
         """
@@ -444,7 +427,6 @@ class ArrayBase:
         """The same bits as another dtype; the last dimension changes size with the width. NumPy's view shares memory,
         this does not.
 
-        >>> import hloom.numpy as jnp
         >>> jnp.array([1, 256], jnp.int16).view(jnp.uint8)
         Array([1, 0, 0, 1], dtype=uint8)
         """
@@ -453,7 +435,6 @@ class ArrayBase:
     def byteswap(self, inplace: bool = False) -> ArrayBase:
         """The same elements with their bytes in the opposite order.
 
-        >>> import hloom.numpy as jnp
         >>> jnp.array([1, 256], jnp.int16).byteswap()
         Array([256,   1], dtype=int16)
         """
@@ -464,7 +445,6 @@ class ArrayBase:
     def copy(self) -> ArrayBase:
         """A copy. Arrays are immutable, so that it is rarely needed.
 
-        >>> import hloom.numpy as jnp
         >>> jnp.array([1, 2]).copy()
         Array([1, 2], dtype=int32)
         """
@@ -473,7 +453,6 @@ class ArrayBase:
     def reshape(self, *args: Any, order: str = "C", out_sharding: Any = None) -> ArrayBase:
         """The same elements in another shape, given as integers or one sequence; one size may be -1. No view.
 
-        >>> import hloom.numpy as jnp
         >>> jnp.arange(6).reshape(2, -1)
         Array([[0, 1, 2],
                [3, 4, 5]], dtype=int32)
@@ -483,7 +462,6 @@ class ArrayBase:
     def ravel(self, order: str = "C", *, out_sharding: Any = None) -> ArrayBase:
         """All elements in one dimension. `order` "F": the first index varies fastest.
 
-        >>> import hloom.numpy as jnp
         >>> jnp.array([[1, 2], [3, 4]]).ravel()
         Array([1, 2, 3, 4], dtype=int32)
         """
@@ -492,7 +470,6 @@ class ArrayBase:
     def flatten(self, order: str = "C", *, out_sharding: Any = None) -> ArrayBase:
         """All elements in one dimension, as `ravel`.
 
-        >>> import hloom.numpy as jnp
         >>> jnp.array([[1, 2], [3, 4]]).flatten(order="F")
         Array([1, 3, 2, 4], dtype=int32)
         """
@@ -501,7 +478,6 @@ class ArrayBase:
     def transpose(self, *axes: Any) -> ArrayBase:
         """Dimension i of the result is dimension axes[i]: separate integers, one sequence, or nothing (reversed).
 
-        >>> import hloom.numpy as jnp
         >>> jnp.ones((2, 3, 4)).transpose(1, 0, 2).shape
         (3, 2, 4)
         """
@@ -511,7 +487,6 @@ class ArrayBase:
     def swapaxes(self, axis1: int, axis2: int) -> ArrayBase:
         """Two dimensions swapped.
 
-        >>> import hloom.numpy as jnp
         >>> jnp.ones((2, 3, 4)).swapaxes(0, 2).shape
         (4, 3, 2)
         """
@@ -520,7 +495,6 @@ class ArrayBase:
     def squeeze(self, axis: int | Sequence[int] | None = None) -> ArrayBase:
         """Without dimensions of size 1: all, or those given.
 
-        >>> import hloom.numpy as jnp
         >>> jnp.ones((1, 3, 1)).squeeze().shape
         (3,)
         """
@@ -531,7 +505,6 @@ class ArrayBase:
     ) -> ArrayBase:
         """Each element repeated, along an axis or of the flattened array; see `hloom.numpy.repeat`.
 
-        >>> import hloom.numpy as jnp
         >>> jnp.array([1, 2]).repeat(2)
         Array([1, 1, 2, 2], dtype=int32)
         """
@@ -540,7 +513,6 @@ class ArrayBase:
     def diagonal(self, offset: int = 0, axis1: int = 0, axis2: int = 1) -> ArrayBase:
         """The elements with an index along `axis2` that is `offset` more than along `axis1`, as the last dimension.
 
-        >>> import hloom.numpy as jnp
         >>> jnp.array([[1, 2], [3, 4]]).diagonal()
         Array([1, 4], dtype=int32)
         """
@@ -551,7 +523,6 @@ class ArrayBase:
     ) -> ArrayBase:
         """The sum of a diagonal.
 
-        >>> import hloom.numpy as jnp
         >>> jnp.array([[1, 2], [3, 4]]).trace()
         Array(5, dtype=int32)
         """
@@ -560,7 +531,6 @@ class ArrayBase:
     def dot(self, b: Any, *, precision: Any = None, preferred_element_type: Any = None) -> ArrayBase:
         """The last dimension times the second to last (or only) of b, summed; see `hloom.numpy.dot`.
 
-        >>> import hloom.numpy as jnp
         >>> jnp.array([[1, 2], [3, 4]]).dot(jnp.array([1, 1]))
         Array([3, 7], dtype=int32)
         """
@@ -569,7 +539,6 @@ class ArrayBase:
     def clip(self, min: Any = None, max: Any = None) -> ArrayBase:
         """The elements limited to [min, max]; either bound may be None.
 
-        >>> import hloom.numpy as jnp
         >>> jnp.array([-2, 0, 5]).clip(0, 3)
         Array([0, 0, 3], dtype=int32)
         """
@@ -578,7 +547,6 @@ class ArrayBase:
     def round(self, decimals: int = 0, out: None = None) -> ArrayBase:
         """The nearest values with `decimals` digits after the point; halves go to the even neighbour.
 
-        >>> import hloom.numpy as jnp
         >>> jnp.array([0.5, 1.25, 2.5]).round(1)
         Array([0.5, 1.2, 2.5], dtype=float32)
         """
@@ -596,7 +564,6 @@ class ArrayBase:
     ) -> ArrayBase:
         """The sum over `axis` (None: all) of the elements where `where` is true; see `hloom.numpy.sum`.
 
-        >>> import hloom.numpy as jnp
         >>> jnp.array([[1, 2], [3, 4]]).sum(axis=0)
         Array([4, 6], dtype=int32)
         """
@@ -614,7 +581,6 @@ class ArrayBase:
     ) -> ArrayBase:
         """The product over `axis` (None: all) of the elements where `where` is true; see `hloom.numpy.prod`.
 
-        >>> import hloom.numpy as jnp
         >>> jnp.array([[1, 2], [3, 4]]).prod(axis=1)
         Array([ 2, 12], dtype=int32)
         """
@@ -625,7 +591,6 @@ class ArrayBase:
     ) -> ArrayBase:
         """The mean over `axis` (None: all), a float also of integers; see `hloom.numpy.mean`.
 
-        >>> import hloom.numpy as jnp
         >>> jnp.array([[1, 2], [3, 4]]).mean(axis=0)
         Array([2., 3.], dtype=float32)
         """
@@ -644,7 +609,6 @@ class ArrayBase:
     ) -> ArrayBase:
         """The mean squared distance from the mean over `axis`; see `hloom.numpy.var`.
 
-        >>> import hloom.numpy as jnp
         >>> jnp.array([1, 2, 3, 6]).var()
         Array(3.5, dtype=float32)
         """
@@ -663,7 +627,6 @@ class ArrayBase:
     ) -> ArrayBase:
         """The square root of the variance over `axis`; see `hloom.numpy.std`.
 
-        >>> import hloom.numpy as jnp
         >>> jnp.array([1, 3]).std()
         Array(1., dtype=float32)
         """
@@ -674,7 +637,6 @@ class ArrayBase:
     ) -> ArrayBase:
         """The largest element over `axis` (None: all); NaN if one is NaN; see `hloom.numpy.max`.
 
-        >>> import hloom.numpy as jnp
         >>> jnp.array([[1, 5], [3, 4]]).max(axis=1)
         Array([5, 4], dtype=int32)
         """
@@ -685,7 +647,6 @@ class ArrayBase:
     ) -> ArrayBase:
         """The smallest element over `axis` (None: all); NaN if one is NaN; see `hloom.numpy.min`.
 
-        >>> import hloom.numpy as jnp
         >>> jnp.array([[1, 5], [3, 4]]).min(axis=1)
         Array([1, 3], dtype=int32)
         """
@@ -694,7 +655,6 @@ class ArrayBase:
     def any(self, axis: Any = None, out: None = None, keepdims: bool = False, *, where: Any = None) -> ArrayBase:
         """True if any of the elements over `axis` (None: all) are not 0.
 
-        >>> import hloom.numpy as jnp
         >>> x = jnp.array([1, 5, 9])
         >>> (x > 8).any()
         Array(True, dtype=bool)
@@ -704,7 +664,6 @@ class ArrayBase:
     def all(self, axis: Any = None, out: None = None, keepdims: bool = False, *, where: Any = None) -> ArrayBase:
         """True if all of the elements over `axis` (None: all) are not 0.
 
-        >>> import hloom.numpy as jnp
         >>> x = jnp.array([1, 5, 9])
         >>> (x > 8).all()
         Array(False, dtype=bool)
@@ -714,7 +673,6 @@ class ArrayBase:
     def ptp(self, axis: Any = None, out: None = None, keepdims: bool = False) -> ArrayBase:
         """The largest minus the smallest element over `axis`.
 
-        >>> import hloom.numpy as jnp
         >>> jnp.array([3, 9, 4]).ptp()
         Array(6, dtype=int32)
         """
@@ -723,7 +681,6 @@ class ArrayBase:
     def argmax(self, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> ArrayBase:
         """The index of the first largest element, in the flattened array or along an axis; int32.
 
-        >>> import hloom.numpy as jnp
         >>> jnp.array([3, 9, 4]).argmax()
         Array(1, dtype=int32)
         """
@@ -732,7 +689,6 @@ class ArrayBase:
     def argmin(self, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> ArrayBase:
         """The index of the first smallest element, in the flattened array or along an axis; int32.
 
-        >>> import hloom.numpy as jnp
         >>> jnp.array([3, 9, 4]).argmin()
         Array(0, dtype=int32)
         """
@@ -741,7 +697,6 @@ class ArrayBase:
     def cumsum(self, axis: int | None = None, dtype: Any = None, out: None = None) -> ArrayBase:
         """Sums of prefixes along an axis, or of the flattened array.
 
-        >>> import hloom.numpy as jnp
         >>> jnp.array([1, 2, 3]).cumsum()
         Array([1, 3, 6], dtype=int32)
         """
@@ -750,7 +705,6 @@ class ArrayBase:
     def cumprod(self, axis: int | None = None, dtype: Any = None, out: None = None) -> ArrayBase:
         """Products of prefixes along an axis, or of the flattened array.
 
-        >>> import hloom.numpy as jnp
         >>> jnp.array([1, 2, 3]).cumprod()
         Array([1, 2, 6], dtype=int32)
         """
@@ -767,7 +721,6 @@ class ArrayBase:
     ) -> ArrayBase:
         """A sorted copy along an axis, where NumPy's method sorts in place; see `hloom.numpy.sort`.
 
-        >>> import hloom.numpy as jnp
         >>> jnp.array([3, 1, 2]).sort(), jnp.array([3, 1, 2]).sort(descending=True)
         (Array([1, 2, 3], dtype=int32), Array([3, 2, 1], dtype=int32))
         """
@@ -784,7 +737,6 @@ class ArrayBase:
     ) -> ArrayBase:
         """The indices, int32, that sort along an axis; see `hloom.numpy.argsort`.
 
-        >>> import hloom.numpy as jnp
         >>> jnp.array([30, 10, 20]).argsort()
         Array([1, 2, 0], dtype=int32)
         """
@@ -793,7 +745,6 @@ class ArrayBase:
     def argpartition(self, kth: int, axis: int = -1) -> ArrayBase:
         """The indices, int32, that put the element of rank `kth` at its place; see `hloom.numpy.argpartition`.
 
-        >>> import hloom.numpy as jnp
         >>> x = jnp.array([5, 1, 4, 2])
         >>> x[x.argpartition(2)][2]
         Array(4, dtype=int32)
@@ -803,7 +754,6 @@ class ArrayBase:
     def searchsorted(self, v: Any, side: str = "left", sorter: Any = None, *, method: str = "scan") -> ArrayBase:
         """Where elements v belong in this sorted vector, int32; see `hloom.numpy.searchsorted`.
 
-        >>> import hloom.numpy as jnp
         >>> jnp.array([10, 20, 30]).searchsorted(jnp.array([5, 20, 25]))
         Array([0, 1, 2], dtype=int32)
         """
@@ -823,7 +773,6 @@ class ArrayBase:
 
         An index out of bounds reads NaN, the least signed or largest unsigned integer.
 
-        >>> import hloom.numpy as jnp
         >>> jnp.array([1.5, 2.5, 3.5]).take(jnp.array([2, 0, 9]))
         Array([3.5, 1.5, nan], dtype=float32)
         """
@@ -832,7 +781,6 @@ class ArrayBase:
     def choose(self, choices: Sequence[Any], out: None = None, mode: str = "raise") -> ArrayBase:
         """For each element, which counts choices, the element of that choice; see `hloom.numpy.choose`.
 
-        >>> import hloom.numpy as jnp
         >>> jnp.array([0, 1, 0]).choose([jnp.array([1, 2, 3]), jnp.array([10, 20, 30])])
         Array([ 1, 20,  3], dtype=int32)
         """
@@ -844,7 +792,6 @@ class ArrayBase:
         """The slices along an axis at which the condition is true; `size` is needed under jit; see
         `hloom.numpy.compress`.
 
-        >>> import hloom.numpy as jnp
         >>> jnp.array([1, 2, 3]).compress(jnp.array([True, False, True]))
         Array([1, 3], dtype=int32)
         """
@@ -853,7 +800,6 @@ class ArrayBase:
     def nonzero(self, *, fill_value: Any = None, size: int | None = None) -> tuple[ArrayBase, ...]:
         """The indices of elements that are not 0, as an array for each dimension; `size` is needed under jit.
 
-        >>> import hloom.numpy as jnp
         >>> jnp.array([0, 5, 0, 7]).nonzero()
         (Array([1, 3], dtype=int32),)
         """

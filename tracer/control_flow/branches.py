@@ -48,7 +48,6 @@ def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], i
 
     Shapes and dtypes of the carry must not change: TreeStructureError, with both types, otherwise.
 
-    >>> from hloom import lax
     >>> lax.while_loop(lambda n: n < 100, lambda n: 3 * n, 1)
     Array(243, dtype=int32, weak_type=True)
     """
@@ -166,8 +165,6 @@ def cond(pred: Any, true_fun: Any, false_fun: Any, *operands: Any, operand: Any 
     Both are traced, one is run; their results have the same structure and types (TreeStructureError). Also taken:
     ``cond(pred, x, true_fun, y, false_fun)``, where each function has an operand of its own, and None for none.
 
-    >>> import hloom
-    >>> from hloom import lax
     >>> hloom.grad(lambda x: lax.cond(x > 0, lambda x: x**2, lambda x: -x, x))(3.0)
     Array(6., dtype=float32, weak_type=True)
     """
@@ -216,7 +213,6 @@ def switch(
 ) -> Any:
     """`branches[index](*operands)`; an index out of range is clamped. All branches are traced, one is run.
 
-    >>> from hloom import lax, numpy as jnp
     >>> lax.switch(1, [jnp.sin, jnp.square, jnp.negative], 3.0)
     Array(9., dtype=float32, weak_type=True)
     """
@@ -342,7 +338,6 @@ def platform_dependent(
     With traced arguments, the functions of the other platforms are traced too, so that they must return the same
     types (TreeStructureError). NotImplementedError if there is no function for this platform and no default.
 
-    >>> from hloom import lax, numpy as jnp
     >>> lax.platform_dependent(jnp.arange(3), cpu=lambda x: x + 1, default=lambda x: x)
     Array([1, 2, 3], dtype=int32)
     """

@@ -82,7 +82,6 @@ def scan(
     Returns the last carry and the stacked ys. `length` is needed where `xs` has no arrays; `reverse` goes from the last
     x to the first. `unroll` is accepted: how a loop is unrolled is the backend's business.
 
-    >>> from hloom import lax, numpy as jnp
     >>> lax.scan(lambda total, x: (total + x, total * x), 0.0, jnp.array([1.0, 2.0, 3.0]))
     (Array(6., dtype=float32), Array([0., 2., 9.], dtype=float32))
     """
@@ -414,7 +413,6 @@ def fori_loop(
 
     `unroll` is accepted with constant bounds: how a loop is unrolled is the backend's business.
 
-    >>> from hloom import lax
     >>> lax.fori_loop(0, 5, lambda i, total: total + i, 0)
     Array(10, dtype=int32, weak_type=True)
     """

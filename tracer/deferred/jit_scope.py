@@ -227,7 +227,6 @@ def jit_scope(compile_ops: bool = True) -> JitScope:
     A scope is of the thread that enters it. Scopes may be nested: they share one record, and the end of each waits for
     it. Source: TensorFlow's `experimental_jit_scope`.
 
-    >>> import hloom, hloom.numpy as jnp
     >>> x = jnp.arange(4.0)
     >>> with hloom.jit_scope() as scope:
     ...     for _ in range(100):

@@ -22,7 +22,6 @@ LOG_COMPILES = Setting(
     False,
     """Log each trace and each compilation, with its time, as warnings of the logger "hloom".
 
-    >>> import hloom
     >>> with hloom.log_compiles():
     ...     y = hloom.jit(lambda x: 2 * x)(1.0)  # "Compiling jit_lambda with types (f32[]), called at ..."
     """,
@@ -31,7 +30,6 @@ EXPLAIN_CACHE_MISSES = Setting(
     False,
     """Log why a jitted function is traced again, as warnings of the logger "hloom": which argument has a new type.
 
-    >>> import hloom, hloom.numpy as jnp
     >>> f = hloom.jit(lambda x: 2 * x)
     >>> y = f(jnp.ones(2))
     >>> with hloom.explain_cache_misses():
@@ -42,7 +40,6 @@ NO_TRACING = Setting(
     False,
     """A function that jit would trace again is a RuntimeError: for programs that should have compiled all by now.
 
-    >>> import hloom
     >>> f = hloom.jit(lambda x: 2 * x)
     >>> _ = f(1.0)
     >>> with hloom.no_tracing():

@@ -24,7 +24,6 @@ _lock = threading.Lock()
 def record_event(event: str, **kwargs: str | int) -> None:
     """Something happened: each listener is called with the event's name and the keywords.
 
-    >>> from hloom import monitoring
     >>> def listener(event, **kwargs):
     ...     print(event, kwargs)
     >>> monitoring.register_event_listener(listener)
@@ -39,7 +38,6 @@ def record_event(event: str, **kwargs: str | int) -> None:
 def record_event_duration_secs(event: str, duration: float, **kwargs: str | int) -> None:
     """Something took `duration` seconds.
 
-    >>> from hloom import monitoring
     >>> def listener(event, duration, **kwargs):
     ...     print(event, duration)
     >>> monitoring.register_event_duration_secs_listener(listener)
@@ -54,7 +52,6 @@ def record_event_duration_secs(event: str, duration: float, **kwargs: str | int)
 def record_event_time_span(event: str, start_time: float, end_time: float, **kwargs: str | int) -> None:
     """Something went on from `start_time` to `end_time`, in seconds.
 
-    >>> from hloom import monitoring
     >>> def listener(event, start_time, end_time, **kwargs):
     ...     print(event, end_time - start_time)
     >>> monitoring.register_event_time_span_listener(listener)
@@ -69,7 +66,6 @@ def record_event_time_span(event: str, start_time: float, end_time: float, **kwa
 def record_scalar(event: str, value: float | int, **kwargs: str | int) -> None:
     """Something was measured.
 
-    >>> from hloom import monitoring
     >>> def listener(event, value, **kwargs):
     ...     print(event, value)
     >>> monitoring.register_scalar_listener(listener)
@@ -84,7 +80,6 @@ def record_scalar(event: str, value: float | int, **kwargs: str | int) -> None:
 def register_event_listener(callback: Listener) -> None:
     """`callback(event, **kwargs)` is called for each `record_event`.
 
-    >>> from hloom import monitoring
     >>> def listener(event, **kwargs):
     ...     print(event)
     >>> monitoring.register_event_listener(listener)
@@ -98,8 +93,6 @@ def register_event_listener(callback: Listener) -> None:
 def register_event_duration_secs_listener(callback: Listener) -> None:
     """`callback(event, duration, **kwargs)` is called for each duration: also for tracing and compiling.
 
-    >>> import hloom
-    >>> from hloom import monitoring
     >>> names = []
     >>> def listener(event, duration, **kwargs):
     ...     names.append(event)
@@ -115,7 +108,6 @@ def register_event_duration_secs_listener(callback: Listener) -> None:
 def register_event_time_span_listener(callback: Listener) -> None:
     """`callback(event, start_time, end_time, **kwargs)` is called for each `record_event_time_span`.
 
-    >>> from hloom import monitoring
     >>> def listener(event, start_time, end_time, **kwargs):
     ...     print(event, start_time, end_time)
     >>> monitoring.register_event_time_span_listener(listener)
@@ -129,7 +121,6 @@ def register_event_time_span_listener(callback: Listener) -> None:
 def register_scalar_listener(callback: Listener) -> None:
     """`callback(event, value, **kwargs)` is called for each `record_scalar`.
 
-    >>> from hloom import monitoring
     >>> losses = []
     >>> def listener(event, value, **kwargs):
     ...     losses.append(value)
@@ -145,8 +136,8 @@ def register_scalar_listener(callback: Listener) -> None:
 def unregister_event_listener(callback: Listener) -> None:
     """`callback` is called no more. ValueError if it is not registered.
 
-    >>> hloom.monitoring.register_event_listener(print)
-    >>> hloom.monitoring.unregister_event_listener(print)
+    >>> monitoring.register_event_listener(print)
+    >>> monitoring.unregister_event_listener(print)
     """
     _remove(_events, callback)
 
@@ -154,8 +145,8 @@ def unregister_event_listener(callback: Listener) -> None:
 def unregister_event_duration_listener(callback: Listener) -> None:
     """`callback` is called no more. ValueError if it is not registered.
 
-    >>> hloom.monitoring.register_event_duration_secs_listener(print)
-    >>> hloom.monitoring.unregister_event_duration_listener(print)
+    >>> monitoring.register_event_duration_secs_listener(print)
+    >>> monitoring.unregister_event_duration_listener(print)
     """
     _remove(DURATIONS, callback)
 
@@ -163,8 +154,8 @@ def unregister_event_duration_listener(callback: Listener) -> None:
 def unregister_event_time_span_listener(callback: Listener) -> None:
     """`callback` is called no more. ValueError if it is not registered.
 
-    >>> hloom.monitoring.register_event_time_span_listener(print)
-    >>> hloom.monitoring.unregister_event_time_span_listener(print)
+    >>> monitoring.register_event_time_span_listener(print)
+    >>> monitoring.unregister_event_time_span_listener(print)
     """
     _remove(_spans, callback)
 
@@ -172,8 +163,8 @@ def unregister_event_time_span_listener(callback: Listener) -> None:
 def unregister_scalar_listener(callback: Listener) -> None:
     """`callback` is called no more. ValueError if it is not registered.
 
-    >>> hloom.monitoring.register_scalar_listener(print)
-    >>> hloom.monitoring.unregister_scalar_listener(print)
+    >>> monitoring.register_scalar_listener(print)
+    >>> monitoring.unregister_scalar_listener(print)
     """
     _remove(_scalars, callback)
 
@@ -181,7 +172,7 @@ def unregister_scalar_listener(callback: Listener) -> None:
 def clear_event_listeners() -> None:
     """No listener is called any more.
 
-    >>> hloom.monitoring.clear_event_listeners()
+    >>> monitoring.clear_event_listeners()
     """
     with _lock:
         for listeners in (_events, DURATIONS, _spans, _scalars):

@@ -133,7 +133,6 @@ def trace(
 class TraceAnnotation(ContextDecorator):
     """A name for the events in a block, or in a decorated function, in traces. Keywords are shown with it.
 
-    >>> from hloom import numpy as jnp, profiler
     >>> with profiler.TraceAnnotation("add"):
     ...     x = jnp.arange(3) + 1
     >>> x
@@ -175,7 +174,6 @@ class _Starts(threading.local):
 class StepTraceAnnotation(TraceAnnotation):
     """A name for one step of a training loop, in traces; `step_num` says which.
 
-    >>> from hloom import numpy as jnp, profiler
     >>> with profiler.StepTraceAnnotation("train", step_num=3):
     ...     x = jnp.arange(3) + 1
     >>> x
@@ -188,7 +186,6 @@ class StepTraceAnnotation(TraceAnnotation):
 def annotate_function(func: F, name: str | None = None, **decorator_kwargs: Any) -> F:
     """`func`, with its calls annotated with `name`, or with its own name.
 
-    >>> from hloom import numpy as jnp, profiler
     >>> f = profiler.annotate_function(lambda x: x + 1, name="add")
     >>> f(jnp.arange(3))
     Array([1, 2, 3], dtype=int32)
@@ -238,7 +235,6 @@ def save_device_memory_profile(filename: os.PathLike[str] | str, backend: str | 
 def start_server(port: int, requires_backend: bool = True) -> Any:
     """UnsupportedError: traces are files. A server for TensorBoard may come later.
 
-    >>> from hloom import profiler
     >>> profiler.start_server(9999)
     Traceback (most recent call last):
     hloom.errors.UnsupportedError: start_server: there is no server; hloom.profiler.trace(folder) writes files ...
@@ -249,7 +245,6 @@ def start_server(port: int, requires_backend: bool = True) -> Any:
 def stop_server() -> None:
     """ValueError: no server was started, as `start_server` starts none.
 
-    >>> from hloom import profiler
     >>> profiler.stop_server()
     Traceback (most recent call last):
     ValueError: stop_server: No active profiler server. ...

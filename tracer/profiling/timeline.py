@@ -38,7 +38,6 @@ class ProfileOptions:
     python_tracer_level: 1 each call of a Python function outside of this library. That makes Python much slower.
     enable_hlo_proto, advanced_configuration: for JAX's sake. Options that are given there raise UnsupportedError.
 
-    >>> from hloom import profiler
     >>> profiler.ProfileOptions().host_tracer_level
     2
     """

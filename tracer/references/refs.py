@@ -46,8 +46,6 @@ def constants_are_made_by(stop_gradient: Callable[[Value], Value]) -> None:
 class AbstractRef:
     """The type of a reference: the type of its array. Equal types are the same object.
 
-    >>> import hloom
-    >>> from hloom import numpy as jnp
     >>> hloom.typeof(hloom.new_ref(jnp.zeros(3)))
     Ref{float32[3]}
     """
@@ -100,7 +98,6 @@ def _made(inner: ShapedArray, kind: str | None) -> AbstractRef:
 class Ref:
     """A mutable array, made by `new_ref`. It is read and written by indexing; it is no array itself.
 
-    >>> import hloom, hloom.numpy as jnp
     >>> ref = hloom.new_ref(jnp.zeros(3))
     >>> ref[1] += 2.0
     >>> ref
@@ -438,7 +435,6 @@ def _checked(ref: Any, what: str) -> None:
 def get(ref: Any, idx: Any = ...) -> Any:
     """The elements of a reference at `idx`, a NumPy index: as `ref[idx]`.
 
-    >>> import hloom, hloom.numpy as jnp
     >>> hloom.ref.get(hloom.new_ref(jnp.arange(5)), slice(1, 3))
     Array([1, 2], dtype=int32)
     """
@@ -537,7 +533,6 @@ def new_ref(init_val: Any, *, memory_space: Any = None, kind: str | None = None)
       be written to a reference from outside. A `checkpoint` writes once, for any kind.
     memory_space: accepted; all memory belongs to the process.
 
-    >>> import hloom, hloom.numpy as jnp
     >>> x_ref = hloom.new_ref(jnp.zeros(3))
     >>> @hloom.jit
     ... def f():
@@ -553,7 +548,6 @@ def new_ref(init_val: Any, *, memory_space: Any = None, kind: str | None = None)
 def empty_ref(ty: Any, memory_space: Any = None) -> Ref:
     """A reference to a new mutable array of a type (ShapeDtypeStruct), filled with zeros until it is written: zeros.
 
-    >>> import hloom, hloom.numpy as jnp
     >>> ref = hloom.empty_ref(hloom.ShapeDtypeStruct((3,), jnp.float32))
     >>> ref[1] = 5.0
     >>> ref[...]
@@ -569,7 +563,6 @@ def freeze(ref: Ref) -> Value:
     """End a reference: its array, as it is now. Only where the reference was made (ValueError): not in a function that
     has it as an argument or from outside.
 
-    >>> import hloom, hloom.numpy as jnp
     >>> ref = hloom.new_ref(jnp.zeros(2))
     >>> ref[0] = 3.0
     >>> hloom.freeze(ref)
@@ -581,7 +574,6 @@ def freeze(ref: Ref) -> Value:
 def free_ref(ref: Ref) -> None:
     """End a reference. Only where it was made (ValueError).
 
-    >>> import hloom, hloom.numpy as jnp
     >>> ref = hloom.new_ref(jnp.zeros(2))
     >>> hloom.free_ref(ref)
     """

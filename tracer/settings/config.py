@@ -79,7 +79,6 @@ class Config:
         False,
         """Keep 64-bit dtypes; off: they become their 32-bit counterparts, as in JAX.
 
-    >>> import hloom, hloom.numpy as jnp
     >>> with hloom.enable_x64():
     ...     jnp.arange(3.0)
     Array([0., 1., 2.], dtype=float64)
@@ -89,7 +88,6 @@ class Config:
         False,
         """Run jitted functions op by op, as the Python that they are: for debuggers.
 
-    >>> import hloom, hloom.numpy as jnp
     >>> @hloom.jit
     ... def f(x):
     ...     print("x is", x)
@@ -103,7 +101,6 @@ class Config:
         "standard",
         """"standard", or "strict": only Python numbers give way to other dtypes, all else is a TypePromotionError.
 
-    >>> import hloom, hloom.numpy as jnp
     >>> with hloom.numpy_dtype_promotion("strict"):
     ...     jnp.ones(2, jnp.float32) + jnp.ones(2, jnp.int32)
     Traceback (most recent call last):
@@ -117,7 +114,6 @@ class Config:
         """The response to broadcasting arrays of different ranks, none of them a scalar: "allow", "warn" (a
     UserWarning), or "raise" (a ValueError).
 
-    >>> import hloom, hloom.numpy as jnp
     >>> with hloom.numpy_rank_promotion("raise"):
     ...     jnp.ones((2, 3)) + jnp.ones(3)
     Traceback (most recent call last):
@@ -131,7 +127,6 @@ class Config:
         """The precision of products that name none: "default", "high", "highest", a dtype's name, or an algorithm's
     (`lax.DotAlgorithmPreset`). The CPU multiplies float32 as float32 in any case; programs for other targets carry it.
 
-    >>> import hloom, hloom.numpy as jnp
     >>> x = jnp.ones((2, 2))
     >>> with hloom.default_matmul_precision("float32"):
     ...     "operand_precision={highest,highest}" in hloom.jit(jnp.dot).lower(x, x).as_text()
@@ -143,7 +138,6 @@ class Config:
         "threefry2x32",
         """The generator of keys that name none: "threefry2x32", "rbg", ...
 
-    >>> import hloom
     >>> with hloom.default_prng_impl("rbg"):
     ...     hloom.random.key(0).dtype
     key<rbg>
@@ -166,7 +160,6 @@ class Config:
         """`random.PRNGKey` makes typed keys, as `random.key` does, and so does `random.split` of a raw one, with a
     FutureWarning.
 
-    >>> import hloom
     >>> with hloom.enable_custom_prng():
     ...     hloom.random.PRNGKey(0).dtype
     key<fry>
@@ -177,7 +170,6 @@ class Config:
         """The response to a raw key, an array of words, in a function of `random`: "allow", "warn" (a UserWarning), or
     "error" (a ValueError).
 
-    >>> import hloom
     >>> with hloom.legacy_prng_key("error"):
     ...     hloom.random.split(hloom.random.PRNGKey(0))
     Traceback (most recent call last):
@@ -191,7 +183,6 @@ class Config:
         """A NaN in the result of an operation, or of a jitted function, is an error: FloatingPointError names the
     operation that made it and its line. Jitted functions are compiled again for that.
 
-    >>> import hloom, hloom.numpy as jnp
     >>> with hloom.debug_nans(True):
     ...     jnp.log(jnp.array(-1.0))
     Traceback (most recent call last):
@@ -203,7 +194,6 @@ class Config:
         False,
         """As `debug_nans`, for infinities.
 
-    >>> import hloom, hloom.numpy as jnp
     >>> with hloom.debug_infs(True):
     ...     1 / jnp.array(0.0)
     Traceback (most recent call last):
@@ -216,7 +206,6 @@ class Config:
         """The second use of a random key is an error: KeyReuseError shows both places. Jitted functions are traced
     again for that. `hloom.experimental.key_reuse` lists the uses.
 
-    >>> import hloom
     >>> with hloom.debug_key_reuse(True):
     ...     key = hloom.random.key(0)
     ...     x, y = hloom.random.normal(key), hloom.random.normal(key)
@@ -271,7 +260,6 @@ class Config:
         """False: `lax.reduce_sum` of float16 and bfloat16 is a ValueError. `numpy.sum` and others compute in float32,
     and are allowed.
 
-    >>> import hloom, hloom.numpy as jnp
     >>> with hloom.allow_f16_reductions(False):
     ...     jnp.ones(4096, jnp.float16).sum()
     Array(4.096e+03, dtype=float16)
@@ -287,7 +275,6 @@ class Config:
     the value was made and which objects refer to it. Functions are traced again, and each trace queries the garbage
     collector, which is slow.
 
-    >>> import hloom
     >>> leaked = []
     >>> with hloom.checking_leaks():
     ...     hloom.jit(lambda x: leaked.append(x))(1.0)

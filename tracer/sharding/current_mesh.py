@@ -67,7 +67,6 @@ class set_mesh:  # JAX's name
 
     Functions that take shardings then take a PartitionSpec alone. ValueError while a function is traced.
 
-    >>> import hloom, hloom.numpy as jnp
     >>> mesh = hloom.make_mesh((1,), ("x",))
     >>> with hloom.set_mesh(mesh):
     ...     hloom.device_put(jnp.ones(2), hloom.P("x")).sharding.spec
@@ -100,7 +99,6 @@ class set_mesh:  # JAX's name
 class use_abstract_mesh:  # JAX's name
     """Within the block, in this thread, an abstract mesh is current.
 
-    >>> from hloom import sharding
     >>> with sharding.use_abstract_mesh(sharding.AbstractMesh((4,), ("x",))):
     ...     print(sharding.get_abstract_mesh().shape["x"])
     4

@@ -27,8 +27,6 @@ class AxisType(enum.Enum):
     """How an axis of a mesh divides arrays: as the compiler likes (Auto), as types say (Explicit), or as the function
     that `shard_map` maps does itself (Manual).
 
-    >>> import hloom
-    >>> from hloom import sharding
     >>> hloom.make_mesh((1,), ("x",), axis_types=(sharding.AxisType.Explicit,)).axis_types
     (Explicit,)
     """
@@ -45,7 +43,6 @@ class AxisType(enum.Enum):
 class AbstractDevice:
     """A kind of device, without a device.
 
-    >>> from hloom import sharding
     >>> sharding.AbstractDevice("cpu", None, "cpu").device_kind
     'cpu'
     """
@@ -255,7 +252,6 @@ def _types(what: str, names: Sequence[Any], axis_types: Any) -> tuple[AxisType, 
 class AbstractMesh(_AnyMesh):
     """The names and sizes of a mesh's axes, without devices: enough to trace, not to run.
 
-    >>> from hloom import sharding
     >>> sharding.AbstractMesh((4, 2), ("x", "y"))
     AbstractMesh('x': 4, 'y': 2, axis_types=(Auto, Auto))
     """

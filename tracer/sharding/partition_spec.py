@@ -26,7 +26,6 @@ class PartitionSpec:
 
     `P` is its short name. It is a leaf of pytrees. Equal ones are the same object.
 
-    >>> from hloom.sharding import PartitionSpec as P
     >>> P("x", None, ("y", "z"))
     P('x', None, ('y', 'z'))
     """

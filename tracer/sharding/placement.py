@@ -222,8 +222,6 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
 
     ValueError if a sharding does not fit, or names an axis of the mesh that is not Auto: `hloom.reshard` is for those.
 
-    >>> import hloom
-    >>> from hloom import lax, numpy as jnp
     >>> here = hloom.sharding.SingleDeviceSharding(hloom.devices()[0])
     >>> hloom.jit(lambda x: lax.with_sharding_constraint(x + 1, here))(jnp.arange(3))
     Array([1, 2, 3], dtype=int32)
@@ -273,7 +271,6 @@ def reshard(xs: Any, out_shardings: Any) -> Any:
 
     ValueError if a sharding does not fit, or names an axis of the mesh that is not Explicit.
 
-    >>> import hloom, hloom.numpy as jnp
     >>> mesh = hloom.make_mesh((1,), ("x",), axis_types=(hloom.sharding.AxisType.Explicit,))
     >>> with hloom.set_mesh(mesh):
     ...     hloom.reshard(jnp.ones(2), hloom.P("x")).sharding.spec

@@ -40,7 +40,6 @@ UNSPECIFIED = Unspecified()
 class Sharding:
     """Which part of an array lies on which device. Made as a NamedSharding or a SingleDeviceSharding.
 
-    >>> from hloom import numpy as jnp, sharding
     >>> isinstance(jnp.zeros(3).sharding, sharding.Sharding)
     True
     """
@@ -192,8 +191,6 @@ class SingleDeviceSharding(Sharding):
 def make_single_device_sharding(device: Any, memory_kind: str | None = None) -> SingleDeviceSharding:
     """The sharding that puts all of an array on `device`.
 
-    >>> import hloom
-    >>> from hloom import sharding
     >>> sharding.make_single_device_sharding(hloom.devices()[0])
     SingleDeviceSharding(device=CpuDevice(id=0), memory_kind=device)
     """
@@ -384,7 +381,6 @@ _DEFAULTS: dict[CpuDevice, SingleDeviceSharding] = {}
 class Shard:
     """The part of an array on one device. `data`: an array on that device; None if the device is not of this process.
 
-    >>> import hloom.numpy as jnp
     >>> (shard,) = jnp.ones((2, 3)).addressable_shards
     >>> shard.device, shard.data.shape
     (CpuDevice(id=0), (2, 3))

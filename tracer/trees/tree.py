@@ -304,7 +304,6 @@ class Partial(functools.partial[Any]):
 
     So the function must be hashable, and functions that compare equal share compiled programs.
 
-    >>> import hloom, hloom.numpy as jnp
     >>> scale = hloom.tree_util.Partial(jnp.multiply, jnp.array([1, 2]))
     >>> hloom.jit(lambda f, x: f(x))(scale, 10)
     Array([10, 20], dtype=int32)
