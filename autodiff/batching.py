@@ -58,17 +58,12 @@ class BatchTracer(Tracer):
     def below(self) -> tuple[Value, int]:
         return self.value, 1
 
-    def origin(self) -> str:
-        return self.value.origin() if isinstance(self.value, Tracer) else ""
-
-    def argument_names(self) -> list[str]:
-        return self.value.argument_names() if isinstance(self.value, Tracer) else []
-
 
 class BatchTrace(Trace):
     """Runs each op on whole batches under the parent trace."""
 
     parent: Trace
+    activity = " while it is batched by vmap"
 
     def __init__(self, parent: Trace, axis: Axis, earlier: BatchTrace | None = None) -> None:
         load_batch_rules()
@@ -134,9 +129,6 @@ class BatchTrace(Trace):
                 "vmapped function."
             )
         return value
-
-    def described(self) -> str:
-        return " while it is batched by vmap" + self.parent.described()
 
 
 _axes: WeakKeyDictionary[HloComputation, frozenset[Any]] = WeakKeyDictionary()

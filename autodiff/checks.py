@@ -48,13 +48,19 @@ from ..tracer.ops import (
     select,
     zeros,
 )
-from ..tracer.recording import returns_element, takes_one_tuple, trace_to_computation, with_computation
+from ..tracer.recording import (
+    closed_computation,
+    returns_element,
+    takes_one_tuple,
+    trace_to_computation,
+    with_computation,
+)
 from ..tracer.settings.context import current_context
 from ..tracer.source import user_line
 from ..tracer.traced import jit_call
 from ..tracer.trees import tree
 from .batches import Axis, all_with_batch, first_where
-from .jvp import parameter_avals
+from .jvp import FlatFunction, parameter_avals
 from .operations import jax_name
 from .rules.bounds import BOUNDS, Bound
 from .rules.scan import body_avals, make_loop, rule_of
@@ -106,6 +112,7 @@ class CheckTrace(Trace):
     """Runs each op under the parent trace, and checks its operands and results."""
 
     parent: Trace
+    activity = " while it is checked by checkify"
 
     def __init__(self, parent: Trace, checks: Checks, only_looks: bool = False) -> None:
         self.parent = parent
@@ -157,9 +164,6 @@ class CheckTrace(Trace):
             given = [*operands, *self._state(checked.numbers), *checked.captured]
             returned = bind_call(jit_call(checked.computation, call.label), given)
             return self._take(returned, checked.numbers)
-
-    def described(self) -> str:
-        return " while it is checked by checkify" + self.parent.described()
 
     # --- the error
 
@@ -228,15 +232,21 @@ class CheckTrace(Trace):
             results = eval_computation(computation, values)
         return results, inner._state(numbers)
 
+    def _with_error(self, computation: HloComputation, numbers: Sequence[int]) -> FlatFunction:
+        """A computation as a function that takes an error after its arguments, and returns one after its results."""
+        count = len(parameter_avals(computation))
+
+        def run(values: list[Value]) -> list[Value]:
+            results, state = self._run(computation, values[:count], values[count:], numbers)
+            return [*results, *state]
+
+        return run
+
     def _checked(self, computation: HloComputation) -> _Checked:
         """`computation`, which takes and returns an error too."""
         numbers = self._found_in(computation)
         avals = parameter_avals(computation)
-
-        def run(values: list[Value]) -> list[Value]:
-            results, state = self._run(computation, values[: len(avals)], values[len(avals) :], numbers)
-            return [*results, *state]
-
+        run = self._with_error(computation, numbers)
         traced = trace_to_computation(run, [*avals, *self._state_avals(numbers)], f"checked_{computation.name}")
         return _Checked(traced.computation, numbers, tuple(traced.captured))
 
@@ -262,12 +272,9 @@ class CheckTrace(Trace):
             return self._run(condition, values[:count], values[count:], numbers)[0]
 
         every = [*avals, *self._state_avals(numbers)]
-        loop = trace_to_computation(run_body, every, body.name)
-        decide = trace_to_computation(run_condition, every, condition.name)
-        assert not loop.captured and not decide.captured, "a loop gets all that it uses as its state"
-        returned = bind_while(
-            takes_one_tuple(returns_element(decide.computation)), takes_one_tuple(loop.computation), [*operands, *state]
-        )
+        loop = takes_one_tuple(closed_computation(run_body, every, body.name))
+        decide = takes_one_tuple(returns_element(closed_computation(run_condition, every, condition.name)))
+        returned = bind_while(decide, loop, [*operands, *state])
         return self._take(returned, numbers)
 
     def _conditional(self, branches: Sequence[HloComputation], operands: Sequence[Value]) -> list[Value]:
@@ -275,17 +282,8 @@ class CheckTrace(Trace):
         numbers = tuple(dict.fromkeys([n for b in branches for n in self._found_in(b)]))
         if not numbers:
             return bind_conditional(branches, index, inputs)
-        avals = [v.aval for v in inputs]
-        made = []
-        for branch in branches:
-
-            def run(values: list[Value], branch: HloComputation = branch) -> list[Value]:
-                results, state = self._run(branch, values[: len(avals)], values[len(avals) :], numbers)
-                return [*results, *state]
-
-            traced = trace_to_computation(run, [*avals, *self._state_avals(numbers)], branch.name)
-            assert not traced.captured, "branches get all that they use as operands"
-            made.append(takes_one_tuple(traced.computation))
+        avals = [*(v.aval for v in inputs), *self._state_avals(numbers)]
+        made = [takes_one_tuple(closed_computation(self._with_error(b, numbers), avals, b.name)) for b in branches]
         return self._take(bind_conditional(made, index, [*inputs, *self._state(numbers)]), numbers)
 
     def _scan(self, call: Call, operands: Sequence[Value]) -> list[Value]:

@@ -59,12 +59,6 @@ class JVPTracer(Tracer):
     def below(self) -> tuple[Value, int]:
         return self.primal, 0
 
-    def origin(self) -> str:
-        return self.primal.origin() if isinstance(self.primal, Tracer) else ""
-
-    def argument_names(self) -> list[str]:
-        return self.primal.argument_names() if isinstance(self.primal, Tracer) else []
-
 
 class JVPTrace(Trace):
     """Runs each op on primals and tangents under the parent trace.
@@ -78,6 +72,7 @@ class JVPTrace(Trace):
     """
 
     parent: Trace
+    activity = " while it is differentiated"
     differentiates = True
 
     def __init__(self, parent: Trace) -> None:
@@ -147,9 +142,6 @@ class JVPTrace(Trace):
                 "differentiated function, or write hloom.lax.stop_gradient(value)."
             )
         return value
-
-    def described(self) -> str:
-        return " while it is differentiated" + self.parent.described()
 
 
 def _is_python(call: Call) -> bool:

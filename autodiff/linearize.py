@@ -50,6 +50,7 @@ class LinearTrace(Recorder):
     """Records operations on tangents; operations on anything else go to the parent."""
 
     parent: Trace
+    activity = " while it is differentiated"
     tracer_class = LinearTracer
 
     def __init__(self, parent: Trace) -> None:
@@ -117,9 +118,6 @@ class LinearTrace(Recorder):
             return self.record_call(closed, [*operands, *captured])
         with set_current_trace(self.parent):
             return self.parent.process_call(call, operands)
-
-    def described(self) -> str:
-        return " while it is differentiated" + self.parent.described()
 
 
 def _is_constant(instruction: HloInstruction) -> bool:

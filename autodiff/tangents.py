@@ -5,6 +5,7 @@ Nothing here knows of traces, so a library function can name these types without
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -78,6 +79,11 @@ def add_tangents(s: Tangent, t: Tangent) -> Tangent:
     if isinstance(s, Zero):
         return t
     return s if isinstance(t, Zero) else add(s, t)
+
+
+def nonzero(tangents: Sequence[Tangent]) -> list[Value]:
+    """The tangents that are values."""
+    return [t for t in tangents if not isinstance(t, Zero)]
 
 
 def is_linear(operand: Operand) -> bool:

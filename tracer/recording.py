@@ -449,6 +449,15 @@ def is_recording(trace: Trace | None) -> bool:
     return False
 
 
+def closed_computation(
+    fun: Callable[[list[Value]], Sequence[Value]], avals: Sequence[ShapedArray], name: str
+) -> HloComputation:
+    """A computation of `fun`, which uses no traced values from outside: a loop or branch gets all as operands."""
+    traced = trace_to_computation(fun, avals, name)
+    assert not traced.captured, f"{name} closes over values: its operands are all there is"
+    return traced.computation
+
+
 def takes_one_tuple(computation: HloComputation) -> HloComputation:
     """The same computation on one tuple of its parameters, as while and conditional require."""
     elements = [p.shape for p in computation.parameters]

@@ -108,6 +108,3 @@ class _EagerTrace(Trace):
         trace = self._trace_of(operands)
         with set_current_trace(trace):
             return trace.process_call(call, operands)
-
-    def described(self) -> str:
-        return self.parent.described()

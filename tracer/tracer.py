@@ -43,6 +43,8 @@ class Trace(ABC):
     """
 
     parent: Trace | None
+    activity = ""
+    """For messages: `` while it is differentiated``."""
     programs: dict[Any, Any] | None = None
     """Jitted functions that were traced with values of this trace or of one below, by the types of their arguments, and
     the contents of their closures. They are forgotten when the trace ends."""
@@ -91,7 +93,7 @@ class Trace(ABC):
 
     def described(self) -> str:
         """For messages: `` while tracing f at file.py:3``."""
-        return ""
+        return self.activity + ("" if self.parent is None else self.parent.described())
 
     @property
     def main(self) -> Trace:
@@ -137,11 +139,13 @@ class Tracer(ArrayBase):
 
     def origin(self) -> str:
         """The user's line that made this value, for messages; "" if unknown."""
-        return ""
+        below = self.below()
+        return below[0].origin() if below is not None and isinstance(below[0], Tracer) else ""
 
     def argument_names(self) -> list[str]:
         """The arguments of traced functions from which this value was computed, where their names are known."""
-        return []
+        below = self.below()
+        return below[0].argument_names() if below is not None and isinstance(below[0], Tracer) else []
 
     def told_origin(self) -> str:
         """A line for messages about where this value comes from; "" if unknown."""

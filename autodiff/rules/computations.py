@@ -17,7 +17,7 @@ from ...hlo.ops import Trait, has_trait
 from ...hlo.shape import Shape
 from ...tracer.core import Value, bind, eval_computation
 from ...tracer.ops import broadcast, concatenate, reshape, scalar, slice_, transpose
-from .tables import JVP, TRANSPOSE
+from .tables import TRANSPOSE
 
 _O = Opcode
 
@@ -120,9 +120,3 @@ def run_expanded(
 def in_other_ops(opcode: Opcode, why: str) -> None:
     """Declare that the tangent of `opcode` consists of other ops, so that it has no transpose."""
     TRANSPOSE.unsupported([opcode], f"{why}; only linear ops come here")
-
-
-def not_differentiated(opcodes: Sequence[Opcode], why: str) -> None:
-    """Declare that `opcodes` have no derivative, and why."""
-    for table in (JVP, TRANSPOSE):
-        table.unsupported(opcodes, why)

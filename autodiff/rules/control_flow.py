@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import compress
 from typing import Any
 
@@ -25,12 +25,12 @@ from ...tracer.core import (
     thread_state,
 )
 from ...tracer.ops import zeros
-from ...tracer.recording import takes_one_tuple, trace_to_computation
+from ...tracer.recording import closed_computation, takes_one_tuple
 from ...tracer.source import user_line
 from ...tracer.traced import DerivedCache
 from ..jvp import jvp_computation, moving_mask, parameter_avals
 from ..linearize import LINEARIZE, Linearized, LinearizedComputation, LinearTrace, linearize_computation
-from ..tangents import Linear, Tangent, Zero, instantiate
+from ..tangents import Linear, Tangent, Zero, instantiate, nonzero
 from ..transpose import transpose_computation
 from .device_parts import keeping_whole_arrays
 from .tables import JVP, TRANSPOSE
@@ -38,18 +38,7 @@ from .tables import JVP, TRANSPOSE
 _O = Opcode
 
 
-def _nonzero(tangents: Sequence[Tangent]) -> list[Value]:
-    return [t for t in tangents if not isinstance(t, Zero)]
-
-
 # --- conditional
-
-
-def _branch(fun: Callable[[list[Value]], Sequence[Value]], avals: Sequence[ShapedArray], name: str) -> HloComputation:
-    """A computation of one tuple that applies `fun` to its elements."""
-    traced = trace_to_computation(fun, avals, name)
-    assert not traced.captured, "branches must not close over values: their operands are all there is"
-    return takes_one_tuple(traced.computation)
 
 
 class _Operands:
@@ -77,16 +66,17 @@ class _Operands:
         def picking(values: list[Value]) -> list[Value]:
             return eval_computation(computation, [values[p] for p in places])
 
-        return _branch(picking, [v.aval for v in self.values], computation.name)
+        return takes_one_tuple(closed_computation(picking, [v.aval for v in self.values], computation.name))
 
 
-def shared_branches(
-    computations: Sequence[HloComputation], operands: Sequence[Sequence[Value]]
-) -> tuple[list[HloComputation], list[Value]]:
-    """Branches for a conditional, each of one tuple of the same values; each had its own list of operands."""
+def bind_branches(
+    index: Value, computations: Sequence[HloComputation], operands: Sequence[Sequence[Value]]
+) -> list[Value]:
+    """A conditional with these branches, each of which has its own list of operands."""
     shared = _Operands()
     places = [shared.places(values) for values in operands]
-    return [shared.branch(c, p) for c, p in zip(computations, places, strict=True)], shared.values
+    branches = [shared.branch(c, p) for c, p in zip(computations, places, strict=True)]
+    return bind_conditional(branches, index, shared.values)
 
 
 def any_of(masks: Sequence[tuple[bool, ...]]) -> tuple[bool, ...]:
@@ -103,10 +93,8 @@ def _conditional_jvp(
     branches = attributes.branch_computations
     moves = any_of([jvp_computation(b, moving).moves for b in branches])
     derived = [jvp_computation(b, moving, moves) for b in branches]
-    operands = _Operands()
-    places = [operands.places([*inputs, *_nonzero(tangents[1:]), *d.captured]) for d in derived]
-    new = [operands.branch(d.computation, p) for d, p in zip(derived, places, strict=True)]
-    return derived[0].unpack(bind_conditional(new, index, operands.values))
+    operands = [[*inputs, *nonzero(tangents[1:]), *d.captured] for d in derived]
+    return derived[0].unpack(bind_branches(index, [d.computation for d in derived], operands))
 
 
 def _conditional_linearize(
@@ -146,7 +134,7 @@ def _conditional_linearize(
             ]
             return [*results[:count], *filled]
 
-        return _branch(run, avals, part.primal.name)
+        return takes_one_tuple(closed_computation(run, avals, part.primal.name))
 
     new = [primal_branch(*each) for each in zip(parts, places, taken, strict=True)]
     returned = bind_conditional(new, index, operands.values)
@@ -171,7 +159,7 @@ def _conditional_linearize(
                 ]
                 return [instantiate(t) for t, m in zip(every, moves, strict=True) if m]
 
-            return _branch(run, avals, part.linear.name)
+            return takes_one_tuple(closed_computation(run, avals, part.linear.name))
 
         branches = [branch(*each) for each in zip(parts, places, strict=True)]
         with set_current_trace(linear):
@@ -197,10 +185,8 @@ def _conditional_transpose(
     back = [transpose_computation(b, linear, nonzero, moves) for b in branches]
     known = [o for o in inputs if not isinstance(o, Linear)]
     given = [ct for ct in cts if ct is not None]
-    shared = _Operands()
-    places = [shared.places([*known, *given, *b.captured]) for b in back]
-    new = [shared.branch(b.computation, p) for b, p in zip(back, places, strict=True)]
-    found = back[0].unpack(bind_conditional(new, index, shared.values))
+    every = [[*known, *given, *b.captured] for b in back]
+    found = back[0].unpack(bind_branches(index, [b.computation for b in back], every))
     return [None, found, *(None for _ in operands[2:])]
 
 
@@ -241,7 +227,7 @@ def _jvp_loop(attributes: WhileAttributes, moving: tuple[bool, ...]) -> _JVPLoop
 
         loop = _JVPLoop(
             _with_longer_tuple(attributes.condition, Shape.tuple([a.hlo for a in avals])),
-            _branch(body, avals, derived.computation.name),
+            takes_one_tuple(closed_computation(body, avals, derived.computation.name)),
             grown,
             derived.captured,
         )
@@ -301,7 +287,7 @@ def _while_linearize(
         moved = [Zero(p.aval) if e else t for p, t, e in zip(primals, moved, empty, strict=True)]
         with set_current_trace(linear):
             _, found = _while_jvp(primals, moved, attributes, shape)
-        return [t for t in found if not isinstance(t, Zero)]
+        return nonzero(found)
 
     return Linearized(results, loop.moving, record)
 

@@ -21,14 +21,20 @@ from ...tracer import dtypes
 from ...tracer.aval import ShapedArray, aval_of_shape
 from ...tracer.core import Tracer, Value, bind, bind_conditional, bind_while, call_of
 from ...tracer.ops import broadcast, compare, full_like, reduce_with, scalar, select, zeros
-from ...tracer.recording import returns_element, run_computation, takes_one_tuple, trace_to_computation
+from ...tracer.recording import (
+    closed_computation,
+    returns_element,
+    run_computation,
+    takes_one_tuple,
+    trace_to_computation,
+)
 from ...tracer.settings.context import current_context
 from ...tracer.traced import DerivedCache
 from ..batches import Axis, batched_avals, first_where, with_batch
 from ..batching import BatchedComputation, Mask, batch_computation
 from ..jvp import FlatFunction, parameter_avals
 from ..stopping import stop_gradient
-from .control_flow import any_of, handed_on, shared_branches, sources
+from .control_flow import any_of, bind_branches, handed_on, sources
 from .tables import BATCH
 
 _O = Opcode
@@ -50,8 +56,8 @@ def _conditional_batch(
     moves = tuple([m if k is None else batched[1 + k] for m, k in zip(moves, same, strict=True)])
     made = [batch_computation(b, axis, batched[1:], moves) for b in branches]
     if not batched[0]:
-        computations, values = shared_branches([m.computation for m in made], [[*inputs, *m.captured] for m in made])
-        return bind_conditional(computations, index, values), list(moves)
+        given = [[*inputs, *m.captured] for m in made]
+        return bind_branches(index, [m.computation for m in made], given), list(moves)
     _refuse_actions("IO effect not supported in vmap-of-cond", *branches)
     which = _elements_of_branches(index, len(branches))
     found = [_run_branch(axis, m, own, inputs, batched[1:]) for m, own in zip(made, which, strict=True)]
@@ -200,26 +206,18 @@ def _make_loop(attributes: WhileAttributes, axis: Axis, batched: Mask) -> tuple[
     def any_goes_on(values: list[Value]) -> list[Value]:
         return [reduce_with(_O.OR, values[-1], scalar(False, np.dtype(np.bool_)), (0,))]
 
+    def closed(run: FlatFunction, avals: Sequence[ShapedArray], old: BatchedComputation) -> HloComputation:
+        return closed_computation(run, avals, old.computation.name)
+
     types = [*every, ShapedArray((axis.size,), np.bool_)] if each_decides else every
     loop = _BatchedLoop(
-        _condition(_closed(any_goes_on if each_decides else decide, types, condition)),
-        takes_one_tuple(_closed(some_go_on if each_decides else all_go_on, types, body)),
+        takes_one_tuple(returns_element(closed(any_goes_on if each_decides else decide, types, condition))),
+        takes_one_tuple(closed(some_go_on if each_decides else all_go_on, types, body)),
         state,
         captured,
-        _closed(decide, every, condition) if each_decides else None,
+        closed(decide, every, condition) if each_decides else None,
     )
     return loop, not any(isinstance(c, Tracer) for c in captured)
-
-
-def _closed(run: FlatFunction, avals: Sequence[ShapedArray], old: BatchedComputation) -> HloComputation:
-    traced = trace_to_computation(run, avals, old.computation.name)
-    assert not traced.captured, "a loop gets all that it uses as its state"
-    return traced.computation
-
-
-def _condition(computation: HloComputation) -> HloComputation:
-    """A condition of one tuple."""
-    return takes_one_tuple(returns_element(computation))
 
 
 @BATCH.register(_O.WHILE)

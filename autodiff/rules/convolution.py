@@ -17,26 +17,17 @@ from ...hlo.shape import Shape
 from ...hlo.window import ConvolutionDimensionNumbers, WindowDimension, dilated
 from ...tracer.aval import ShapedArray
 from ...tracer.core import Value, bind
-from ...tracer.ops import array_shape, convert, is_inexact, reverse, zeros
+from ...tracer.ops import array_shape, convert, reverse, zeros
 from ..batches import Axis
-from ..tangents import Linear, Operand, Tangent, Zero, add_tangents
+from ..tangents import Linear, Operand
 from .computations import merge, move, split
-from .tables import BATCH, JVP, TRANSPOSE
+from .linear import bilinear, in_wider_type
+from .tables import BATCH, TRANSPOSE
 from .window import transposed_window
 
 _O = Opcode
 
-
-@JVP.register(_O.CONVOLUTION)
-def _convolution_jvp(
-    primals: Sequence[Value], tangents: Sequence[Tangent], attributes: ConvolutionAttributes, shape: Shape
-) -> Any:
-    (x, y), (s, t) = primals, tangents
-    ans = bind(_O.CONVOLUTION, (x, y), attributes, shape=shape)
-    return ans, add_tangents(
-        Zero(ans.aval) if isinstance(s, Zero) else bind(_O.CONVOLUTION, (s, y), attributes, shape=shape),
-        Zero(ans.aval) if isinstance(t, Zero) else bind(_O.CONVOLUTION, (x, t), attributes, shape=shape),
-    )
+bilinear(_O.CONVOLUTION)
 
 
 @TRANSPOSE.register(_O.CONVOLUTION)
@@ -56,10 +47,7 @@ def _toward(rule: Any, operand: Linear, other: Value, ct: Value, attributes: Con
     """The cotangent of `operand` by one of the rules below, computed in the widest type of both factors."""
     if not ct.aval.size or not other.aval.size or not operand.aval.size:
         return zeros(operand.aval)
-    element = ct.aval.dtype
-    if is_inexact(other.aval.dtype) and other.aval.dtype.itemsize > element.itemsize:
-        element = other.aval.dtype
-    ct, other = convert(ct, element), convert(other, element)
+    ct, other = in_wider_type(ct, other)
     return convert(rule(operand.aval.shape, other, ct, attributes), operand.aval.dtype)
 
 

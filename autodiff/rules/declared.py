@@ -35,12 +35,17 @@ def with_dimension_in_front(axis: Axis, attributes: Attributes) -> Attributes:
         if value is None:
             continue
         if dims.names is not None:
-            value = value + 1 if isinstance(value, int) else tuple([d + 1 for d in value])
+            value = value + 1 if isinstance(value, int) else raised(value)
         if dims.per is not None:
             whole = 0 if dims.names is not None else dims.whole
             value = (axis.size if whole is SIZE else whole, *value)
         changes[field.name] = value
     return replaced(attributes, changes)
+
+
+def raised(dimensions: Sequence[int], by: int = 1) -> tuple[int, ...]:
+    """Numbers of dimensions where there are `by` more in front."""
+    return tuple([d + by for d in dimensions])
 
 
 def replaced(attributes: Attributes, changes: dict[str, Any]) -> Attributes:

@@ -10,23 +10,16 @@ from ...hlo.opcode import Opcode
 from ...hlo.ops.dot import DotAttributes
 from ...hlo.shape import Shape
 from ...tracer.core import Value, bind
-from ...tracer.ops import array_shape, convert, is_inexact, transpose
+from ...tracer.ops import array_shape, convert, transpose
 from ..batches import Axis
-from ..tangents import Linear, Operand, Tangent, Zero, add_tangents
-from .tables import BATCH, JVP, TRANSPOSE
+from ..tangents import Linear, Operand
+from .declared import raised
+from .linear import bilinear, in_wider_type
+from .tables import BATCH, TRANSPOSE
 
 _O = Opcode
 
-
-@JVP.register(_O.DOT)
-def _dot_jvp(primals: Sequence[Value], tangents: Sequence[Tangent], attributes: DotAttributes, shape: Shape) -> Any:
-    x, y = primals
-    s, t = tangents
-    ans = bind(_O.DOT, (x, y), attributes, shape=shape)
-    return ans, add_tangents(
-        Zero(ans.aval) if isinstance(s, Zero) else bind(_O.DOT, (s, y), attributes, shape=shape),
-        Zero(ans.aval) if isinstance(t, Zero) else bind(_O.DOT, (x, t), attributes, shape=shape),
-    )
+bilinear(_O.DOT)
 
 
 @TRANSPOSE.register(_O.DOT)
@@ -72,10 +65,7 @@ def _toward(operand: Linear, other: Value, ct: Value, attributes: DotAttributes,
     wanted = list(range(len(operand.aval.shape)))
     order = "other first" if orders["other first"] == wanted else "ct first"
 
-    element = ct.aval.dtype
-    if is_inexact(other.aval.dtype) and other.aval.dtype.itemsize > element.itemsize:
-        element = other.aval.dtype
-    ct, other = convert(ct, element), convert(other, element)
+    ct, other = in_wider_type(ct, other)
     if order == "ct first":
         pair, batch, contracting = (ct, other), (ct_batch, its_batch), (its_in_ct, its_free)
     else:
@@ -88,7 +78,7 @@ def _toward(operand: Linear, other: Value, ct: Value, attributes: DotAttributes,
         rhs_contracting_dims=contracting[1],
     )
     sizes = [operand.aval.shape[d] for d in orders[order]]
-    result = bind(_O.DOT, pair, new, shape=array_shape(element, sizes))
+    result = bind(_O.DOT, pair, new, shape=array_shape(ct.aval.dtype, sizes))
     result = transpose(result, [orders[order].index(d) for d in wanted])
     return convert(result, operand.aval.dtype)
 
@@ -124,10 +114,10 @@ def _dot_batch(
             return _dot_batch(axis, (rhs, lhs), (True, False), turned, shape)
     new = replace(
         a,
-        lhs_batch_dims=_raised(a.lhs_batch_dims, on_lhs),
-        rhs_batch_dims=_raised(a.rhs_batch_dims, on_rhs),
-        lhs_contracting_dims=_raised(a.lhs_contracting_dims, on_lhs),
-        rhs_contracting_dims=_raised(a.rhs_contracting_dims, on_rhs),
+        lhs_batch_dims=raised(a.lhs_batch_dims, on_lhs),
+        rhs_batch_dims=raised(a.rhs_batch_dims, on_rhs),
+        lhs_contracting_dims=raised(a.lhs_contracting_dims, on_lhs),
+        rhs_contracting_dims=raised(a.rhs_contracting_dims, on_rhs),
     )
     if on_lhs and on_rhs:
         new = replace(new, lhs_batch_dims=(0, *new.lhs_batch_dims), rhs_batch_dims=(0, *new.rhs_batch_dims))
@@ -138,7 +128,3 @@ def _dot_batch(
     sizes.insert(place, axis.size)
     result = bind(_O.DOT, (lhs, rhs), new, shape=Shape.array(shape.element, sizes))
     return transpose(result, [place, *(d for d in range(len(sizes)) if d != place)]), True
-
-
-def _raised(dimensions: Sequence[int], by_one: bool) -> tuple[int, ...]:
-    return tuple([d + by_one for d in dimensions])

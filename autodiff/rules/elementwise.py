@@ -23,7 +23,6 @@ from ...tracer.ops import (
     div,
     full_like,
     is_complex,
-    is_inexact,
     make_complex,
     mul,
     neg,
@@ -36,6 +35,7 @@ from ...tracer.ops import (
     zeros,
 )
 from ..tangents import Linear, Operand, Tangent, Zero, add_tangents, instantiate
+from .linear import linear
 from .tables import JVP, TRANSPOSE, not_linear, zero_derivative
 
 _O = Opcode
@@ -66,10 +66,6 @@ zero_derivative(
 
 Coefficient = Callable[[Value, Value], Value]
 """coefficient(operand, result) -> the derivative."""
-
-
-def _abs(x: Value, ans: Value) -> Value:
-    return select(compare(x, "GE", zeros(x.aval)), full_like(x, 1), full_like(x, -1))
 
 
 def _reciprocal_root(x: Value) -> Value:
@@ -125,7 +121,7 @@ def _abs_jvp(primals: Sequence[Value], tangents: Sequence[Tangent], attributes: 
     (x,), t = primals, instantiate(tangents[0])
     ans = bind(_O.ABS, (x,))
     if not is_complex(x):
-        return ans, mul(t, _abs(x, ans))
+        return ans, mul(t, select(compare(x, "GE", zeros(x.aval)), full_like(x, 1), full_like(x, -1)))
     across, up = direction(unary(_O.REAL, x), unary(_O.IMAG, x))
     return ans, add(mul(unary(_O.REAL, t), across), mul(unary(_O.IMAG, t), up))
 
@@ -146,22 +142,11 @@ def _log1p_jvp(primals: Sequence[Value], tangents: Sequence[Tangent], attributes
 
 not_linear(_O.LOG, _O.LOG1P)
 
-# --- linear ops of one operand
+# --- linear ops
 
-
-@JVP.register(_O.NEGATE)
-def _negate_jvp(primals: Sequence[Value], tangents: Sequence[Tangent], attributes: Attributes, shape: Shape) -> Any:
-    return neg(primals[0]), neg(instantiate(tangents[0]))
-
-
-@TRANSPOSE.register(_O.NEGATE)
-def _negate_transpose(ct: Value, operands: Sequence[Operand], attributes: Attributes, shape: Shape) -> Any:
-    return [neg(ct)]
-
-
-@JVP.register(_O.REAL)
-def _real_jvp(primals: Sequence[Value], tangents: Sequence[Tangent], attributes: Attributes, shape: Shape) -> Any:
-    return unary(_O.REAL, primals[0]), unary(_O.REAL, instantiate(tangents[0]))
+linear(_O.NEGATE, _O.REDUCE_PRECISION, symmetric=True)  # cotangents are rounded, too
+linear(_O.CONVERT, _O.REAL)
+linear(_O.COMPLEX, count=2)
 
 
 @TRANSPOSE.register(_O.REAL)
@@ -179,30 +164,6 @@ def _imag_jvp(primals: Sequence[Value], tangents: Sequence[Tangent], attributes:
 def _imag_transpose(ct: Value, operands: Sequence[Operand], attributes: Attributes, shape: Shape) -> Any:
     """imag(z) = real(-i z), so that the cotangent is -i ct."""
     return [make_complex(zeros(ct.aval), neg(ct)) if operands[0].aval.dtype.kind == "c" else None]
-
-
-@JVP.register(_O.REDUCE_PRECISION)
-def _reduce_precision_jvp(
-    primals: Sequence[Value], tangents: Sequence[Tangent], attributes: Attributes, shape: Shape
-) -> Any:
-    """Taken to be linear: tangents and cotangents are rounded in the same way."""
-    return bind(_O.REDUCE_PRECISION, primals, attributes), bind(
-        _O.REDUCE_PRECISION, (instantiate(tangents[0]),), attributes
-    )
-
-
-@TRANSPOSE.register(_O.REDUCE_PRECISION)
-def _reduce_precision_transpose(ct: Value, operands: Sequence[Operand], attributes: Attributes, shape: Shape) -> Any:
-    return [bind(_O.REDUCE_PRECISION, (ct,), attributes)]
-
-
-@JVP.register(_O.CONVERT)
-def _convert_jvp(primals: Sequence[Value], tangents: Sequence[Tangent], attributes: Attributes, shape: Shape) -> Any:
-    ans = bind(_O.CONVERT, primals, attributes, shape=shape)
-    tangent = tangents[0]
-    if isinstance(tangent, Zero) or not is_inexact(ans.aval.dtype):
-        return ans, Zero(ans.aval)
-    return ans, bind(_O.CONVERT, (tangent,), attributes, shape=shape)
 
 
 @TRANSPOSE.register(_O.CONVERT)
@@ -236,10 +197,6 @@ def _sub_jvp(primals: Sequence[Value], tangents: Sequence[Tangent], attributes: 
 def _sub_transpose(ct: Value, operands: Sequence[Operand], attributes: Attributes, shape: Shape) -> Any:
     x, y = operands
     return [ct if isinstance(x, Linear) else None, neg(ct) if isinstance(y, Linear) else None]
-
-
-def _sum_of(ans: Value, s: Tangent | None, t: Tangent | None) -> Tangent:
-    return add_tangents(s if s is not None else Zero(ans.aval), t if t is not None else Zero(ans.aval))
 
 
 @JVP.register(_O.MULTIPLY)
@@ -328,15 +285,14 @@ def _pow_jvp(primals: Sequence[Value], tangents: Sequence[Tangent], attributes: 
     x, y = primals
     s, t = tangents
     ans = bind(_O.POWER, primals)
-    first = second = None
     if not isinstance(s, Zero):
         nothing = zeros(ans.aval)
         both = bind(_O.AND, (compare(x, "EQ", nothing), compare(y, "EQ", nothing)))
         exponent = select(both, full_like(y, 1), shift(y, -1))
-        first = mul(s, mul(y, bind(_O.POWER, (x, exponent))))
+        s = mul(s, mul(y, bind(_O.POWER, (x, exponent))))
     if not isinstance(t, Zero):
-        second = mul(t, mul(unary(_O.LOG, _nonzero(x)), ans))
-    return ans, _sum_of(ans, first, second)
+        t = mul(t, mul(unary(_O.LOG, _nonzero(x)), ans))
+    return ans, add_tangents(s, t)
 
 
 @JVP.register(_O.REMAINDER)
@@ -362,17 +318,12 @@ def _atan2_jvp(primals: Sequence[Value], tangents: Sequence[Tangent], attributes
         by_y, by_x = div(x, squares), div(y, squares)
     else:
         by_y, by_x = inversion(x, y)
-    first = None if isinstance(s, Zero) else mul(s, by_x)
-    second = None if isinstance(t, Zero) else mul(t, neg(by_y))
-    return ans, _sum_of(ans, first, second)
+    return ans, add_tangents(
+        s if isinstance(s, Zero) else mul(s, by_x), t if isinstance(t, Zero) else mul(t, neg(by_y))
+    )
 
 
 not_linear(_O.POWER, _O.REMAINDER, _O.ATAN2)
-
-
-@JVP.register(_O.COMPLEX)
-def _complex_jvp(primals: Sequence[Value], tangents: Sequence[Tangent], attributes: Attributes, shape: Shape) -> Any:
-    return make_complex(primals[0], primals[1]), make_complex(instantiate(tangents[0]), instantiate(tangents[1]))
 
 
 @TRANSPOSE.register(_O.COMPLEX)
@@ -397,8 +348,6 @@ def _select_jvp(primals: Sequence[Value], tangents: Sequence[Tangent], attribute
     pred, on_true, on_false = primals
     ans = select(pred, on_true, on_false)
     _, s, t = tangents
-    if isinstance(s, Zero) and isinstance(t, Zero):
-        return ans, Zero(ans.aval)
     return ans, s if s is t else select(pred, instantiate(s), instantiate(t))
 
 
@@ -426,7 +375,7 @@ def _clamp_jvp(primals: Sequence[Value], tangents: Sequence[Tangent], attributes
 
     def part(tangent: Tangent, chosen: Callable[[], Value]) -> Tangent:
         if isinstance(tangent, Zero):
-            return Zero(ans.aval)
+            return tangent
         mask, zero = chosen(), zeros(ans.aval)
         return select(mask, _spread(tangent, shape), zero)
 

@@ -48,19 +48,15 @@ from ..jvp import FlatFunction, jvp_flat, moving_mask
 from ..linearize import LINEARIZE, Linearized, linearized
 from ..tangents import Linear, Operand, Tangent, Zero, instantiate
 from .computations import apply_to_arrays, reducer_opcode
+from .declared import raised
+from .linear import linear
 from .tables import ADD_TO, BATCH, JVP, TRANSPOSE
 
 _O = Opcode
 
 # --- gather
 
-
-@JVP.register(_O.GATHER)
-def _gather_jvp(
-    primals: Sequence[Value], tangents: Sequence[Tangent], attributes: GatherAttributes, shape: Shape
-) -> Any:
-    ans = bind(_O.GATHER, primals, attributes)
-    return ans, bind(_O.GATHER, (instantiate(tangents[0]), primals[1]), attributes)
+linear(_O.GATHER)
 
 
 @TRANSPOSE.register(_O.GATHER)
@@ -301,24 +297,20 @@ def _is_last(indices: Value, array: Sequence[int], updates: Sequence[int], attri
 # --- batching
 
 
-def _raised(dims: Sequence[int]) -> tuple[int, ...]:
-    return tuple([d + 1 for d in dims])
-
-
 @BATCH.register(_O.GATHER)
 def _gather_batch(
     axis: Axis, operands: Sequence[Value], batched: Sequence[bool], a: GatherAttributes, shape: Shape
 ) -> tuple[Value, bool]:
     """A batch of arrays: slices have all of it. A batch of indices: more indices. Both: a batching dimension."""
     of_array, of_indices = batched
-    whole, index_dims = axis.size, (0, *_raised(a.start_indices_batching_dims))
-    new = replace(a, offset_dims=_raised(a.offset_dims))
+    whole, index_dims = axis.size, (0, *raised(a.start_indices_batching_dims))
+    new = replace(a, offset_dims=raised(a.offset_dims))
     if of_array:
         new = replace(
             new,
-            collapsed_slice_dims=_raised(a.collapsed_slice_dims),
-            start_index_map=_raised(a.start_index_map),
-            operand_batching_dims=_raised(a.operand_batching_dims),
+            collapsed_slice_dims=raised(a.collapsed_slice_dims),
+            start_index_map=raised(a.start_index_map),
+            operand_batching_dims=raised(a.operand_batching_dims),
             slice_sizes=(whole, *a.slice_sizes),
         )
     if of_indices:
@@ -350,17 +342,17 @@ def _scatter_batch(
     given[count] = operands[count]
     new = replace(
         a,
-        update_window_dims=_raised(a.update_window_dims),
-        inserted_window_dims=_raised(a.inserted_window_dims),
-        scatter_dims_to_operand_dims=_raised(a.scatter_dims_to_operand_dims),
-        input_batching_dims=_raised(a.input_batching_dims),
+        update_window_dims=raised(a.update_window_dims),
+        inserted_window_dims=raised(a.inserted_window_dims),
+        scatter_dims_to_operand_dims=raised(a.scatter_dims_to_operand_dims),
+        input_batching_dims=raised(a.input_batching_dims),
     )
     if batched[count]:
         new = replace(
             new,
             index_vector_dim=a.index_vector_dim + 1,
             input_batching_dims=(0, *new.input_batching_dims),
-            scatter_indices_batching_dims=(0, *_raised(a.scatter_indices_batching_dims)),
+            scatter_indices_batching_dims=(0, *raised(a.scatter_indices_batching_dims)),
             indices_are_sorted=False,
         )
     else:

@@ -36,11 +36,13 @@ from ...tracer.ops import add, array_shape, compare, conjugate, full_like, mul, 
 from ..batches import Axis, all_with_batch
 from ..tangents import Linear, Operand, Tangent, Zero, instantiate
 from .declared import bind_batch, by_elements
+from .linear import linear
 from .tables import BATCH, JVP, TRANSPOSE, not_linear
 
 _O = Opcode
 
 not_linear(_O.CHOLESKY)
+linear(_O.FFT)
 
 
 @JVP.register(_O.CHOLESKY)
@@ -92,12 +94,6 @@ def _triangular_solve_transpose(
         a = conjugated(a)
     backward = replace(attributes, transpose_a=_TRANSPOSE_OF[attributes.transpose_a])
     return [None, bind(_O.TRIANGULAR_SOLVE, (a, ct), backward, shape=shape)]
-
-
-@JVP.register(_O.FFT)
-def _fft_jvp(primals: Sequence[Value], tangents: Sequence[Tangent], attributes: FftAttributes, shape: Shape) -> Any:
-    moved = bind(_O.FFT, (instantiate(tangents[0]),), attributes, shape=shape)
-    return bind(_O.FFT, primals, attributes, shape=shape), moved
 
 
 @TRANSPOSE.register(_O.FFT)

@@ -15,7 +15,6 @@ from ...hlo.ops.movement import (
     ConcatenateAttributes,
     DynamicSliceAttributes,
     PadAttributes,
-    ReverseAttributes,
     SliceAttributes,
     TransposeAttributes,
 )
@@ -31,7 +30,6 @@ from ...tracer.ops import (
     pad,
     reduce_sum,
     reshape,
-    reverse,
     scalar,
     scalar_like,
     slice_,
@@ -41,8 +39,9 @@ from ...tracer.ops import (
     zeros,
 )
 from ..batches import Axis, all_with_batch, with_batch_shape
-from ..tangents import Linear, Operand, Tangent, Zero, instantiate
+from ..tangents import Linear, Operand
 from .declared import aligned
+from .linear import EVERY, linear
 from .tables import ADD_TO, BATCH, JVP, TRANSPOSE, zero_derivative
 
 _O = Opcode
@@ -52,20 +51,10 @@ for _table in (JVP, TRANSPOSE, BATCH):
     _table.unsupported([_O.BITCAST], "passes make bitcasts, after all transformations; traced programs have reshapes")
 
 
-def _register_linear(opcode: Opcode) -> None:
-    """The jvp of an op that is linear in its only operand: the op on the tangent."""
-
-    def jvp(
-        primals: Sequence[Value], tangents: Sequence[Tangent], attributes: Attributes, shape: Shape
-    ) -> tuple[Value, Tangent]:
-        ans = bind(opcode, primals, attributes, shape=shape)
-        return ans, bind(opcode, (instantiate(tangents[0]),), attributes, shape=shape)
-
-    JVP[opcode] = jvp
-
-
-for _opcode in (_O.BROADCAST, _O.COPY, _O.RESHAPE, _O.REVERSE, _O.SLICE, _O.TRANSPOSE):
-    _register_linear(_opcode)
+linear(_O.BROADCAST, _O.COPY, _O.DYNAMIC_SLICE, _O.RESHAPE, _O.SLICE, _O.TRANSPOSE)
+linear(_O.DYNAMIC_UPDATE_SLICE, _O.PAD, count=2)
+linear(_O.CONCATENATE, count=EVERY)
+linear(_O.REVERSE, symmetric=True)
 
 
 @TRANSPOSE.register(_O.BROADCAST)
@@ -85,11 +74,6 @@ def _copy_transpose(ct: Value, operands: Sequence[Operand], attributes: Attribut
 @TRANSPOSE.register(_O.RESHAPE)
 def _reshape_transpose(ct: Value, operands: Sequence[Operand], attributes: Attributes, shape: Shape) -> Any:
     return [reshape(ct, operands[0].aval.shape)]
-
-
-@TRANSPOSE.register(_O.REVERSE)
-def _reverse_transpose(ct: Value, operands: Sequence[Operand], attributes: ReverseAttributes, shape: Shape) -> Any:
-    return [reverse(ct, attributes.dimensions)]
 
 
 @TRANSPOSE.register(_O.TRANSPOSE)
@@ -133,12 +117,6 @@ def _add_to_static_slice(
 ADD_TO[_O.SLICE] = _add_to_static_slice
 
 
-@JVP.register(_O.PAD)
-def _pad_jvp(primals: Sequence[Value], tangents: Sequence[Tangent], attributes: PadAttributes, shape: Shape) -> Any:
-    ans = bind(_O.PAD, primals, attributes)
-    return ans, bind(_O.PAD, (instantiate(tangents[0]), instantiate(tangents[1])), attributes)
-
-
 @TRANSPOSE.register(_O.PAD)
 def _pad_transpose(ct: Value, operands: Sequence[Operand], attributes: PadAttributes, shape: Shape) -> Any:
     """For the array: the cotangent at the positions of its elements. For the padding value: the sum of all others."""
@@ -152,14 +130,6 @@ def _pad_transpose(ct: Value, operands: Sequence[Operand], attributes: PadAttrib
         to_array if isinstance(array, Linear) else None,
         sub(sum_all(ct), sum_all(to_array)) if isinstance(value, Linear) else None,
     ]
-
-
-@JVP.register(_O.CONCATENATE)
-def _concatenate_jvp(
-    primals: Sequence[Value], tangents: Sequence[Tangent], attributes: ConcatenateAttributes, shape: Shape
-) -> Any:
-    ans = bind(_O.CONCATENATE, primals, attributes)
-    return ans, bind(_O.CONCATENATE, tuple(instantiate(t) for t in tangents), attributes)
 
 
 @TRANSPOSE.register(_O.CONCATENATE)
@@ -178,14 +148,6 @@ def _concatenate_transpose(
             found.append(None)
         start = stop
     return found
-
-
-@JVP.register(_O.DYNAMIC_SLICE)
-def _dynamic_slice_jvp(
-    primals: Sequence[Value], tangents: Sequence[Tangent], attributes: DynamicSliceAttributes, shape: Shape
-) -> Any:
-    ans = bind(_O.DYNAMIC_SLICE, primals, attributes)
-    return ans, bind(_O.DYNAMIC_SLICE, (instantiate(tangents[0]), *primals[1:]), attributes)
 
 
 @TRANSPOSE.register(_O.DYNAMIC_SLICE)
@@ -216,17 +178,6 @@ def _values(operands: Sequence[Operand]) -> tuple[Value, ...]:
     values = tuple(o for o in operands if not isinstance(o, Linear))
     assert len(values) == len(operands), "start indices are integers: they have no tangents"
     return values
-
-
-@JVP.register(_O.DYNAMIC_UPDATE_SLICE)
-def _dynamic_update_slice_jvp(
-    primals: Sequence[Value], tangents: Sequence[Tangent], attributes: Attributes, shape: Shape
-) -> Any:
-    ans = bind(_O.DYNAMIC_UPDATE_SLICE, primals)
-    array, update = tangents[:2]
-    if isinstance(array, Zero) and isinstance(update, Zero):
-        return ans, Zero(ans.aval)
-    return ans, bind(_O.DYNAMIC_UPDATE_SLICE, (instantiate(array), instantiate(update), *primals[2:]))
 
 
 @TRANSPOSE.register(_O.DYNAMIC_UPDATE_SLICE)

@@ -18,7 +18,7 @@ from ...tracer.core import Call, Tracer, Value, bind_call
 from ...tracer.recording import TracedComputation, run_computation, trace_to_computation
 from ...tracer.traced import DerivedCache
 from ..jvp import jvp_computation, moving_mask, parameter_avals
-from ..tangents import Tangent, Zero, instantiate
+from ..tangents import Tangent, Zero, instantiate, nonzero
 
 T = TypeVar("T")
 Mask = tuple[bool, ...]
@@ -111,10 +111,6 @@ def spread(mask: Sequence[bool], moving: Sequence[Value], avals: Sequence[Shaped
     """A tangent for each of `avals`: one of `moving` where `mask` says so, else Zero."""
     given = iter(moving)
     return [next(given) if m else Zero(a) for m, a in zip(mask, avals, strict=True)]
-
-
-def nonzero(tangents: Sequence[Tangent]) -> list[Value]:
-    return [t for t in tangents if not isinstance(t, Zero)]
 
 
 def rule_of(call: Call) -> Scan:

@@ -20,6 +20,8 @@ from ...hlo.support.records import dataclass
 from ...tracer.core import Value, bind
 from ...tracer.ops import add, transpose
 from ..residuals import cost_to_stack, size_in_bytes
+from .declared import raised
+from .device_parts import depending
 
 _ENOUGH_MEMORY = 1 << 22
 """Bytes that factors may take in any case. More, if the loop reads as much already."""
@@ -72,7 +74,7 @@ def products_after(
     """
     results = list(body.root.operands)
     rows = [body.parameters[n] for n in arrays]
-    varying = _varying(body, {*rows, *(body.parameters[n] for n in range(sums.start - carry, arrays.stop + 1))})
+    varying = depending([*rows, *(body.parameters[n] for n in range(sums.start - carry, arrays.stop + 1))], body)
     room = max(_ENOUGH_MEMORY, length * sum(size_in_bytes(r.shape) for r in rows))
     added: list[HloInstruction] = []
     found: dict[int, tuple[_Product, ...]] = {}
@@ -96,14 +98,6 @@ def products_after(
         stacks = [*rows, *added]
         found[k] = tuple(_product(dot, permutations, stacks) for dot, permutations in dots)
     return Products(_without(body, sums, carry, found, added), len(added), found)
-
-
-def _varying(computation: HloComputation, start: set[HloInstruction]) -> set[HloInstruction]:
-    found = set(start)
-    for i in computation.instructions:
-        if any(o in found for o in i.operands):
-            found.add(i)
-    return found
 
 
 def _terms(total: HloInstruction, before: HloInstruction) -> list[HloInstruction]:
@@ -144,17 +138,13 @@ def _product(
     dot: HloInstruction, permutations: tuple[tuple[int, ...], ...], stacks: Sequence[HloInstruction]
 ) -> _Product:
     """The dot of stacks, which have the iterations as their first dimension."""
-
-    def after_first(dimensions: tuple[int, ...]) -> tuple[int, ...]:
-        return tuple(d + 1 for d in dimensions)
-
     a: DotAttributes = dot.attributes
     attributes = replace(
         a,
-        lhs_batch_dims=after_first(a.lhs_batch_dims),
-        rhs_batch_dims=after_first(a.rhs_batch_dims),
-        lhs_contracting_dims=(0, *after_first(a.lhs_contracting_dims)),
-        rhs_contracting_dims=(0, *after_first(a.rhs_contracting_dims)),
+        lhs_batch_dims=raised(a.lhs_batch_dims),
+        rhs_batch_dims=raised(a.rhs_batch_dims),
+        lhs_contracting_dims=(0, *raised(a.lhs_contracting_dims)),
+        rhs_contracting_dims=(0, *raised(a.rhs_contracting_dims)),
     )
     x, y = (stacks.index(o) for o in dot.operands)
     return _Product((x, y), attributes, dot.shape, permutations)

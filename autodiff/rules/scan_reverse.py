@@ -33,7 +33,7 @@ from ...tracer.sharding.spmd import named_shardings
 from ...tracer.traced import jit_call
 from ..jvp import moving_mask, parameter_avals
 from ..linearize import Linearized, LinearizedComputation, LinearTrace, linearize_computation
-from ..tangents import Linear, Operand, Tangent, Zero, instantiate
+from ..tangents import Linear, Operand, Tangent, Zero, instantiate, nonzero
 from ..transpose import transpose_flat
 from .scan import (
     Loop,
@@ -45,7 +45,6 @@ from .scan import (
     loop_of,
     made,
     make_loop,
-    nonzero,
     parts_of,
     rule_of,
     split,

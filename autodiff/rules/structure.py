@@ -3,36 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
-from ...hlo.ir import Attributes
 from ...hlo.opcode import Opcode
 from ...hlo.ops.dynamic_size import DimensionAttributes
 from ...hlo.shape import Shape
 from ...tracer.core import Value, bind
 from ..batches import Axis
-from ..tangents import Operand, Tangent, instantiate
+from .linear import linear
 from .tables import BATCH, JVP, TRANSPOSE, zero_derivative
 
 _O = Opcode
 
 zero_derivative(_O.CONSTANT, _O.GET_DIMENSION_SIZE)
+linear(_O.OPT_BARRIER, symmetric=True)
 for _table in (JVP, TRANSPOSE, BATCH):
     _table.unsupported([_O.PARAMETER], "the caller's values take its place before any rule is asked")
     _table.unsupported([_O.TUPLE, _O.GET_TUPLE_ELEMENT], "traces see flat lists of values, never tuples")
     _table.unsupported([_O.FUSION], "passes make fusions, after all transformations")
-
-
-@JVP.register(_O.OPT_BARRIER)
-def _opt_barrier_jvp(
-    primals: Sequence[Value], tangents: Sequence[Tangent], attributes: Attributes, shape: Shape
-) -> Any:
-    return bind(_O.OPT_BARRIER, primals), bind(_O.OPT_BARRIER, (instantiate(tangents[0]),))
-
-
-@TRANSPOSE.register(_O.OPT_BARRIER)
-def _opt_barrier_transpose(ct: Value, operands: Sequence[Operand], attributes: Attributes, shape: Shape) -> Any:
-    return [bind(_O.OPT_BARRIER, (ct,))]
 
 
 @BATCH.register(_O.GET_DIMENSION_SIZE)
