@@ -6,9 +6,9 @@ indices. So there are few cases, and a table of all of them determines its resul
 
 from __future__ import annotations
 
-from functools import lru_cache
 from itertools import product
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -23,7 +23,9 @@ _RELATIONS = {
 }  # fmt: skip
 
 
-@lru_cache(maxsize=256)
+_known: WeakKeyDictionary[HloComputation, Opcode | None] = WeakKeyDictionary()
+
+
 def arg_reducer(reducer: HloComputation) -> Opcode | None:
     """MAXIMUM if, of two pairs in the order of their indices, the one with the larger value is the result, MINIMUM for
     the smaller value; of equal values the first, and NaN before all numbers. None for all other reducers. Which of two
@@ -35,6 +37,12 @@ def arg_reducer(reducer: HloComputation) -> Opcode | None:
     >>> [arg_reducer(c).value for c in module.computations if len(c.parameters) == 4]
     ['minimum']
     """
+    if reducer not in _known:
+        _known[reducer] = _recognized(reducer)
+    return _known[reducer]
+
+
+def _recognized(reducer: HloComputation) -> Opcode | None:
     if len(reducer.parameters) != 4 or not _only_compares(reducer):
         return None
     values, indices = (p.shape.element for p in reducer.parameters[:2])

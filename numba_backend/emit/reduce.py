@@ -41,9 +41,10 @@ _WORDS = {Opcode.ADD: "sum", Opcode.MULTIPLY: "product"}
 
 def reducer_word(reducer: HloComputation) -> str:
     """A reducer in a word, for people: ``sum``, ``maximum``, ``maximum and its index``."""
-    opcode, best = reducer_opcode(reducer), arg_reducer(reducer)
+    opcode = reducer_opcode(reducer)
     if opcode is not None:
         return _WORDS.get(opcode, opcode.name.lower())
+    best = arg_reducer(reducer)
     return f"{best.name.lower()} and its index" if best else "reduction"
 
 
