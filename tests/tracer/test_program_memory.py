@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from hloom.tracer import aval
 from hloom.tracer.aval import ShapedArray
+from hloom.tracer.sharding.placed_operations import _places_of_op
 
 import hloom
 import hloom.numpy as jnp
@@ -149,3 +150,16 @@ def test_types_that_nobody_uses_are_forgotten(monkeypatch: pytest.MonkeyPatch) -
     assert ShapedArray((77,), key.dtype) is key
     assert key.storage is ShapedArray((77, 2), np.uint32)
     assert kept.storage is kept
+
+
+def test_operations_on_placed_arrays_are_forgotten() -> None:
+    place = hloom.NamedSharding(hloom.make_mesh((1,), ("d",)), hloom.P())
+    limit = hloom.device_put(100.0, place)
+    body = lambda x: 3 * x  # noqa: E731
+    hloom.lax.while_loop(lambda x: x < limit, body, limit / 50)
+    known = weakref.ref(body)
+    del body
+    hloom.clear_caches()
+    gc.collect()
+    assert known() is None
+    assert _places_of_op.cache_info().currsize == 0

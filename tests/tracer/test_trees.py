@@ -14,7 +14,9 @@ from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
+import optree
 import pytest
+from hloom.tracer.trees.tree import flatten_of
 
 import hloom
 import hloom.numpy as jnp
@@ -320,6 +322,7 @@ def mistakes(t: ModuleType) -> dict[str, tuple[Callable[[], Any], type[Exception
             "Too few leaves for PyTreeDef; expected:? 2, got:? 1",
         ),
         "too many leaves": (lambda: t.tree_unflatten(two, "abc"), ValueError, "Too many leaves for PyTreeDef"),
+        "walk": (lambda: two.walk(lambda *_: None, abs, [1, 2, 3]), ValueError, "Too many leaves for PyTreeDef"),
         "leaves": (lambda: two.unflatten(1), TypeError, "unflatten"),
         "no structure": (lambda: t.tree_unflatten("x", [1]), AttributeError, "str"),
         "transpose": (
@@ -380,6 +383,16 @@ def test_messages_name_the_line_and_the_remedy() -> None:
 
 
 # ---- structures
+
+
+@pytest.mark.parametrize(
+    "private",
+    [{}, {"_C": SimpleNamespace()}, {"_C": SimpleNamespace(flatten=lambda root, options: ([], None))}, vars(optree)],
+)
+def test_another_optree_flattens_by_what_it_documents(private: dict[str, Any]) -> None:
+    library = SimpleNamespace(**{"tree_flatten": optree.tree_flatten, **private})
+    leaves, spec = flatten_of(library)({"b": [1, None], "a": (2,)}, lambda x: type(x) is tuple, False, "hloom")
+    assert leaves == [(2,), 1] and spec == optree.tree_structure({"b": [1, None], "a": 3}, namespace="hloom")
 
 
 def test_what_jax_has_and_tree_has_not() -> None:

@@ -100,6 +100,9 @@ def _places_of_op(
     return places_on_one_device(_module_of_op(opcode, operands, attributes, shape).entry, places)
 
 
+on_clear(_places_of_op.cache_clear)
+
+
 def run_placed(computation: HloComputation, arrays: Sequence[Array], name: str) -> list[Array] | None:
     """The results of a computation of flat parameters on arrays that are placed, or that names shardings. None if it
     runs on one device of this process."""

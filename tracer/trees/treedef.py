@@ -82,7 +82,13 @@ class PyTreeDef:
         def visit(kind: type, data: Any, children: tuple[Any, ...]) -> Any:
             return f_node(children, list(data) if kind is dict else _jax_data(kind, data))
 
-        return self._spec.walk(leaves, visit, f_leaf)
+        try:
+            return self._spec.walk(leaves, visit, f_leaf)
+        except ValueError as error:
+            text = _number_of_leaves(error)
+            if text is None:
+                raise
+        raise ValueError(f"{text} The structure is {self}")
 
     def __eq__(self, other: object) -> bool:
         if type(other) is not PyTreeDef:
@@ -127,10 +133,17 @@ def unflatten(treedef: PyTreeDef, leaves: Iterable[Any]) -> Any:
         return treedef._spec.unflatten(leaves)
     except (AttributeError, ValueError) as error:
         spec_of(treedef)
-        text = str(error)
-        if not text.startswith(("Too few leaves for PyTreeSpec", "Too many leaves for PyTreeSpec")):
+        text = _number_of_leaves(error)
+        if text is None:
             raise
-    raise ValueError(f"{text.replace('PyTreeSpec', 'PyTreeDef')} The structure is {treedef}")
+    raise ValueError(f"{text} The structure is {treedef}")
+
+
+def _number_of_leaves(error: Exception) -> str | None:
+    """The text of optree's error for a wrong number of leaves; None for another error."""
+    text = str(error)
+    is_one = text.startswith(("Too few leaves for PyTreeSpec", "Too many leaves for PyTreeSpec"))
+    return text.replace("PyTreeSpec", "PyTreeDef") if is_one else None
 
 
 def flatten_up_to(treedef: PyTreeDef, tree: Any, name: str = "tree") -> list[Any]:
