@@ -10,8 +10,8 @@ is
 * stores, and names that nothing else reads. The elements that iteration `j` reads and writes are at the index of
   iteration 0 plus `j`; and an element that is written may be read, or written again, only at the same index, or at
   another multiple of the number of iterations. Values are arithmetic, comparisons and selects of floating point,
-  comparisons of the counter, products of words, values that are the same in all iterations, or an element of any type
-  that is copied; or
+  comparisons of the counter, sums, differences and products of integers, products of words, values that are the same in
+  all iterations, or an element of any type that is copied; or
 * one sum, ``total = reduce_add(total, term)``; or
 * one ``for k in range(16):`` around a copy; the index of the store follows `j` and the index of the load follows `k`: a
   square block that is transposed.
@@ -45,7 +45,7 @@ NARROW = 2
 """Bytes of the widest elements that LLVM does not make vectors of in straight code (runtime/llvm_backend.py)."""
 
 FLOATS = frozenset(("float32", "float64"))
-INTEGERS = frozenset(("int32", "uint32"))
+INTEGERS = frozenset(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))
 ARITHMETIC = {"+": "fadd", "-": "fsub", "*": "fmul", "/": "fdiv"}
 COMPARISONS = frozenset(("<", "<=", ">", ">=", "==", "!="))
 DECISIONS = {"and": "and_", "or": "or_"}
@@ -54,8 +54,9 @@ INTRINSICS = {"abs": "fabs", "sqrt": "sqrt"}
 LANES = 16
 """The words of a vector. An instruction multiplies the pairs or fours of numbers in each word."""
 WORDS = frozenset(("dot_bytes", "dot_shorts", "dot_bf16", "dot_bf16_normal"))
-OF_WORDS = {"add": ("add", "fadd"), "subtract": ("sub", "fsub")}
-"""Operations of uint32 and of float32."""
+OF_INTEGERS = {"add": "add", "subtract": "sub", "multiply": "mul"}
+OF_FLOATS = {"add": "fadd", "subtract": "fsub"}
+"""Functions of numbers of one type."""
 
 
 class NotLanes(ValueError):
@@ -209,7 +210,7 @@ class _Body:
             if element not in WIDTHS or (element in _COMPLEX and not isinstance(store.value, Load)):
                 raise NotLanes(f"elements that have a form in vectors: {element}")
         elif element not in FLOATS | INTEGERS:
-            raise NotLanes(f"arithmetic of floating point and words: {store.value.text} is {element}")
+            raise NotLanes(f"arithmetic of floating point and integers: {store.value.text} is {element}")
         self.check(store.value, element)
 
     def _check_place(self, pointer: Name, index: Expr) -> None:
@@ -270,8 +271,9 @@ class _Body:
             case Call(function=function, arguments=(word,)) if function in INTEGERS and word.type in INTEGERS:
                 parts = [(word, word.type)]
             case Call(function=function, arguments=arguments) if (
-                function in OF_WORDS or (function in WORDS and self._count % LANES == 0)
-            ):
+                function in (OF_INTEGERS if type_ in INTEGERS else OF_FLOATS)
+                and all(argument.type == type_ for argument in arguments)
+            ) or (function in WORDS and self._count % LANES == 0):
                 parts = [(argument, argument.type) for argument in arguments]
             case _:
                 raise NotLanes(f"no form in vectors for {value.text}")

@@ -15,8 +15,10 @@ from ...hlo.element_type import ElementType
 from ..emit.convolution import Sizes
 from ..emit.convolution_copy import Geometry, geometry_of
 from ..emit.convolution_sums import Form, Matrices, emit_sums
+from ..emit.product import type_of_sums
 from ..emitted_kernel import EmittedKernel
 from ..loops.expressions import Name
+from ..loops.lanes import WIDTHS
 from ..machine import Machine, target_machine
 from ..schedule.steps import (
     Accumulate,
@@ -81,7 +83,7 @@ def tile_of(machine: Machine, element_type: ElementType, rows: int) -> Tile:
     """The tile for a machine's registers. `rows`: how many there are to do. Few are shared out evenly; for fewer
     than four the tile is longer, since each sum waits for the one before: 0.9 of the time for two."""
     count, nbytes = machine.registers, machine.register_bytes
-    lanes = nbytes // element_type.byte_width
+    lanes = nbytes // WIDTHS[type_of_sums(element_type)]
     columns = max(LEAST_COLUMNS, max(-(-8 // rows), 2 if count < 32 or nbytes >= 64 else 3) * lanes)
     most = min(6 if count < 32 else 8, (12 if count < 32 else 24) * lanes // columns)
     if rows < 2 * most:
@@ -106,7 +108,7 @@ def tiles_last(
         "taps": taps, "image": matrices.image, "members": sizes.inputs, "image_made": rows * sizes.made,
         "made": sizes.made, "of_group": panels.group, "of_tap": matrices.of_tap * panels.step,
         "of_input": matrices.of_input * panels.step, "of_column": panels.panel // tile.columns, "panel": tile.columns,
-        "panels": columns, "block": block, "blocks": blocks, **_pieces(matrices.inputs, taps),
+        "panels": columns, "block": block, "blocks": blocks, **_pieces(sizes.element_type, matrices.inputs, taps),
     }  # fmt: skip
     if is_depthwise or gradient:
         numbers["input_step"] = matrices.input_step
@@ -115,33 +117,42 @@ def tiles_last(
     return emit_sums(form, numbers, _schedule_last(form, tile), matrices.images * groups * columns * blocks)
 
 
-def _pieces(inputs: int, taps: int) -> dict[str, int]:
+def _pieces(element_type: ElementType, inputs: int, taps: int) -> dict[str, int]:
+    if element_type.is_integral:
+        return {}
     some_inputs, some_taps = min(inputs, max(1, PIECE // taps)), min(taps, PIECE)
     return {"each_i": some_inputs, "i0s": -(-inputs // some_inputs), "each_t": some_taps, "t0s": -(-taps // some_taps)}
 
 
-_PIECES: tuple[Step, ...] = (
-    Split("i", "i0", Name("each_i"), "short", "first_i", "some_i"),
-    Split("t", "t0", Name("each_t"), "short", "first_t", "some_t"),
-)
+def _pieces_of_sums(element_type: ElementType) -> tuple[tuple[Step, ...], tuple[str, ...], str]:
+    """The splits of sums into pieces, their loops, and the place of the sums. Integers have one piece: sums are exact,
+    however long they are."""
+    if element_type.is_integral:
+        return (), (), "row"
+    splits = (
+        Split("i", "i0", Name("each_i"), "short", "first_i", "some_i"),
+        Split("t", "t0", Name("each_t"), "short", "first_t", "some_t"),
+    )
+    return splits, ("i0", "t0"), "t0"
 
 
 @lru_cache(maxsize=64)
 def _schedule_last(form: Form, tile: Tile) -> Schedule:
     is_depthwise = form.kind == "depthwise"
+    splits, pieces, place = _pieces_of_sums(form.element_type)
     terms = ("i", "t") if is_depthwise or form.is_gradient else ("t", "i")  # neighbours in the copy are innermost
     return (
         Part("o", "panel", ("number", "left", "right")),
         Part("p", "block", ("part", "begin", "stop")),
         Split("o", "column", tile.columns, "short", "first", "wide"),
         Split("p", "row", tile.rows, "short", "row", "some"),
-        *_PIECES,
-        Order("n", "g", "panel", "block", "column", "row", "i0", "t0", *terms, "p", "o"),
+        *splits,
+        Order("n", "g", "panel", "block", "column", "row", *pieces, *terms, "p", "o"),
         Unroll("p"),
         Lanes("o"),
         Padded("b", Name("of_column")),
         *([Padded("a")] if is_depthwise else []),
-        Accumulate("t0", adds=True),
+        Accumulate(place, adds=True),
         Collect("row", "totals", wide=form.is_gradient),
         Parallel(("n", "g", "panel", "block"), ("rest_n", "rest_g", "rest_panel", "rest_block")),
     )  # fmt: skip
@@ -212,7 +223,7 @@ def tiles_first(geometry: Geometry, tile: Tile, images: int, *, shares: int, tra
         "image_made": sizes.made * sizes.positions, "strip_made": sizes.positions // geometry.strips,
         "group_made": sizes.outputs * sizes.positions, "positions": sizes.positions,
         "of_output": of_output, "of_input": of_input, "block": block, "blocks": blocks,
-        "tile": some * tile.columns, "tiles": tiles, **_pieces(sizes.inputs, sizes.taps),
+        "tile": some * tile.columns, "tiles": tiles, **_pieces(sizes.element_type, sizes.inputs, sizes.taps),
         "lines": axis.count, "last_line": axis.count - 1, "of_line": math.prod(c.size for c in geometry.cells[1:]),
         "line_stride": part.stride, "line_dilation": part.window_dilation, "line_low": part.padding_low,
         "line_size": axis.size, "window": part.size, "of_window": sizes.taps // part.size,
@@ -223,23 +234,24 @@ def tiles_first(geometry: Geometry, tile: Tile, images: int, *, shares: int, tra
     numbers |= {"last_tap": sizes.taps - 1} if transposed else {"of_group": sizes.outputs * depth}
     form = Form("first", sizes.element_type, is_transposed=transposed, lines=len(geometry.lines))
     extent = images * geometry.strips * sizes.groups * blocks * tiles
-    return emit_sums(form, numbers, _schedule_first(tile), extent)
+    return emit_sums(form, numbers, _schedule_first(sizes.element_type, tile), extent)
 
 
 @lru_cache(maxsize=64)
-def _schedule_first(tile: Tile) -> Schedule:
+def _schedule_first(element_type: ElementType, tile: Tile) -> Schedule:
+    splits, pieces, place = _pieces_of_sums(element_type)
     return (
         Part("o", "block", ("part", "begin", "end")),
         Part("q", "tile", ("number", "left", "right")),
         Split("q", "column", tile.columns, "short", "first", "wide"),
         Split("o", "row", tile.rows, "short", "row", "some"),
-        *_PIECES,
-        Order("n", "s", "g", "block", "tile", "column", "row", "i0", "t0", "i", "t", "o", "q"),
+        *splits,
+        Order("n", "s", "g", "block", "tile", "column", "row", *pieces, "i", "t", "o", "q"),
         Unroll("o"),
         Lanes("q"),
         Padded("b"),
         Padding("t", "s", "a"),
-        Accumulate("t0", adds=True),
+        Accumulate(place, adds=True),
         Collect("row", "totals"),
         Parallel(("n", "s", "g", "block", "tile"), ("rest_n", "rest_s", "rest_g", "rest_block", "rest_tile")),
     )

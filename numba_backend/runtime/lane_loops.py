@@ -19,7 +19,19 @@ from typing import Any, NamedTuple
 import llvmlite.ir as llir
 
 from ..loops.expressions import Binary, Call, Expr, Load, Name, Unary
-from ..loops.lanes import ARITHMETIC, COMPARISONS, DECISIONS, INTRINSICS, LANES, MOST, NARROW, OF_WORDS, WIDTHS
+from ..loops.lanes import (
+    ARITHMETIC,
+    COMPARISONS,
+    DECISIONS,
+    INTEGERS,
+    INTRINSICS,
+    LANES,
+    MOST,
+    NARROW,
+    OF_FLOATS,
+    OF_INTEGERS,
+    WIDTHS,
+)
 from ..loops.statements import Assign, LoopProgram, Statement, Store, expressions_of, walk
 from .dialect_words import in_vectors
 from .llvm_values import constant, value_type
@@ -156,14 +168,14 @@ class LaneWriter:
                 return builder.not_(parts[0])
             case Unary():
                 return builder.fsub(_repeated(builder, constant(value.type, -0.0), lanes), parts[0])
-            case Call(function="int32" | "uint32"):
-                return parts[0]
+            case Call(function=to, arguments=(word,)) if to in INTEGERS:
+                return self._converted(parts[0], word.type, to, lanes)
             case Call(function="select"):
                 return builder.select(*parts)
             case Call(function=function) if function in in_vectors:
                 return in_vectors[function](builder, *parts, self._vectors.features)
-            case Call(function=function) if function in OF_WORDS:
-                return getattr(builder, OF_WORDS[function][value.type.startswith("float")])(*parts)
+            case Call(function=function) if function in OF_INTEGERS:
+                return getattr(builder, (OF_INTEGERS if value.type in INTEGERS else OF_FLOATS)[function])(*parts)
         assert isinstance(value, Call)
         name = f"llvm.{INTRINSICS[value.function]}.v{lanes}{_SUFFIXES[value.type]}"
         function = builder.module.globals.get(name)
@@ -171,6 +183,13 @@ class LaneWriter:
             kind = parts[0].type
             function = llir.Function(builder.module, llir.FunctionType(kind, [kind]), name)
         return builder.call(function, parts)
+
+    def _converted(self, vector: Any, of: str, to: str, lanes: int) -> Any:
+        """Integers as other integers: their lower bits, or with more bits."""
+        kind, more = _vector(to, lanes), WIDTHS[to] - WIDTHS[of]
+        if more > 0:
+            return (self._builder.zext if of.startswith("u") else self._builder.sext)(vector, kind)
+        return self._builder.trunc(vector, kind) if more else vector
 
     def _counted(self, value: Binary, first: int, lanes: int) -> Any:
         """A comparison of the counter with a number. In 32 bits, as vectors of the elements are not wider: a number

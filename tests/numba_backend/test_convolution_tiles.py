@@ -115,13 +115,17 @@ def _derivative(conv: Conv, last: bool, element: ElementType, of_kernel: bool) -
 
 def _values(shapes: Sequence[Shape]) -> list[NDArray]:
     rng = np.random.default_rng(len(shapes))
-    return [rng.standard_normal(s.dimensions).astype(s.element.dtype) for s in shapes]
+    return [(16 * rng.standard_normal(s.dimensions)).astype(np.int64).astype(s.element.dtype)
+            if s.element.is_integral else rng.standard_normal(s.dimensions).astype(s.element.dtype)
+            for s in shapes]  # fmt: skip
 
 
 def _check(module: HloModule, shapes: Sequence[Shape], terms: int) -> None:
     inputs = _values(shapes)
     expected = np.asarray(hlo.evaluate(module, *[a.astype(a.dtype) for a in inputs])[0])
-    bound = np.finfo(expected.dtype).eps * (8 + 2 * math.sqrt(terms)) * math.sqrt(terms)
+    bound = 0.0
+    if expected.dtype.kind == "f":
+        bound = np.finfo(expected.dtype).eps * (8 + 2 * math.sqrt(terms)) * math.sqrt(terms)
     with small_pieces():
         for at_end in (True, False):
             actual = GuardedProgram(module, at_end=at_end, pattern=0xFF).run(inputs)[0]
@@ -169,6 +173,15 @@ _IN_BRIEF = ("same", "stride", "cropped", "3-D", "groups", "depthwise", "one out
 )
 def test_convolutions(name: str, last: bool, which: str) -> None:
     _check_case(name, last, which)
+
+
+@pytest.mark.usefixtures("_in_blocks")
+@pytest.mark.parametrize("element", [E.S32, E.U8, pytest.param(E.S16, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(("name", "last"), [("stride", False), ("same", True), ("depthwise", True)])
+def test_sums_of_integers_are_vectors_without_pieces(name: str, last: bool, element: ElementType) -> None:
+    _check_case(name, last, "result", element)
+    (text,) = (text for text in _texts(_module(CASES[name], last, element)) if "_tiles" in text)
+    assert not re.search(r"[it]0s|in range\(\d+\):\n +sums", text)
 
 
 @pytest.mark.slow

@@ -53,6 +53,16 @@ VECTORS = {
         "for j in lanes(8):", "    d[40 + 8 * i + j] = deep[j]",
     ),
     "bytes": ("for j in lanes(64):", "    p[64 * i + j] = uint8(7 + i)"),
+    "integers": (
+        "for j in lanes(50):", "    p[64 * i + j] = subtract(multiply(p[64 * i + j], p[64 * i + j]), uint8(i))",
+    ),
+    "integers of two widths": (
+        "for j in lanes(32):",
+        "    p[64 * i + j] = uint8(add(multiply(int16(p[64 * i + j]), int16(i - 3)), int16(7)))",
+    ),
+    "integers with a sign": (
+        "for j in lanes(16):", "    p[64 * i + j] = uint8(multiply(int32(int8(p[64 * i + j])), int32(i)))",
+    ),
     "several stores": ("for j in lanes(16):", "    row[j] = x[j + n]", "    wide[j + i] = row[j]"),
     "a sum": ("for j in lanes(16):", "    acc = reduce_add(acc, row[j] * wide[i + j])"),
     "a sum of four registers": ("for j in lanes(64):", "    acc = reduce_add(acc, wide[j])"),
@@ -94,7 +104,8 @@ REFUSED = {
     "a sum of itself": ("lanes(16)", "acc = reduce_add(acc, row[j] * acc)", "a sum of"),
     "a sum of twelve": ("lanes(12)", "acc = reduce_add(acc, row[j])", "a sum of 2, 4, 8"),
     "a function": ("lanes(16)", "row[j] = exp(wide[j])", r"no form in vectors for exp\(wide\[j\]\)"),
-    "integers": ("lanes(16)", "p[j] = uint8(p[j] + 1)", "arithmetic of floating point and words"),
+    "integers of two types": ("lanes(16)", "p[j] = uint8(p[j] + 1)", r"no form in vectors for p\[j\] \+ 1"),
+    "bytes of floats": ("lanes(16)", "p[j] = uint8(row[j])", r"no form in vectors for uint8\(row\[j\]\)"),
     "a count that is no number": ("lanes(n)", "row[j] = wide[j]", "from 2 to 64 iterations"),
     "too many": ("lanes(128)", "out[j] = x[j]", "from 2 to 64 iterations"),
     "a lane": ("lanes(1)", "row[j] = wide[j]", "from 2 to 64 iterations"),
