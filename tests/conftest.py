@@ -52,7 +52,8 @@ def pytest_collection() -> Iterator[None]:
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """`one_in(n)`: one case in n of a table runs by default, and the others are slow. Of a product of tables that is
-    each n-th diagonal, so that the values of one table take turns with those of the other."""
+    each n-th diagonal, so that the values of one table take turns with those of the other. With a larger n than the
+    other tables are long, some values would be in no case."""
     cases: Counter[tuple[Path, str]] = Counter()
     for item in items:
         marker = item.get_closest_marker("one_in")
@@ -64,6 +65,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         case = item.path, item.originalname
         place = cases[case]
         if len(sizes) > 1:
+            diagonals = sum(sizes) - max(sizes) - len(sizes) + 2
+            assert marker.args[0] <= diagonals, f"{item.nodeid}: one_in({diagonals}) at most, to have all values"
             cases[case] += 1
             place = sum(place // math.prod(sizes[k + 1 :]) % size for k, size in enumerate(sizes))
         else:

@@ -50,7 +50,7 @@ def _dense(x: Any) -> Any:
     )
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("jitted", [False, True], ids=["as it is", "in jit"])
 @pytest.mark.parametrize("kind", [BCOO, BCSR])
 @pytest.mark.parametrize("name", FUNCTIONS)

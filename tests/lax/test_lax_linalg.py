@@ -73,7 +73,7 @@ def test_cholesky(shape: tuple[int, ...], kind: str) -> None:
     close(factor, np.tril(factor))
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("shape", ANY, ids=str)
 def test_lu(shape: tuple[int, ...], kind: str) -> None:

@@ -31,7 +31,7 @@ SHAPES: dict[str, tuple[int, Callable[[int], tuple[int, ...]]]] = {
 }
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("count", MANY)
 @pytest.mark.parametrize("name", SHAPES)
 def test_values(name: str, count: int) -> None:
@@ -64,7 +64,7 @@ USES: dict[str, Callable[[Any], Any]] = {
 }  # fmt: skip
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("target", ["cpu", "tpu"])
 @pytest.mark.parametrize("name", USES)
 def test_uses(name: str, target: str) -> None:

@@ -163,7 +163,7 @@ def _own_forms(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(policy, "block_bytes", lambda: 1 << 12)
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(3)
 @pytest.mark.usefixtures("_own_forms")
 @pytest.mark.parametrize(
     ("name", "element"),

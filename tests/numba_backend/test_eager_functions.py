@@ -89,10 +89,8 @@ def arguments(dtype: str, number: int, count: int) -> list[Any]:
     return [jnp.asarray(values(dtype, count, seed)) for seed in range(number)]
 
 
-@pytest.mark.one_in(3)
-@pytest.mark.parametrize(
-    "dtype", [d if d == "float32" else pytest.param(d, marks=pytest.mark.slow) for d in DTYPES]
-)
+@pytest.mark.one_in(6)
+@pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("name", CALLS)
 def test_as_under_jit(name: str, dtype: str) -> None:
     number, f = CALLS[name]

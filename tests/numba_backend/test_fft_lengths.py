@@ -35,7 +35,7 @@ def complex_numbers(kind: str, *shape: int) -> np.ndarray:
     return x.astype(KINDS[kind][0])
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("n", LENGTHS)
 def test_lengths(n: int, kind: str) -> None:
@@ -50,7 +50,7 @@ def test_lengths(n: int, kind: str) -> None:
     close(transformed("irfft", spectrum, n=n), np.fft.irfft(spectrum.astype(np.complex128), n), eps)
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("n", [2, 3, 5, 8, 15, 16, 17, 34, 37, 94, 101, 105, 127, 131, 254, 512, 2 * 3 * 11 * 31])
 @pytest.mark.parametrize("items", [8, 21])

@@ -41,7 +41,7 @@ def _cumulative(rank: int, dimension: int, size: int, backwards: bool) -> Window
 _LONG = 5 * PIECE + 17
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("backwards", [False, True])
 @pytest.mark.parametrize(
     ("dims", "dimension"),

@@ -87,7 +87,7 @@ def test_the_other_triangle_is_not_read(name: str, lower: bool) -> None:
                         np.testing.assert_allclose(np.asarray(got), np.asarray(want), rtol=1e-10, atol=1e-10)
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("name, lower", [(n, low) for n, low in ALL if n != "lax tridiagonal"])
 def test_derivatives_are_those_of_one_triangle(name: str, lower: bool) -> None:
     """Finite differences of all elements: they are 0 in the other triangle."""

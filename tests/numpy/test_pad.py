@@ -28,7 +28,6 @@ MODES: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
-@pytest.mark.one_in(2)
 @pytest.mark.parametrize("mode, options", MODES)
 def test_modes(mode: str, options: dict[str, Any]) -> None:
     for array, widths in CASES:

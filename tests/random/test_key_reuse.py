@@ -189,7 +189,7 @@ DRAWS: dict[str, Callable[[Any], Any]] = {
 }
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("is_jitted", [False, True], ids=["outside of jit", "jit"])
 @pytest.mark.parametrize("name", BAD)
 def test_reuse(name: str, is_jitted: bool) -> None:

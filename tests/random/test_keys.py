@@ -111,7 +111,7 @@ def _words(count: int) -> Any:
     return random.key_data(random.split(random.key(0), (count,)))
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("name", MOVES)
 @pytest.mark.parametrize("traced", [False, True], ids=["concrete", "traced"])
 def test_moves(name: str, traced: bool) -> None:

@@ -318,7 +318,7 @@ IN_SINGLE: dict[str, Any] = {
 }
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 @pytest.mark.parametrize("name", IN_SINGLE)
 def test_half_precision_is_computed_in_single(name: str, dtype: str) -> None:

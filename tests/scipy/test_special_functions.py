@@ -210,7 +210,7 @@ EDGES: dict[str, tuple[Callable[..., Any], list[tuple[float, ...]]]] = {
 }  # fmt: skip
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("dtype", ["float64", "bfloat16"])
 @pytest.mark.parametrize("name", EDGES)
 @pytest.mark.usefixtures("x64")

@@ -26,7 +26,7 @@ ELSEWHERE = {"CustomCall", "Infeed", "RngBernoulli", "RngNormal", "RngUniform"}
 """Sections with tests in `test_seeds_effects.py`."""
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("backend", ["evaluator", "numba"])
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.id)
 def test_example(example: Example, backend: str) -> None:

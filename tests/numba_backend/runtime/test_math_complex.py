@@ -100,7 +100,7 @@ def relative_errors(actual: np.ndarray, exact: list[mp.mpc]) -> np.ndarray:
     return errors
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("dtype", FORMATS)
 @pytest.mark.parametrize("name", NAMES)
 def test_error_is_within_bound(name: str, dtype: str) -> None:
