@@ -16,8 +16,6 @@ from typing import Any
 from ..harness import Outcome
 from .case import TRACED, Loop
 
-ENVIRONMENT = {"HLOOM_CACHE_DIR": "off"}
-"""Of the process that measures."""
 COMPILE_ROUNDS = 3
 SUFFIX = " (compile)"
 """Ends the name of an outcome with samples of compile times."""

@@ -96,11 +96,6 @@ def _svd(call: Call, name: str) -> Run:
     return run
 
 
-def gesdd_routine(call: Call) -> Routine:
-    """The routine of `gesdd`."""
-    return _svd_routine(call, "gesdd")
-
-
 def _svd_routine(call: Call, name: str) -> Routine:
     mode, m, n = call.letter("mode", "ASN"), call.sizes["m"], call.sizes["n"]
     element_type, real, k = call.element_type, call.element_type.real, min(m, n)

@@ -140,7 +140,7 @@ def blocks_of(nest: ReductionNest, given: Schedule) -> Blocks:
         if nest.searched_at(stage) and searched is None:
             raise ScheduleError(f"no Split of {search_loop(nest, stage)} says how long the blocks are")
         if (rows or sums) and nest.masks_at(stage):
-            raise ScheduleError(f"elements along {loops[-1]} are left out by their position: it is in no blocks")
+            raise ScheduleError(f"elements along {loops[-1]} are left out by their position: this loop has no blocks")
         if rows and nest.writes_elements(stage):
             raise ScheduleError(f"an iteration of {loops[-1]} also writes elements: it is not written out")
         if sums and rows and size_of(sums) % size_of(rows):

@@ -64,7 +64,7 @@ def scheduled(kernel: EmittedKernel, given: Steps) -> EmittedKernel:
 def _with_loops(kernel: EmittedKernel, given: Schedule) -> EmittedKernel:
     program = kernel.program
     if not program.notes:
-        raise ScheduleError("its loops are written by hand: it has the steps Vectors and Share alone")
+        raise ScheduleError("its emitter fixes the order of its loops: only Vectors and Share can be given")
     if kernel.under is not None:
         return kernel.under(given)
     algorithm: Any = program.notes[0]

@@ -362,11 +362,6 @@ def _set_view(words: Array, view: _View) -> None:
     _views[name] = weakref.ref(words, lambda _: _views.pop(name, None)), view
 
 
-def is_consumed(words: Array) -> Mask:
-    """Which words of an array are used up."""
-    return _view(words).consumed()
-
-
 class _Running:
     """An operation on concrete keys: its keys are consumed before it runs, or not if it then fails."""
 

@@ -73,6 +73,7 @@ def places_on_one_device(
 
 
 def _like_arguments(places: Sequence[Place], ranks: Sequence[int], results: Sequence[int]) -> list[Place]:
+    """The place of the first argument that has one, for results of its rank; all of its mesh for the others."""
     place, rank = next(((p, r) for p, r in zip(places, ranks, strict=True) if p is not None), (None, 0))
     if not isinstance(place, NamedSharding):
         return [place] * len(results)
@@ -104,8 +105,8 @@ on_clear(_places_of_op.cache_clear)
 
 
 def run_placed(computation: HloComputation, arrays: Sequence[Array], name: str) -> list[Array] | None:
-    """The results of a computation of flat parameters on arrays that are placed, or that names shardings. None if it
-    runs on one device of this process."""
+    """The results of a computation of flat parameters, over the devices of the arrays and of the shardings that it
+    names. None if these are one device of this process."""
     if not SEVERAL:
         return None
     places = places_of(arrays)
@@ -127,6 +128,7 @@ def _program_of_op(
 
 
 on_clear(_program_of_op.cache_clear)
+on_clear(_places_of_op.cache_clear)
 
 
 def _module_of_op(opcode: Opcode, operands: Sequence[Shape], attributes: Any, shape: Shape) -> HloModule:

@@ -47,7 +47,6 @@ fromdense, update_layout, sum_duplicates, sort_indices = (
     bcoo_sum_duplicates,
     bcoo_sort_indices,
 )
-_USED_BY_METHODS = (compressed, coordinates)
 
 
 def as_coordinates(x: Any) -> BCOO:
