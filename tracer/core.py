@@ -313,8 +313,8 @@ def set_current_trace(trace: Trace) -> Iterator[None]:
     finally:
         _state.trace, _state.direct = before, direct
         thread.running = thread.settings if direct else None
-        if trace.parent is before:  # it ends. Its programs refer to values that refer to it: a cycle
-            trace.programs = None
+        if trace.programs is not None and trace.parent is before:
+            trace.programs = None  # the trace ends, and they refer to values that refer to it: a cycle
 
 
 @contextmanager
@@ -364,8 +364,14 @@ class scope:
 def transposed_name(name: str) -> str:
     """The name of an instruction from the transposition of one called `name`, which belongs to the derivative that
     began here: "transpose(jvp(layer))" for "jvp(layer)"."""
+    return _transposed(name, _state.scope.count("jvp("))
+
+
+@lru_cache(maxsize=1024)
+def _transposed(name: str, before: int) -> str:
+    """The name with the derivative after `before` other ones transposed. Each call of a gradient asks for the same."""
     start = -1
-    for _ in range(_state.scope.count("jvp(") + 1):  # the first ones belong to derivatives of this one
+    for _ in range(before + 1):
         start = name.find("jvp(", start + 1)
         if start < 0:
             return f"transpose({name})"

@@ -295,10 +295,10 @@ class JitFunction(SharedValue, Generic[P, R]):
                 kind = type(argument)
                 array: Any = argument if kind is Array else None
                 if array is None:
-                    if kind is PlacedArray:
-                        array, has_places = argument, True
-                    elif kind in _LEAVES:
+                    if kind in _LEAVES:
                         array = temporary(argument)
+                    elif kind is PlacedArray:
+                        array, has_places = argument, True
                     elif argument is None:
                         treedef = (treedef or 0) | 1 << len(arrays) + (treedef or 0).bit_count()
                         continue
