@@ -273,21 +273,19 @@ def batch_call(
     if has_rule and not along_axis(axis, call.computation):
         forced = [s.element.is_inexact for s in call.computation.root.shape.elements]
     found = batch_computation(call.computation, axis, batched, forced)
-    given = [*operands, *found.captured]
     if call.primitive is JIT:
-        new = jit_call(found.computation, call.label)
-    else:
-        params = _Batch(call, axis, tuple(batched), found.batched)
-        captured = call.captured + len(found.captured)
-        new = replace(
-            call,
-            primitive=batched_primitive(call.primitive),
-            meaning=found.computation,
-            params=params,
-            captured=captured,
-            batch_trace=None,
-        )
-    return bind_call(new, given), list(found.batched)
+        return bind_call(jit_call(found.computation, call.label), [*operands, *found.captured]), list(found.batched)
+    params = _Batch(call, axis, tuple(batched), found.batched)
+    return bind_batched(call, found, operands, primitive=batched_primitive(call.primitive), params=params)
+
+
+def bind_batched(
+    call: Call, found: BatchedComputation, operands: Sequence[Value], **changes: Any
+) -> tuple[list[Value], list[bool]]:
+    """The call with the batched meaning `found`, and which of its results are batched."""
+    captured = call.captured + len(found.captured)
+    new = replace(call, meaning=found.computation, captured=captured, batch_trace=None, **changes)
+    return bind_call(new, [*operands, *found.captured]), list(found.batched)
 
 
 _primitives: WeakKeyDictionary[Primitive, Primitive] = WeakKeyDictionary()

@@ -14,21 +14,20 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, ParamSpec, TypeVar, cast
 
-from ..hlo.ir import HloComputation
 from ..hlo.support.tracebacks import boundaries
 from ..tracer import ops
 from ..tracer.arrays.array import as_value
 from ..tracer.arrays.overlay import overlaid, storage_of
 from ..tracer.aval import ShapedArray
 from ..tracer.control_flow.scan import map as map_rows
-from ..tracer.core import EVAL, Call, Primitive, Value, bind_call, current_trace, eval_computation, run_meaning
-from ..tracer.recording import trace_to_computation, with_computation
+from ..tracer.core import EVAL, Call, Primitive, Value, bind_call, current_trace, run_meaning
+from ..tracer.recording import with_computation, with_parameters
 from ..tracer.source import function_line
 from ..tracer.trees import tree
 from .batches import Axis
 from .batching import batch_flat
 from .custom import Arguments, OtherRules, Outputs, positional
-from .jvp import jvp_computation, jvp_flat, moving_mask, parameter_avals
+from .jvp import jvp_computation, jvp_flat, moving_mask
 from .linearize import linearize_meaning
 from .tangents import Tangent, Zero, instantiate
 
@@ -68,32 +67,17 @@ def _custom_vmap_jvp(
     derived = jvp_computation(call.computation, moving, tuple(results))
     directions: list[Any] = [t for t in tangents[:own] if not isinstance(t, Zero)]
     outside: list[Any] = [*primals[own:], *(t for t in tangents[own:] if not isinstance(t, Zero))]
+    middle, end = len(primals) + len(directions), len(derived.computation.parameters)
+    order = [*range(own), *range(len(primals), middle), *range(own, len(primals)), *range(middle, end)]
     new = Call(
         CUSTOM_VMAP,
-        _arguments_first(derived.computation, own, len(directions), call.captured),
+        with_parameters(derived.computation, order, derived.computation.name),  # captured values come after arguments
         _rule_of_jvp(call.params, own, moving[:own], derived.moves),
         call.label,
         call.attributes,
         len(outside) + len(derived.captured),
     )
     return derived.unpack(bind_call(new, [*primals[:own], *directions, *outside, *derived.captured]))
-
-
-def _arguments_first(computation: HloComputation, own: int, directions: int, captured: int) -> HloComputation:
-    """`computation` takes all primals, then all tangents. The new one takes primals and tangents of the function's
-    arguments before those of captured values."""
-    if not captured:
-        return computation
-
-    def run(values: list[Value]) -> list[Value]:
-        middle = own + directions
-        order = [*values[:own], *values[middle : middle + captured], *values[own:middle], *values[middle + captured :]]
-        return eval_computation(computation, order)
-
-    avals = parameter_avals(computation)
-    given = [*avals[:own], *avals[own + captured : own + captured + directions]]
-    given += [*avals[own : own + captured], *avals[own + captured + directions :]]
-    return trace_to_computation(run, given, computation.name).computation
 
 
 def _rule_of_jvp(rule: BatchRule, own: int, moving: Sequence[bool], moves: Sequence[bool]) -> BatchRule:

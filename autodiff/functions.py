@@ -16,7 +16,7 @@ from ..tracer.aval import ShapedArray
 from ..tracer.core import Call, Primitive, Tracer, Value, bind_call, current_trace, eval_computation, run_meaning
 from ..tracer.jit import jit
 from ..tracer.ops import is_inexact, zeros
-from ..tracer.recording import TracedComputation, trace_to_computation
+from ..tracer.recording import trace_to_computation
 from ..tracer.source import function_line
 from ..tracer.trees import tree
 from ..tracer.trees.tree import Partial
@@ -30,24 +30,40 @@ from .transpose import transpose_flat
 Function = Callable[..., Any]
 
 
-class _Traced:
-    """A function of pytrees, traced on arguments of certain types."""
+@dataclass(frozen=True, slots=True, eq=False)
+class TracedFunction:
+    """A function of pytrees, traced on arguments of certain types: it takes values, and then `captured`."""
 
-    def __init__(self, fun: Function, examples: Sequence[Any], name: str) -> None:
-        self.fun = fun
-        leaves, self.in_tree = tree.flatten(tuple(examples))
-        self.in_avals = [_type(leaf, fun) for leaf in leaves]
-        self.out_tree: Any = None
+    in_tree: Any
+    in_avals: Sequence[ShapedArray]
+    computation: HloComputation
+    captured: tuple[Value, ...]
+    out_avals: tuple[ShapedArray, ...]
+    out_tree: Any
 
-        def flat(values: list[Value]) -> list[Value]:
-            found, self.out_tree = tree.flatten(fun(*tree.unflatten(self.in_tree, values)))
-            return [as_value(leaf) for leaf in found]
 
-        title = getattr(fun, "__name__", name)
-        traced: TracedComputation = trace_to_computation(flat, self.in_avals, title, tracks_varying=True)
-        self.computation = traced.computation
-        self.captured = tuple(traced.captured)
-        self.out_avals = traced.out_avals
+def traced_function(fun: Function, avals: Sequence[ShapedArray], in_tree: Any, name: str) -> TracedFunction:
+    """`fun` of the trees that `in_tree` describes."""
+    out_tree: Any = None
+
+    def flat(values: list[Value]) -> list[Value]:
+        nonlocal out_tree
+        leaves, out_tree = tree.flatten(fun(*tree.unflatten(in_tree, values)))
+        return [as_value(leaf) for leaf in leaves]
+
+    found = trace_to_computation(flat, avals, name, tracks_varying=True)
+    return TracedFunction(in_tree, avals, found.computation, tuple(found.captured), found.out_avals, out_tree)
+
+
+def _traced(fun: Function, examples: Sequence[Any], name: str) -> TracedFunction:
+    leaves, in_tree = tree.flatten(tuple(examples))
+    return traced_function(fun, [_type(leaf, fun) for leaf in leaves], in_tree, getattr(fun, "__name__", name))
+
+
+def divided(values: Sequence[Any], counts: Sequence[int]) -> tuple[list[Any], ...]:
+    """The first values in parts of so many each, and the others."""
+    ends = tuple(accumulate((0, *counts)))
+    return (*[list(values[i:j]) for i, j in pairwise(ends)], list(values[ends[-1] :]))
 
 
 def _type(leaf: Any, fun: Function) -> ShapedArray:
@@ -77,7 +93,7 @@ def linear_transpose(fun: Function, *primals: Any, reduce_axes: Sequence[Any] = 
     """
     check_function(fun, "linear_transpose")
     refuse_reduce_axes(reduce_axes, "linear_transpose")
-    traced = _Traced(fun, primals, "function")
+    traced = _traced(fun, primals, "function")
     if len({is_inexact(a.dtype) for a in (*traced.in_avals, *traced.out_avals)}) > 1:
         raise TypeError(
             "linear_transpose only supports [float or complex] -> [float or complex], and integer -> integer functions,"
@@ -122,10 +138,8 @@ class _LinearCall:
     residuals: int
     captured: tuple[int, int]
 
-    def split(self, operands: Sequence[Any]) -> tuple[list[Any], list[Any], list[Any], list[Any]]:
-        ends = tuple(accumulate((0, self.residuals, *self.captured)))
-        first, second, third = [list(operands[i:j]) for i, j in pairwise(ends)]
-        return first, second, third, list(operands[ends[-1] :])
+    def split(self, operands: Sequence[Any]) -> tuple[list[Any], ...]:
+        return divided(operands, (self.residuals, *self.captured))
 
     def bind(self, operands: Sequence[Value]) -> list[Value]:
         def run(values: list[Value]) -> list[Value]:
@@ -151,9 +165,9 @@ def linear_call(fun: Function, fun_transpose: Function, residual_args: Any, line
     >>> half(3.0), hloom.grad(half)(3.0)
     (Array(1.5, dtype=float32, weak_type=True), Array(0.5, dtype=float32, weak_type=True))
     """
-    forward = _Traced(fun, (residual_args, linear_args), "fun")
+    forward = _traced(fun, (residual_args, linear_args), "fun")
     example = tree.unflatten(forward.out_tree, [_Like(a) for a in forward.out_avals])
-    backward = _Traced(fun_transpose, (residual_args, example), "fun_transpose")
+    backward = _traced(fun_transpose, (residual_args, example), "fun_transpose")
     wanted = tree.structure(linear_args)
     linear = [as_value(leaf) for leaf in tree.leaves(linear_args)]
     types = [(v.aval.shape, v.aval.dtype) for v in linear]
@@ -225,7 +239,7 @@ def closure_convert(fun: Function, *example_args: Any) -> tuple[Function, list[A
     Array(6., dtype=float32)
     """
     check_function(fun, "closure_convert")
-    traced = _Traced(fun, example_args, "function")
+    traced = _traced(fun, example_args, "function")
     hoisted = [isinstance(v, Tracer) and is_inexact(v.aval.dtype) for v in traced.captured]
     values = [v for v, h in zip(traced.captured, hoisted, strict=True) if h]
 
@@ -247,7 +261,7 @@ def closure_convert(fun: Function, *example_args: Any) -> tuple[Function, list[A
 class _Rule:
     """The backward function of a `custom_gradient`, traced: a pytree of the values that it uses."""
 
-    def __init__(self, traced: _Traced, values: Sequence[Any]) -> None:
+    def __init__(self, traced: TracedFunction, values: Sequence[Any]) -> None:
         self.traced = traced
         self.values = list(values)
 
@@ -281,7 +295,7 @@ def custom_gradient(fun: Function) -> Function:
             found = rule(tree.unflatten(structure, every))
             return found if isinstance(found, tuple | list) else (found,)
 
-        traced = _Traced(of_moving, [_Like(a) for a in avals if is_inexact(a.dtype)], "rule")
+        traced = _traced(of_moving, [_Like(a) for a in avals if is_inexact(a.dtype)], "rule")
         return result, _Rule(traced, traced.captured)
 
     def backward(rule: _Rule, cotangent: Any) -> Any:

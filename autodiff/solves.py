@@ -22,51 +22,12 @@ from ..tracer.recording import trace_to_computation
 from ..tracer.source import function_line
 from ..tracer.trees import tree
 from .api import linearize
-from .functions import linear_transpose
+from .functions import TracedFunction, divided, linear_transpose, traced_function
 from .jvp import jvp_computation, moving_mask
 from .tangents import Linear, Operand, Tangent, Zero, instantiate
 
 Function = Callable[..., Any]
 Solver = Callable[[Function, Any], Any]
-
-
-@dataclass(frozen=True, slots=True)
-class _Part:
-    """A function of the problem, traced: it takes values, and then `captured`."""
-
-    computation: HloComputation
-    captured: tuple[Value, ...]
-    out_avals: tuple[ShapedArray, ...]
-    out_tree: Any
-
-
-def _traced(fun: Callable[..., Any], avals: Sequence[ShapedArray], structure: Any, name: str) -> _Part:
-    """`fun` of the trees that `structure` describes."""
-    out_tree: Any = None
-
-    def flat(values: list[Value]) -> list[Value]:
-        nonlocal out_tree
-        leaves, out_tree = tree.flatten(fun(*tree.unflatten(structure, values)))
-        return [as_value(leaf) for leaf in leaves]
-
-    traced = trace_to_computation(flat, avals, name, tracks_varying=True)
-    return _Part(traced.computation, tuple(traced.captured), traced.out_avals, out_tree)
-
-
-@dataclass(frozen=True, slots=True)
-class _Known:
-    """The operands of the primitives before the last ones: the captured values of several parts, one after the
-    other."""
-
-    counts: tuple[int, ...]
-
-    def split(self, operands: Sequence[Any]) -> tuple[list[Any], ...]:
-        """The values of each part, then the other operands."""
-        found, start = [], 0
-        for count in self.counts:
-            found.append(list(operands[start : start + count]))
-            start += count
-        return (*found, list(operands[start:]))
 
 
 class _Problem:
@@ -103,17 +64,18 @@ class _Problem:
         self.check("the solver", fun, structure, [as_value(leaf).aval for leaf in leaves])
         return found
 
-    def results(self, part: _Part, results: Sequence[Value]) -> Any:
+    def results(self, part: TracedFunction, results: Sequence[Value]) -> Any:
         return tree.unflatten(part.out_tree, overlaid_all(results, part.out_avals))
 
 
-def _call(primitive: Primitive, name: str, params: Any, solve: _Part, at: int, operands: Sequence[Value]) -> Call:
-    """A call with the meaning `solve` on the last operands; its captured values are part `at` of the others."""
+def _call(primitive: Primitive, params: Any, operands: Sequence[Value]) -> Call:
+    """A call with the meaning `solve` on the last operands; its captured values are the second part of the others."""
 
     def run(values: list[Value]) -> list[Value]:
-        parts = params.known.split(values)
-        return eval_computation(solve.computation, [*parts[-1], *parts[at]])
+        parts = params.split(values)
+        return eval_computation(params.solve.computation, [*parts[-1], *parts[1]])
 
+    name = primitive.name
     traced = trace_to_computation(run, [o.aval for o in operands], name, tracks_varying=True)
     return Call(primitive, traced.computation, params, name, (("name", name),))
 
@@ -126,22 +88,21 @@ class _LinearSolve:
     """The parameters of a call of LINEAR_SOLVE. Its operands: the captured values of matvec, solve, vecmat and
     transpose_solve, then the right-hand side."""
 
-    matvec: _Part
-    solve: _Part
-    vecmat: _Part | None
-    transpose_solve: _Part | None
+    matvec: TracedFunction
+    solve: TracedFunction
+    vecmat: TracedFunction | None
+    transpose_solve: TracedFunction | None
 
     @property
-    def parts(self) -> list[_Part]:
+    def parts(self) -> list[TracedFunction]:
         every = (self.matvec, self.solve, self.vecmat, self.transpose_solve)
         return [p for p in every if p is not None]
 
-    @property
-    def known(self) -> _Known:
-        return _Known(tuple([len(p.captured) for p in self.parts]))
+    def split(self, operands: Sequence[Any]) -> tuple[list[Any], ...]:
+        return divided(operands, [len(p.captured) for p in self.parts])
 
     def call(self, operands: Sequence[Value]) -> Call:
-        return _call(LINEAR_SOLVE, "custom_linear_solve", self, self.solve, 1, operands)
+        return _call(LINEAR_SOLVE, self, operands)
 
     def transposed(self) -> _LinearSolve:
         if self.vecmat is None or self.transpose_solve is None:
@@ -170,11 +131,14 @@ def custom_linear_solve(
     if current_trace() is EVAL:
         return problem.solution(solve, solve(matvec, b), has_aux)
     avals, structure = problem.avals, tree.structure((b,))
-    forwards = _traced(matvec, avals, structure, "matvec")
+    forwards = traced_function(matvec, avals, structure, "matvec")
     problem.check("the function", matvec, forwards.out_tree, forwards.out_avals)
 
-    def solving(solver: Solver, function: Function) -> _Part:
-        return _traced(lambda y: problem.solution(solver, solver(function, y), has_aux), avals, structure, "solve")
+    def solving(solver: Solver, function: Function) -> TracedFunction:
+        def solution(y: Any) -> Any:
+            return problem.solution(solver, solver(function, y), has_aux)
+
+        return traced_function(solution, avals, structure, "solve")
 
     solved = solving(solve, matvec)
     backwards = solved_backwards = None
@@ -187,7 +151,7 @@ def custom_linear_solve(
             (x,) = linear_transpose(matvec, b)(y)
             return x
 
-        backwards = _traced(vecmat, avals, structure, "vecmat")
+        backwards = traced_function(vecmat, avals, structure, "vecmat")
         solved_backwards = solving(transpose_solve, vecmat)
     params = _LinearSolve(forwards, solved, backwards, solved_backwards)
     operands = [*(v for p in params.parts for v in p.captured), *problem.leaves]
@@ -201,8 +165,8 @@ def _linear_solve_jvp(
     """A x = b, so A x' = b' - A' x."""
     params: _LinearSolve = call.params
     results = bind_call(call, primals)
-    *known, b = params.known.split(primals)
-    of_matvec, *_, of_b = params.known.split(tangents)
+    *known, b = params.split(primals)
+    of_matvec, *_, of_b = params.split(tangents)
     x, aux = results[: len(b)], results[len(b) :]
     moved = _along(params.matvec.computation, x, known[0], of_matvec)
     right = [_difference(t, m) for t, m in zip(of_b, moved, strict=True)]
@@ -236,7 +200,7 @@ def _linear_solve_transpose(
 ) -> Sequence[Value | None]:
     params: _LinearSolve = call.params
     back = params.transposed()
-    *known, b = params.known.split(operands)
+    *known, b = params.split(operands)
     if any(isinstance(k, Linear) for part in known for k in part):
         raise TypeError("custom_linear_solve is linear in the right-hand side only")
     right = [zeros(o.aval) if ct is None else ct for ct, o in zip(cts, b, strict=False)]
@@ -253,14 +217,17 @@ class _Root:
     """The parameters of a call of ROOT. Its operands: the captured values of the function, the solver and the tangents'
     solver, then the initial guess."""
 
-    function: _Part
-    solve: _Part
-    tangent_solve: _Part
+    function: TracedFunction
+    solve: TracedFunction
+    tangent_solve: TracedFunction
     """Takes the solution and the right-hand side."""
 
     @property
-    def known(self) -> _Known:
-        return _Known(tuple([len(p.captured) for p in (self.function, self.solve, self.tangent_solve)]))
+    def parts(self) -> list[TracedFunction]:
+        return [self.function, self.solve, self.tangent_solve]
+
+    def split(self, operands: Sequence[Any]) -> tuple[list[Any], ...]:
+        return divided(operands, [len(p.captured) for p in self.parts])
 
 
 ROOT = Primitive("custom_root", evaluate=run_meaning)
@@ -275,9 +242,9 @@ def custom_root(
     if current_trace() is EVAL:
         return problem.solution(solve, solve(f, initial_guess), has_aux)
     avals, structure = problem.avals, tree.structure((initial_guess,))
-    function = _traced(f, avals, structure, "f")
+    function = traced_function(f, avals, structure, "f")
     problem.check("the function", f, function.out_tree, function.out_avals)
-    solved = _traced(lambda x: problem.solution(solve, solve(f, x), has_aux), avals, structure, "solve")
+    solved = traced_function(lambda x: problem.solution(solve, solve(f, x), has_aux), avals, structure, "solve")
 
     def of_tangents(x: Any, y: Any) -> Any:
         _, g = linearize(f, x)
@@ -285,13 +252,9 @@ def custom_root(
 
     pair = tree.structure((initial_guess, initial_guess))
     strong = [a.with_weak_type(False) for a in avals]
-    params = _Root(function, solved, _traced(of_tangents, [*strong, *strong], pair, "tangent_solve"))
-    operands = [
-        *(v for p in (params.function, params.solve, params.tangent_solve) for v in p.captured),
-        *problem.leaves,
-    ]
-    call = _call(ROOT, "custom_root", params, solved, 1, operands)
-    return problem.results(solved, bind_call(call, operands))
+    params = _Root(function, solved, traced_function(of_tangents, [*strong, *strong], pair, "tangent_solve"))
+    operands = [*(v for p in params.parts for v in p.captured), *problem.leaves]
+    return problem.results(solved, bind_call(_call(ROOT, params, operands), operands))
 
 
 @ROOT.def_jvp
@@ -301,9 +264,9 @@ def _root_jvp(
     """f(x, p) = 0, so (df/dx) x' = -(df/dp) p'."""
     params: _Root = call.params
     results = bind_call(call, primals)
-    of_function, _, of_tangents, guess = params.known.split(primals)
+    of_function, _, of_tangents, guess = params.split(primals)
     x, aux = results[: len(guess)], results[len(guess) :]
-    moved = _along(params.function.computation, x, of_function, params.known.split(tangents)[0])
+    moved = _along(params.function.computation, x, of_function, params.split(tangents)[0])
     still: list[Tangent] = [Zero(a.aval) for a in aux]
     if all(isinstance(t, Zero) for t in moved):
         return results, [*(Zero(v.aval) for v in x), *still]

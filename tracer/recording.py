@@ -16,6 +16,7 @@ from ..hlo.effects import has_side_effect
 from ..hlo.errors import UnsupportedError
 from ..hlo.ir import NO_ATTRIBUTES, Attributes, HloComputation, HloInstruction, Metadata
 from ..hlo.literal import Literal
+from ..hlo.metadata import line_of
 from ..hlo.opcode import Opcode
 from ..hlo.ops import SPECS, Trait
 from ..hlo.ops.structure import GetTupleElementAttributes
@@ -73,8 +74,7 @@ class RecordedTracer(Tracer):
         self.instruction = instruction
 
     def origin(self) -> str:
-        metadata = self.instruction.metadata
-        return f"{metadata.source_file}:{metadata.source_line}" if metadata and metadata.source_file else ""
+        return line_of(self.instruction.metadata)
 
 
     def told_origin(self) -> str:
@@ -479,6 +479,8 @@ def takes_one_tuple(computation: HloComputation) -> HloComputation:
 def with_parameters(computation: HloComputation, order: Sequence[int | Shape], name: str) -> HloComputation:
     """The same computation with its parameters in another order. A Shape is one more parameter, which nothing uses."""
     own = computation.parameters
+    if list(order) == list(range(len(own))) and name == computation.name:
+        return computation
     mapping: dict[HloInstruction, HloInstruction] = {}
     parameters = []
     for number, which in enumerate(order):

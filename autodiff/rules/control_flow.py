@@ -9,6 +9,7 @@ from typing import Any
 from ...hlo.builder import make_computation, make_instruction, make_parameter, make_tuple
 from ...hlo.effects import effects_of
 from ...hlo.ir import HloComputation, HloInstruction
+from ...hlo.metadata import line_of
 from ...hlo.opcode import Opcode
 from ...hlo.ops.control_flow import ConditionalAttributes, WhileAttributes
 from ...hlo.ops.structure import GetTupleElementAttributes
@@ -318,11 +319,5 @@ def _while_transpose(
         "values: the states of all iterations would have to be kept, and their number is not known. Try lax.scan, "
         "or fori_loop with static start/stop, or a rule of your own (custom_vjp, lax.custom_root), or forward mode "
         "(jvp).\n"
-        f"  at {_where() or user_line() or '<unknown>'}"
+        f"  at {line_of(thread_state().metadata) or user_line() or '<unknown>'}"
     )
-
-
-def _where() -> str:
-    """The line of the instruction that is being transposed."""
-    metadata = thread_state().metadata
-    return f"{metadata.source_file}:{metadata.source_line}" if metadata and metadata.source_file else ""

@@ -4,14 +4,13 @@ checkpoint."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 from ...hlo.support.records import dataclass
 from ...tracer.checks.key_uses import batches_are_made_by
-from ...tracer.core import Call, Value, bind_call
+from ...tracer.core import Call, Value
 from ..batches import Axis, to_operand
-from ..batching import BatchTrace, Mask, along_axis, batch_computation, batch_flat
+from ..batching import BatchTrace, Mask, along_axis, batch_computation, batch_flat, bind_batched
 from ..custom import CUSTOM_VJP, Forward, VjpRule
 from ..operations import NAME
 from ..remat import CHECKPOINT, CHECKPOINT_TANGENT
@@ -24,8 +23,7 @@ def _checkpoint_batch(
     call: Call, operands: Sequence[Value], batched: Sequence[bool], axis: Axis
 ) -> tuple[list[Value], list[bool]]:
     found = batch_computation(call.computation, axis, batched)
-    new = replace(call, meaning=found.computation, captured=call.captured + len(found.captured))
-    return bind_call(new, [*operands, *found.captured]), list(found.batched)
+    return bind_batched(call, found, operands)
 
 
 @batches_are_made_by
@@ -33,10 +31,7 @@ def _key_use_batch(
     call: Call, operands: Sequence[Value], batched: Sequence[bool], axis: Axis
 ) -> tuple[list[Value], list[bool]]:
     found = batch_computation(call.computation, axis, batched)
-    uses = call.params.of_batch(axis.size, batched)
-    captured = call.captured + len(found.captured)
-    new = replace(call, meaning=found.computation, params=uses, captured=captured, batch_trace=None)
-    return bind_call(new, [*operands, *found.captured]), list(found.batched)
+    return bind_batched(call, found, operands, params=call.params.of_batch(axis.size, batched))
 
 
 @CUSTOM_VJP.def_batch
@@ -50,14 +45,7 @@ def _custom_vjp_batch(
     found = batch_computation(call.computation, axis, batched, not along_axis(axis, call.computation))
     own = tuple(batched[: len(batched) - call.captured])
     rule = _BatchedVjp(call.params, axis, own, found.batched, call.label, call.batch_trace)
-    new = replace(
-        call,
-        meaning=found.computation,
-        params=VjpRule(rule.forward, rule.backward),
-        captured=call.captured + len(found.captured),
-        batch_trace=None,
-    )
-    return bind_call(new, [*operands, *found.captured]), list(found.batched)
+    return bind_batched(call, found, operands, params=VjpRule(rule.forward, rule.backward))
 
 
 @dataclass(frozen=True, slots=True)

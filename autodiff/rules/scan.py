@@ -7,15 +7,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from ...hlo.builder import make_computation, make_parameter
-from ...hlo.effects import effects_of
 from ...hlo.ir import HloComputation
-from ...hlo.opcode import Opcode
 from ...hlo.support.records import dataclass
 from ...tracer.aval import ShapedArray
 from ...tracer.control_flow.scan import INDEX, SCAN, Scan, run_scan
 from ...tracer.core import Call, Tracer, Value, bind_call
-from ...tracer.recording import TracedComputation, run_computation, trace_to_computation
+from ...tracer.recording import TracedComputation, run_computation, trace_to_computation, with_parameters
 from ...tracer.traced import DerivedCache
 from ..jvp import jvp_computation, moving_mask, parameter_avals
 from ..tangents import Tangent, Zero, instantiate, nonzero
@@ -66,27 +63,13 @@ def loop_of(
     """A scan with a body that takes `captured` after everything else. These values become constants."""
     own = len(body.parameters) - len(captured)
     numbers = [*range(num_consts), *range(own, own + len(captured)), *range(num_consts, own)]
-    rule = Scan(_reordered(body, numbers), num_consts + len(captured), num_carry, old.length, reverse)
+    rule = Scan(with_parameters(body, numbers, body.name), num_consts + len(captured), num_carry, old.length, reverse)
     outside, carry, slices = body_avals(rule)
     arrays = [ShapedArray((old.length, *a.shape), a.dtype) for a in slices]
     operands = [*outside, *carry, *arrays]
     loop = trace_to_computation(lambda values: run_scan(rule, values), operands, f"{old.body.name}_scan")
     assert not loop.captured, "a scan's body gets all that it uses"
     return Loop(rule.call(loop.computation), tuple(captured))
-
-
-def _reordered(computation: HloComputation, numbers: Sequence[int]) -> HloComputation:
-    """`computation` with its parameters in another order: first the parameter with the number `numbers[0]`."""
-    if list(numbers) == sorted(numbers):
-        return computation
-    old = computation.parameters
-    copies = {old[n]: make_parameter(k, old[n].shape) for k, n in enumerate(numbers)}
-    parameters = list(copies.values())
-    for i in computation.instructions:
-        if i.opcode is not Opcode.PARAMETER:
-            copies[i] = i.with_operands(tuple([copies[o] for o in i.operands]))
-    effects = [copies[i] for i in effects_of(computation)]
-    return make_computation(computation.name, copies[computation.root], parameters, effects)
 
 
 def split(values: Sequence[T], first: int, second: int) -> tuple[list[T], list[T], list[T]]:

@@ -13,7 +13,7 @@ from typing import Any
 from ...hlo.ir import HloComputation
 from ...hlo.support.records import dataclass
 from ...tracer.aval import ShapedArray, aval_of_shape
-from ...tracer.control_flow.scan import SCAN, Scan
+from ...tracer.control_flow.scan import SCAN, Scan, row_at
 from ...tracer.core import Call, Tracer, Value, bind_call, repeat_instruction
 from ...tracer.ops import (
     add,
@@ -21,8 +21,6 @@ from ...tracer.ops import (
     compare,
     convert,
     mul,
-    read_block,
-    reshape,
     scalar_like,
     select,
     sub,
@@ -150,14 +148,14 @@ class _Places:
                 return same[self._same(kind, number)]
             case Row(array):
                 if array in self._whole:
-                    return _slice_at(same[self._same("stacked", array)], index)
+                    return row_at(same[self._same("stacked", array)], index)
                 return rows[self.rows.index(array)]
             case Shifted(array, carry, before):
                 first, last = (rule.length - 1, 0) if rule.reverse else (0, rule.length - 1)
                 edge = compare(index, "EQ", scalar_like(index, first if before else last))
                 beyond = same[self._same("initial" if before else "final", carry)]
                 one = scalar_like(index, -1 if before != rule.reverse else 1)
-                row = _slice_at(same[self._same("stacked", array)], add(index, one))
+                row = row_at(same[self._same("stacked", array)], add(index, one))
                 return select(broadcast(edge, aval.shape, ()), beyond, row)
             case Counter(carry, step, down):
                 start = same[self._same("initial", carry)]
@@ -169,12 +167,6 @@ class _Places:
                     by = repeat_instruction(step, [])
                 change = mul(broadcast(amount, aval.shape, ()), broadcast(by, aval.shape, ()))
                 return sub(start, change) if down else add(start, change)
-
-
-def _slice_at(x: Value, index: Value) -> Value:
-    """The slice of `x` at an index of its first axis, which is clamped."""
-    starts = [index, *[scalar_like(index, 0)] * (x.aval.ndim - 1)]
-    return reshape(read_block(x, starts, (1, *x.aval.shape[1:])), x.aval.shape[1:])
 
 
 def _linear_loop(

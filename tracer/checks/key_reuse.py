@@ -21,6 +21,7 @@ import numpy as np
 
 from ...hlo.evaluator import evaluate_op
 from ...hlo.ir import HloComputation, HloInstruction
+from ...hlo.metadata import line_of
 from ...hlo.opcode import Opcode
 from ...hlo.shape import Shape
 from ..arrays.array import Array
@@ -187,7 +188,7 @@ def _step(i: HloInstruction, operands: list[Any]) -> Any:
             call = call_of(i.attributes)
             return _applied(i, call.primitive.name or "call", _uses_of_call(call), operands)
         case Opcode.WHILE:
-            return _applied(i, "while", _uses_of_while(i.attributes, _line(i)), operands[0])
+            return _applied(i, "while", _uses_of_while(i.attributes, line_of(i.metadata)), operands[0])
         case Opcode.CONDITIONAL:
             return _branched(i, [uses_of(b) for b in i.attributes.branch_computations], operands[1])
     if i.opcode in _SAME:
@@ -198,7 +199,7 @@ def _step(i: HloInstruction, operands: list[Any]) -> Any:
 def _applied(i: HloInstruction, name: str, uses: Uses, operands: list[Any]) -> Any:
     views = operands[0] if len(operands) == 1 and isinstance(operands[0], list) else operands
     for k, sink in sorted(uses.sinks.items()):
-        line = _line(i) or sink.line
+        line = line_of(i.metadata) or sink.line
         before = views[k].sink(sink, line)
         if before is not None:
             raise _reused(f"In {name}, argument {k} is already consumed.", line, before)
@@ -235,11 +236,6 @@ def _branched(i: HloInstruction, branches: Sequence[Uses], operands: list[Any]) 
 
 def _with_parents(origin: _Origin) -> list[_Origin]:
     return [origin] if origin.parent is None else [origin, *_with_parents(origin.parent.origin)]
-
-
-def _line(i: HloInstruction) -> str:
-    metadata = i.metadata
-    return f"{metadata.source_file}:{metadata.source_line}" if metadata is not None and metadata.source_file else ""
 
 
 def _reused(message: str, line: str, before: str) -> KeyReuseError:

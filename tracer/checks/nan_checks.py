@@ -16,6 +16,7 @@ import numpy as np
 from ...hlo.collectives import run_on_devices
 from ...hlo.effects import effects_of
 from ...hlo.ir import HloComputation, HloInstruction, HloModule, Metadata
+from ...hlo.metadata import line_of
 from ...hlo.opcode import Opcode
 from ...hlo.support.loading import load
 from ...hlo.support.records import dataclass
@@ -55,12 +56,8 @@ def check_results(name: str, results: Iterable[Any], metadata: Metadata | None) 
     if is_checking(context):
         found = fault(results, context)
         if found is not None:
-            line = _line(metadata) or user_line() or "<unknown>"
+            line = line_of(metadata) or user_line() or "<unknown>"
             raise FloatingPointError(f"invalid value ({found}) encountered in {name}\n  at {line}\n{_SETTINGS}")
-
-
-def _line(metadata: Metadata | None) -> str:
-    return f"{metadata.source_file}:{metadata.source_line}" if metadata and metadata.source_file else ""
 
 
 def checked(
@@ -207,7 +204,7 @@ def _error(searches: Sequence[_Search], found: str, what: str, where: str, is_li
             f"compiled program computes in another order\n{where}"
         )
     bad = first.instruction
-    line = (user_line() if is_library else _line(bad.metadata)) or "<unknown>"
+    line = (user_line() if is_library else line_of(bad.metadata)) or "<unknown>"
     operands = ", ".join([str(o.shape) for o in bad.operands])
     return FloatingPointError(
         f"invalid value ({first.kind}) encountered in {bad.opcode.value} of ({operands}) giving {bad.shape}\n"

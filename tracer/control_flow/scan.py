@@ -297,7 +297,7 @@ def run_scan(rule: Scan, operands: Sequence[Value]) -> list[Value]:
     def body(state: list[Value]) -> list[Value]:
         i, carry, ys, consts, xs = _parts(state, *sizes)
         place = ops.sub(last, i) if rule.reverse else i
-        rows = [_row(x, place) for x in xs]
+        rows = [row_at(x, place) for x in xs]
         results = run_computation(rule.body, [*consts, *carry, *rows, place])
         new = results[rule.num_carry :]
         written = [write_block(b, _as_row(y), _first(place, b)) for b, y in zip(ys, new)]
@@ -339,7 +339,8 @@ def _as_row(y: Value) -> Value:
     return ops.reshape(y, (1, *y.aval.shape))
 
 
-def _row(x: Value, place: Value) -> Value:
+def row_at(x: Value, place: Value) -> Value:
+    """The slice of `x` at an index of its first axis, which is clamped."""
     block = read_block(x, _first(place, x), (1, *x.aval.shape[1:]))
     return ops.reshape(block, x.aval.shape[1:])
 

@@ -89,7 +89,7 @@ class Step:
         self.bytes = before.bytes + own
         self.largest = max(before.largest, own)
         self.operations = before.operations + (not is_value and opcode is not Opcode.CONSTANT)
-        self.fresh: bool = before.fresh or (attributes is not NO_ATTRIBUTES and bool(_computations(attributes)))
+        self.fresh: bool = before.fresh or (attributes is not NO_ATTRIBUTES and bool(attributes.called_computations()))
         """Whether an operation runs a computation. Its computation may be traced again each time, and so lead to
         another node."""
         self.header: Site = before.header
@@ -127,11 +127,6 @@ class _Nothing:
 
 
 _NOTHING: Any = _Nothing
-
-
-def _computations(attributes: Any) -> tuple[Any, ...]:
-    found: tuple[Any, ...] = attributes.called_computations()
-    return found
 
 
 def site_of_user() -> Site:

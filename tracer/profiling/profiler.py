@@ -10,7 +10,6 @@ from __future__ import annotations
 import functools
 import os
 import socket
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ContextDecorator, contextmanager
@@ -24,7 +23,7 @@ from ...hlo.timeline.timeline import Timeline
 from ...hlo.timeline.trace_file import write_trace
 from ..arrays.assembly import live_arrays
 from .memory_profile import memory_profile
-from .timeline import ProfileOptions, Session
+from .timeline import Begun, ProfileOptions, Session
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -146,29 +145,22 @@ class TraceAnnotation(ContextDecorator):
             raise TypeError(f"the name of a TraceAnnotation must be a str, not {name!r}")
         self.name = name
         self.arguments = kwargs
-        self._starts = _Starts()
+        self._begun = Begun()
 
     def _recreate_cm(self) -> TraceAnnotation:
         return type(self)(self.name, **self.arguments)
 
     def __enter__(self) -> Self:
-        self._starts.values.append(time.perf_counter_ns() if RECORDERS else 0)
+        self._begun.times.append(time.perf_counter_ns() if RECORDERS else 0)
         return self
 
     def __exit__(self, *_: object) -> None:
-        start = self._starts.values.pop()
+        start = self._begun.times.pop()
         for recorder in RECORDERS:
             if start >= recorder.started and recorder.detail:
                 recorder.add(
                     self._track, self.name, start, time.perf_counter_ns(), self.arguments, Kind.ANNOTATION
                 )
-
-
-class _Starts(threading.local):
-    """When the blocks of one annotation began that this thread is in."""
-
-    def __init__(self) -> None:
-        self.values: list[int] = []
 
 
 class StepTraceAnnotation(TraceAnnotation):

@@ -144,7 +144,7 @@ class _PythonCalls:
 
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
-        self._begun = _Begun()
+        self._begun = Begun()
         self._is_on = False
 
     def start(self) -> None:
@@ -180,8 +180,8 @@ class _PythonCalls:
                 )
 
 
-class _Begun(threading.local):
-    """When the calls began that this thread is in."""
+class Begun(threading.local):
+    """When the calls, or the blocks of an annotation, began that this thread is in."""
 
     def __init__(self) -> None:
         self.times: list[int] = []
