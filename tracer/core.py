@@ -29,61 +29,26 @@ from ..hlo.ops.control_flow import CallAttributes, ConditionalAttributes, WhileA
 from ..hlo.ops.structure import ConstantAttributes
 from ..hlo.shape import Shape
 from ..hlo.support.loading import load
-from .arrays.array import Array, detached
-from .arrays.operators import Value
+from .arrays.array import Array as Array
+from .arrays.array import detached
+from .arrays.operators import Value as Value
 from .arrays.overlay import EXTENDED, overlaid, storage_of, storages
-from .aval import ShapedArray, aval_of_shape
+from .aval import ShapedArray as ShapedArray
+from .aval import aval_of_shape
 from .caches import on_clear
 from .checks.nan_checks import blame, check_results, fault, is_checking
 from .errors import OperandError
 from .execution import run_branch, run_compiled, run_op, run_while
 from .functions import run_function
 from .layers import LAYERS, Layer, Layers
-from .primitive import Call, Primitive
+from .primitive import Call as Call
+from .primitive import Primitive as Primitive
 from .settings.context import current_context, thread
 from .sharding.varying import result_vmas, unified
 from .source import user_metadata
-from .tracer import Trace, Tracer, leaked
-
-__all__ = [
-    "EVAL",
-    "EVALUATION",
-    "PLAIN_CALL",
-    "Array",
-    "Call",
-    "CheckingLayer",
-    "EvalTrace",
-    "Primitive",
-    "ShapedArray",
-    "Trace",
-    "Tracer",
-    "Value",
-    "array_of",
-    "bind",
-    "bind_call",
-    "bind_conditional",
-    "bind_declared",
-    "bind_multi",
-    "bind_while",
-    "call_of",
-    "current_metadata",
-    "current_trace",
-    "defer_in_all_threads",
-    "eager_with_scalar",
-    "eval_computation",
-    "leaked",
-    "repeat_instruction",
-    "run_meaning",
-    "scope",
-    "set_current_trace",
-    "source_metadata",
-    "taken_branch",
-    "thread_state",
-    "track_varying",
-    "transposed_name",
-    "varying",
-]
-
+from .tracer import Trace as Trace
+from .tracer import Tracer as Tracer
+from .tracer import leaked as leaked
 
 _SLOW = frozenset(
     {

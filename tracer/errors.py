@@ -6,46 +6,12 @@ Shape and dtype violations are hlo.errors.ShapeError, raised with the user's lin
 from __future__ import annotations
 
 from ..hlo.called import in_numpy_words
-from ..hlo.errors import (
-    ExecutionError,
-    HloError,
-    JaxRuntimeError,
-    ShapeError,
-    UnsupportedElementTypeError,
-    UnsupportedError,
-)
-
-__all__ = [
-    "AxisError",
-    "CompileOptionError",
-    "ConcretizationTypeError",
-    "DeletedArrayError",
-    "DerivativeMismatchError",
-    "ExecutionError",
-    "HloError",
-    "InconclusiveDimensionOperation",
-    "IndexKindError",
-    "JAXIndexError",
-    "JAXTypeError",
-    "JaxRuntimeError",
-    "JaxprTypeError",
-    "KeyReuseError",
-    "NonArrayArgumentError",
-    "NonConcreteBooleanIndexError",
-    "NonConcreteSliceError",
-    "NonHashableStaticArgumentsError",
-    "OperandError",
-    "ShapeError",
-    "TracerArrayConversionError",
-    "TracerBoolConversionError",
-    "TracerIntegerConversionError",
-    "TreeDefError",
-    "TreeStructureError",
-    "UnboundAxisError",
-    "UnexpectedTracerError",
-    "UnsupportedElementTypeError",
-    "UnsupportedError",
-]
+from ..hlo.errors import ExecutionError as ExecutionError
+from ..hlo.errors import HloError as HloError
+from ..hlo.errors import JaxRuntimeError as JaxRuntimeError
+from ..hlo.errors import ShapeError as ShapeError
+from ..hlo.errors import UnsupportedElementTypeError as UnsupportedElementTypeError
+from ..hlo.errors import UnsupportedError as UnsupportedError
 
 
 class CompileOptionError(JaxRuntimeError, ValueError):

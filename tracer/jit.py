@@ -74,7 +74,7 @@ from .sharding.placed_operations import places_on_one_device
 from .sharding.placement import placed
 from .sharding.shardings import UNSPECIFIED, Sharding
 from .sharding.spmd import is_placed, places_of
-from .sharding.spmd_jit import OverDevices, compiled_over_devices, runner_over_devices
+from .sharding.spmd_jit import OverDevices, compiled_over_devices
 from .source import function_line
 from .stages import Lowered, Signature
 from .stages import Traced as TracedStage
@@ -458,13 +458,13 @@ class JitFunction(SharedValue, Generic[P, R]):
         what = self._name if self._is_library else f"jit of {function_line(self._fun)}"
         if len(known_devices()) > 1:
             labels = functools.partial(self._leaf_names, args, kwargs, key[2])
-            found = runner_over_devices(
+            found = compiled_over_devices(
                 traced, captured, places or none, asked, self._name, labels, what, self._is_library
             )
             if found is not None:
                 check_is_alone(self._options)
-                self._programs.runners[runner_key] = found
-                return found
+                self._programs.runners[runner_key] = found.run
+                return found.run
         module = traced.module()
         executable = compile_module(module, donated=traced.donated, options=self._options)
         run = runner(executable, captured, traced.out_avals, traced.out_tree, traced.donated)

@@ -24,7 +24,7 @@ from ...hlo.support.tracebacks import boundaries, hide
 from ...hlo.timeline.spans import RECORDERS, Track, spanning
 from ..aval import ShapedArray
 from ..dtypes import canonical_dtype, python_scalar_dtype
-from ..errors import DeletedArrayError, OperandError, UnsupportedElementTypeError
+from ..errors import DeletedArrayError, OperandError
 from ..layers import LAYERS
 from ..settings.context import thread
 from ..sharding.devices import SEVERAL, CpuDevice, default_device
@@ -853,15 +853,3 @@ def _unpickle(array: NDArray, weak_type: bool) -> Array:
     array = array.astype(canonical_dtype(array.dtype), copy=False)  # as all arrays that come from outside
     aval = ShapedArray(array.shape, array.dtype, weak_type)
     return Array(aval, _frozen(array))
-
-
-__all__ = [
-    "Array",
-    "UnsupportedElementTypeError",
-    "array_from_numpy",
-    "array_from_scalar",
-    "as_value",
-    "rank_of",
-    "resolved",
-    "shape_of",
-]

@@ -10,10 +10,9 @@ from ..arrays.layouts import Format, Layout
 from ..aval import ShapedArray
 from ..traced import Traced
 from ..trees import tree
-from .current_mesh import current_mesh
 from .devices import CpuDevice
 from .partition_spec import UNCONSTRAINED, PartitionSpec
-from .placement import PLACES, check_fits, completed
+from .placement import PLACES, check_fits, check_spec_has_mesh, completed
 from .shardings import UNSPECIFIED, Sharding, check_duplicates
 
 
@@ -134,12 +133,7 @@ def _for_leaves(
         if entry is None or entry is UNSPECIFIED:
             found.append(None)
             continue
-        if isinstance(entry, PartitionSpec) and current_mesh().empty:
-            raise RuntimeError(
-                f"jit requires a non-empty mesh in context if you are passing `PartitionSpec`s to {what}. You can "
-                "define a context mesh via `hloom.set_mesh(mesh)`. Alternatively, provide `Sharding`s to "
-                f"{what} and then the mesh context manager is not required."
-            )
+        check_spec_has_mesh(entry, "jit", what)
         sharding = completed(Format(entry) if isinstance(entry, Layout) else entry, f"jit {what}")
         if sharding is not None:
             at = tree.keystr(path)

@@ -12,6 +12,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from contextlib import ContextDecorator
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -292,14 +293,11 @@ class AbstractMesh(_AnyMesh):
     devices = device_ids = local_devices = local_mesh = is_multi_process = property(_no_devices)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restored, (self.axis_sizes, self.axis_names, self.axis_types, self.abstract_device)
+        kind = partial(AbstractMesh, abstract_device=self.abstract_device)
+        return kind, (self.axis_sizes, self.axis_names, self.axis_types)
 
     def __repr__(self) -> str:
         return f"AbstractMesh({self._shown() or '()'}, axis_types={self.axis_types})"
-
-
-def _restored(sizes: Any, names: Any, types: Any, device: Any) -> AbstractMesh:
-    return AbstractMesh(sizes, names, types, abstract_device=device)
 
 
 def _made_abstract(sizes: tuple[int, ...], names: tuple[Any, ...], types: Any, device: Any) -> AbstractMesh:

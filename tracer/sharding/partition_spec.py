@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 from ..weak_interned import interned
@@ -124,7 +125,7 @@ class PartitionSpec:
             )
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restored, (self._partitions, self.unreduced, self.reduced)
+        return partial(PartitionSpec, unreduced=self.unreduced, reduced=self.reduced), self._partitions
 
     def __repr__(self) -> str:
         sets = [f"{n}={set(s)!r}" for n, s in (("unreduced", self.unreduced), ("reduced", self.reduced)) if s]
@@ -142,10 +143,6 @@ def _made(
     for name, value in (("_partitions", partitions), ("unreduced", unreduced), ("reduced", reduced)):
         object.__setattr__(made, name, value)
     return made
-
-
-def _restored(partitions: tuple[Any, ...], unreduced: frozenset[Any], reduced: frozenset[Any]) -> PartitionSpec:
-    return PartitionSpec(*partitions, unreduced=unreduced, reduced=reduced)
 
 
 def axes_of(entry: Any) -> tuple[Any, ...]:

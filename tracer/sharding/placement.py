@@ -234,7 +234,7 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
                 "One of with_sharding_constraint arguments got sharding None which is not allowed: leave the array "
                 "out, or give hloom.P() for an array that all devices have"
             )
-        _check_spec_has_mesh(entry, "with_sharding_constraint", "shardings")
+        check_spec_has_mesh(entry, "with_sharding_constraint", "shardings")
     found = []
     for leaf, entry in zip(leaves, entries, strict=True):
         value = as_value(leaf)
@@ -257,7 +257,7 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
     return tree.unflatten(structure, found)
 
 
-def _check_spec_has_mesh(entry: Any, what: str, argument: str) -> None:
+def check_spec_has_mesh(entry: Any, what: str, argument: str) -> None:
     if isinstance(entry, PartitionSpec) and current_mesh().empty:
         raise RuntimeError(
             f"{what} requires a non-empty mesh in context if you are passing `PartitionSpec`s to {argument}. You can "
@@ -281,7 +281,7 @@ def reshard(xs: Any, out_shardings: Any) -> Any:
     for leaf, entry in zip(leaves, _spread("reshard out_shardings", out_shardings, xs, len(leaves)), strict=True):
         if entry is None:
             raise ValueError("reshard: an out_sharding must be a NamedSharding or a PartitionSpec, not None")
-        _check_spec_has_mesh(entry, "reshard", "out_shardings")
+        check_spec_has_mesh(entry, "reshard", "out_shardings")
         sharding = completed(entry, "reshard")
         if isinstance(sharding, NamedSharding):
             others = [a for a in sharding.spec.axes() if sharding.mesh.name_to_type[a] is not AxisType.Explicit]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -290,7 +291,7 @@ class NamedSharding(Sharding):
         return self._hash
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _named, (self.mesh, self.spec, self._memory_kind)
+        return partial(NamedSharding, memory_kind=self._memory_kind), (self.mesh, self.spec)
 
     def __repr__(self) -> str:
         kind = "" if self._memory_kind is None else f", memory_kind={self._memory_kind}"
@@ -300,10 +301,6 @@ class NamedSharding(Sharding):
 def undivided(rank: int) -> NamedSharding:
     """The sharding of a type of `rank` dimensions: no dimension is divided, over no mesh."""
     return NamedSharding(AbstractMesh((), ()), PartitionSpec(*[None] * rank))
-
-
-def _named(mesh: Mesh | AbstractMesh, spec: PartitionSpec, memory_kind: str | None) -> NamedSharding:
-    return NamedSharding(mesh, spec, memory_kind=memory_kind)
 
 
 def _check_spec(mesh: Mesh | AbstractMesh, spec: PartitionSpec) -> None:

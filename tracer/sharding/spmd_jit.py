@@ -40,21 +40,6 @@ class OverDevices:
         return self.run(given)
 
 
-def runner_over_devices(
-    traced: Traced,
-    captured: Sequence[Array],
-    places: Places,
-    asked: tuple[Places, Places],
-    name: str,
-    labels: Callable[[], Sequence[str]],
-    what: str,
-    is_library: bool = False,
-) -> Callable[[Sequence[Array]], Any] | None:
-    """A function from the arrays of a call, which are in `places`, to its result. See `compiled_over_devices`."""
-    found = compiled_over_devices(traced, captured, places, asked, name, labels, what, is_library)
-    return None if found is None else found.run
-
-
 def compiled_over_devices(
     traced: Traced,
     captured: Sequence[Array],
