@@ -140,8 +140,7 @@ def _along(
         kept = _jnp.where(is_there, new_h, h), _jnp.where(is_there, new_c, c)
         return kept, _jnp.where(is_there, new_h, 0)
 
-    found: tuple[_Any, _Any] = _lax.scan(step, (h, c), (given, goes_on), reverse=reverse)
-    return found
+    return _lax.scan(step, (h, c), (given, goes_on), reverse=reverse)
 
 
 _publish(__name__)

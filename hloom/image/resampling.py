@@ -161,7 +161,7 @@ def _moved(
         )
     (value,) = promote_dtypes_inexact(value)
     scales, moves = promote_dtypes_inexact(scale, translation)
-    by_dimension: list[list[Any]] = [[_any(v)[k] for k in range(len(dims))] for v in (scales, moves)]
+    by_dimension: list[list[Any]] = [[v[k] for k in range(len(dims))] for v in (scales, moves)]
     return _transformed(value, shape, dims, by_dimension[0], by_dimension[1], method, antialias, precision)
 
 
@@ -291,8 +291,3 @@ _KERNELS = {
     ResizeMethod.CUBIC: _cubic(-0.5),
     ResizeMethod.CUBIC_PYTORCH: _cubic(-0.75),
 }
-
-
-def _any(x: Value) -> Any:
-    """For formulas: type checkers do not know the operators of a `Value`."""
-    return x

@@ -95,8 +95,7 @@ def _define_collective(name: str) -> None:
     @primitive(name)
     def apply(*operands: Value, call: Call | None = None, **params: Any) -> Any:
         if call is None:
-            bound: Value = _COLLECTIVES[name](import_module("..lax", __package__), *operands, **params)
-            return bound
+            return _COLLECTIVES[name](import_module("..lax", __package__), *operands, **params)
         (result,) = bind_call(call, operands)
         return result
 

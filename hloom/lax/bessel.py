@@ -62,8 +62,7 @@ def bessel_i0e(x: ArrayLike) -> Value:
     >>> jnp.round(lax.bessel_i0e(jnp.array([0.0, 1.0])), 3)
     Array([1.   , 0.466], dtype=float32)
     """
-    result: Value = _i0e(x)
-    return result
+    return _i0e(x)
 
 
 @compound()
@@ -75,5 +74,4 @@ def bessel_i1e(x: ArrayLike) -> Value:
     >>> jnp.round(lax.bessel_i1e(jnp.array([0.0, 1.0])), 3)
     Array([0.   , 0.208], dtype=float32)
     """
-    result: Value = _i1e(x)
-    return result
+    return _i1e(x)

@@ -180,10 +180,6 @@ def conv(
 
     Both have one dtype, integers or floating point, and n + 2 dimensions; the result is (N, O, ...).
 
-    Both have one dtype, integers or floating point, and n + 2 dimensions; the result is (N, O, ...).
-
-    Both have one dtype, integers or floating point, and n + 2 dimensions; the result is (N, O, ...).
-
     >>> x, kernel = jnp.arange(5.0).reshape(1, 1, 5), jnp.array([[[1.0, 0.0, -1.0]]])
     >>> lax.conv(x, kernel, (1,), "VALID")
     Array([[[-2., -2., -2.]]], dtype=float32)

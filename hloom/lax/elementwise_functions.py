@@ -56,7 +56,7 @@ class ElementwiseFunction:
         self.primitive.def_jvp(self._jvp, symbolic_zeros=True)
         self.primitive.def_batch(self._batch)
 
-    def __call__(self, *operands: Any) -> Any:
+    def __call__(self, *operands: Any) -> Value:
         values = tuple([as_value(o) for o in operands])
         for position, v in enumerate(values):
             if not dtypes.is_floating(v.aval.dtype):
@@ -68,7 +68,8 @@ class ElementwiseFunction:
                 )
         if len(values) > 1:
             values = matched(self.shown, *values)
-        return self.primitive.bind(*values)
+        result: Value = self.primitive.bind(*values)
+        return result
 
     def _in_double(self, *operands: Any) -> Any:
         dtype = operands[0].aval.dtype

@@ -56,5 +56,4 @@ def erfc(x: ArrayLike) -> Value:
     >>> 1 - lax.erf(jnp.array([5.0])), jnp.log10(lax.erfc(jnp.array([5.0]))).astype(int)
     (Array([0.], dtype=float32), Array([-11], dtype=int32))
     """
-    result: Value = _erfc(x)
-    return result
+    return _erfc(x)

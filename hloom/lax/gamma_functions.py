@@ -92,8 +92,7 @@ def lgamma(x: ArrayLike) -> Value:
     >>> jnp.exp(lax.lgamma(jnp.array([5.0, 6.0]))).round(3)  # 4!, 5!
     Array([ 24., 120.], dtype=float32)
     """
-    result: Value = _lgamma(x)
-    return result
+    return _lgamma(x)
 
 
 # ---- digamma
@@ -148,8 +147,7 @@ def digamma(x: ArrayLike) -> Value:
     >>> -lax.digamma(jnp.array([1.0])).round(4)  # Euler's constant
     Array([0.5772], dtype=float32)
     """
-    result: Value = _digamma(x)
-    return result
+    return _digamma(x)
 
 
 # ---- digamma(a) - digamma(a + b)
@@ -298,8 +296,7 @@ def zeta(x: ArrayLike, q: ArrayLike) -> Value:
     >>> jnp.round(lax.zeta(jnp.array([2.0, 4.0]), 1.0), 3)
     Array([1.645, 1.082], dtype=float32)
     """
-    result: Value = _zeta(x, q)
-    return result
+    return _zeta(x, q)
 
 
 # ---- polygamma
@@ -334,5 +331,4 @@ def polygamma(m: ArrayLike, x: ArrayLike) -> Value:
     >>> jnp.round(lax.polygamma(1.0, jnp.array([1.0, 2.0])), 3)
     Array([1.645, 0.645], dtype=float32)
     """
-    result: Value = _polygamma(m, x)
-    return result
+    return _polygamma(m, x)

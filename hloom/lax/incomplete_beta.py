@@ -246,5 +246,4 @@ def betainc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Value:
     >>> jnp.round(lax.betainc(2.0, 2.0, jnp.array([0.0, 0.25, 1.0])), 3)
     Array([0.   , 0.156, 1.   ], dtype=float32)
     """
-    result: Value = _betainc(a, b, x)
-    return result
+    return _betainc(a, b, x)

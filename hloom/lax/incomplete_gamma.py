@@ -285,8 +285,7 @@ def igamma(a: ArrayLike, x: ArrayLike) -> Value:
     >>> jnp.round(lax.igamma(1.0, jnp.array([0.0, 1.0, 50.0])), 3)  # 1 - exp(-x)
     Array([0.   , 0.632, 1.   ], dtype=float32)
     """
-    result: Value = _igamma(a, x)
-    return result
+    return _igamma(a, x)
 
 
 @compound()
@@ -298,8 +297,7 @@ def igammac(a: ArrayLike, x: ArrayLike) -> Value:
     >>> jnp.round(lax.igammac(1.0, jnp.array([0.0, 1.0])), 3)  # exp(-x)
     Array([1.   , 0.368], dtype=float32)
     """
-    result: Value = _igammac(a, x)
-    return result
+    return _igammac(a, x)
 
 
 @compound()
@@ -311,8 +309,7 @@ def igamma_grad_a(a: ArrayLike, x: ArrayLike) -> Value:
     >>> jnp.round(lax.igamma_grad_a(jnp.array([1.0]), jnp.array([1.0])), 3)
     Array([-0.432], dtype=float32)
     """
-    result: Value = _igamma_grad_a(a, x)
-    return result
+    return _igamma_grad_a(a, x)
 
 
 @compound()

@@ -72,8 +72,7 @@ def one_minus_square(x: Any) -> Value:
     >>> lax.one_minus_square(jnp.array([0.0, 1.0, 1 - 2.0**-20]))
     Array([1.0000000e+00, 0.0000000e+00, 1.9073477e-06], dtype=float32)
     """
-    found: Value = _one_minus_square(as_value(x))
-    return found
+    return _one_minus_square(as_value(x))
 
 
 @custom_jvp

@@ -528,8 +528,7 @@ def geomspace(
 
 @compound(static=("num", "endpoint", "dtype", "axis"))
 def _geomspace(start: ArrayLike, stop: ArrayLike, num: int, endpoint: bool, dtype: Any, axis: int) -> Value:
-    check_arraylike("geomspace", start, stop)
-    a, b = promote_dtypes_inexact(start, stop)
+    a, b = promote_dtypes_inexact(start, stop, name="geomspace")
     result = dtypes.requested_dtype(dtype, "geomspace") if dtype is not None else a.aval.dtype
     wide = a.aval.dtype if a.aval.dtype.itemsize >= 4 else dtypes.float32
     a, b = (to_dtype(v, wide, False) for v in (a, b))

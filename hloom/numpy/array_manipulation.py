@@ -31,6 +31,7 @@ from .promotion import (
     broadcast_to_shape,
     canonical_axes,
     check_arraylike,
+    ensure_arraylike,
     index_tuple,
     no_out,
     promote_dtypes,
@@ -38,12 +39,6 @@ from .promotion import (
     to_dtype,
 )
 from .selection import where
-
-
-def _value(name: str, x: ArrayLike) -> Value:
-    check_arraylike(name, x)
-    return as_value(x)
-
 
 # ---- shape
 
@@ -63,7 +58,7 @@ def reshape(a: ArrayLike, shape: Any, order: str = "C", *, copy: bool | None = N
            [1, 3, 5]], dtype=int32)
     """
     asked_place(out_sharding, "reshape")
-    x = _value("reshape", a)
+    x = ensure_arraylike("reshape", a)
     sizes = list(canonical_shape(shape))
     if sizes.count(-1) > 1:
         raise OperandError(f"reshape: only one size can be -1, not {tuple(sizes)}", "reshape")
@@ -102,7 +97,7 @@ def transpose(a: ArrayLike, axes: Sequence[int] | None = None) -> Value:
     >>> jnp.transpose(jnp.ones((2, 3, 4)), (1, 0, 2)).shape
     (3, 2, 4)
     """
-    x = _value("transpose", a)
+    x = ensure_arraylike("transpose", a)
     order = range(x.aval.ndim)[::-1] if axes is None else [canonical_axis(i, x.aval.ndim) for i in axes]
     return lax.transpose(x, order)
 
@@ -123,7 +118,7 @@ def matrix_transpose(x: ArrayLike, /) -> Value:
     Array([[[1, 3],
             [2, 4]]], dtype=int32)
     """
-    value = _value("matrix_transpose", x)
+    value = ensure_arraylike("matrix_transpose", x)
     if value.aval.ndim < 2:
         raise ValueError(f"matrix_transpose needs at least 2 dimensions, not {value.aval.str_short()}")
     return swapaxes(value, -1, -2)
@@ -135,7 +130,7 @@ def swapaxes(a: ArrayLike, axis1: int, axis2: int) -> Value:
     >>> jnp.swapaxes(jnp.ones((2, 3, 4)), 0, 2).shape
     (4, 3, 2)
     """
-    x = _value("swapaxes", a)
+    x = ensure_arraylike("swapaxes", a)
     order = list(range(x.aval.ndim))
     i, j = canonical_axis(axis1, x.aval.ndim), canonical_axis(axis2, x.aval.ndim)
     order[i], order[j] = j, i
@@ -148,7 +143,7 @@ def moveaxis(a: ArrayLike, source: int | Sequence[int], destination: int | Seque
     >>> jnp.moveaxis(jnp.ones((2, 3, 4)), 0, -1).shape
     (3, 4, 2)
     """
-    x = _value("moveaxis", a)
+    x = ensure_arraylike("moveaxis", a)
     sources = _axis_list(source, x.aval.ndim)
     targets = _axis_list(destination, x.aval.ndim)
     if len(sources) != len(targets):
@@ -169,7 +164,7 @@ def expand_dims(a: ArrayLike, axis: int | Sequence[int]) -> Value:
     >>> jnp.expand_dims(jnp.ones((2, 3)), 0).shape, jnp.expand_dims(jnp.ones((2, 3)), (1, -1)).shape
     ((1, 2, 3), (2, 1, 3, 1))
     """
-    return lax.expand_dims(_value("expand_dims", a), list(axis) if isinstance(axis, Sequence) else [axis])
+    return lax.expand_dims(ensure_arraylike("expand_dims", a), list(axis) if isinstance(axis, Sequence) else [axis])
 
 
 def squeeze(a: ArrayLike, axis: int | Sequence[int] | None = None) -> Value:
@@ -178,7 +173,7 @@ def squeeze(a: ArrayLike, axis: int | Sequence[int] | None = None) -> Value:
     >>> jnp.squeeze(jnp.ones((1, 3, 1))).shape, jnp.squeeze(jnp.ones((1, 3, 1)), axis=0).shape
     ((3,), (3, 1))
     """
-    x = _value("squeeze", a)
+    x = ensure_arraylike("squeeze", a)
     if axis is None:
         return lax.reshape(x, [s for s in x.aval.shape if s != 1])
     return lax.squeeze(x, list(axis) if isinstance(axis, Sequence) else [axis])
@@ -192,7 +187,7 @@ def broadcast_to(array: ArrayLike, shape: Any, *, out_sharding: Any = None) -> V
            [1, 2]], dtype=int32)
     """
     asked_place(out_sharding, "broadcast_to")
-    x, sizes = _value("broadcast_to", array), canonical_shape(shape)
+    x, sizes = ensure_arraylike("broadcast_to", array), canonical_shape(shape)
     own = x.aval.shape
     if len(own) > len(sizes):
         raise OperandError(f"Cannot broadcast to shape with fewer dimensions: {own} to {sizes}", "broadcast_to")
@@ -210,7 +205,7 @@ def broadcast_arrays(*args: ArrayLike) -> list[Value]:
     >>> [x.shape for x in jnp.broadcast_arrays(jnp.ones((2, 1)), jnp.ones(3))]
     [(2, 3), (2, 3)]
     """
-    values = [_value("broadcast_arrays", a) for a in args]
+    values = [ensure_arraylike("broadcast_arrays", a) for a in args]
     shape = lax.broadcast_shapes(*[v.aval.shape for v in values]) if values else ()
     return [broadcast_to_shape(v, shape) for v in values]
 
@@ -234,7 +229,7 @@ def atleast_2d(*arys: ArrayLike) -> Any:
 
 
 def _at_least(rank: int, args: tuple[ArrayLike, ...]) -> Any:
-    values = [_value(f"atleast_{rank}d", a) for a in args]
+    values = [ensure_arraylike(f"atleast_{rank}d", a) for a in args]
     found = [lax.reshape(v, (*[1] * (rank - v.aval.ndim), *v.aval.shape)) for v in values]
     return found[0] if len(found) == 1 else found
 
@@ -360,7 +355,7 @@ def array_split(ary: ArrayLike, indices_or_sections: Any, axis: int = 0) -> list
 
 
 def _split(name: str, ary: ArrayLike, indices_or_sections: Any, axis: int, uneven: bool) -> list[Value]:
-    x = _value(name, ary)
+    x = ensure_arraylike(name, ary)
     axis = canonical_axis(axis, x.aval.ndim)
     size = x.aval.shape[axis]
     if isinstance(indices_or_sections, Sequence) or getattr(indices_or_sections, "ndim", False):
@@ -391,7 +386,7 @@ def flip(m: ArrayLike, axis: Axis = None) -> Value:
     Array([[2, 1],
            [4, 3]], dtype=int32)
     """
-    x = _value("flip", m)
+    x = ensure_arraylike("flip", m)
     return lax.rev(x, canonical_axes(axis, x.aval.ndim))
 
 
@@ -426,7 +421,7 @@ def roll(a: ArrayLike, shift: Any, axis: Any = None) -> Value:
     Array([[3, 4],
            [1, 2]], dtype=int32)
     """
-    x = _value("roll", a)
+    x = ensure_arraylike("roll", a)
     if axis is None:
         return lax.reshape(roll(ravel(x), shift, 0), x.aval.shape)
     axes = [canonical_axis(d, x.aval.ndim) for d in index_tuple("roll: axis", axis)]
@@ -492,13 +487,13 @@ def rot90(m: ArrayLike, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Value:
            [1, 3]], dtype=int32)
     """
     first, second = axes
-    if (rank := _value("rot90", m).aval.ndim) < 2:
+    if (rank := ensure_arraylike("rot90", m).aval.ndim) < 2:
         raise ValueError(
             f"rot90 requires its first argument to have ndim at least two, but got first argument of {rank}"
         )
     match k % 4:
         case 0:
-            return _value("rot90", m)
+            return ensure_arraylike("rot90", m)
         case 1:
             return swapaxes(flip(m, second), first, second)
         case 2:
@@ -517,7 +512,7 @@ def tile(A: ArrayLike, reps: Any) -> Value:
            [1, 2, 1, 2]], dtype=int32)
     """
     require_known("tile: a number of repetitions", reps)
-    x, counts = _value("tile", A), canonical_shape(reps)
+    x, counts = ensure_arraylike("tile", A), canonical_shape(reps)
     rank = max(x.aval.ndim, len(counts))
     counts = (*[1] * (rank - len(counts)), *counts)
     sizes = (*[1] * (rank - x.aval.ndim), *x.aval.shape)
@@ -596,7 +591,7 @@ def triu(m: ArrayLike, k: Any = 0) -> Value:
 
 
 def _matrix(name: str, m: ArrayLike) -> Value:
-    x = _value(name, m)
+    x = ensure_arraylike(name, m)
     if x.aval.ndim < 2:
         raise ValueError(f"{name} needs at least 2 dimensions, not {x.aval.str_short()}")
     return x
@@ -649,7 +644,7 @@ def diag(v: ArrayLike, k: int = 0) -> Value:
     >>> jnp.diag(jnp.array([[1, 2], [3, 4]]), k=1)
     Array([2], dtype=int32)
     """
-    x = _value("diag", v)
+    x = ensure_arraylike("diag", v)
     if x.aval.ndim == 2:
         return diagonal(x, k)
     if x.aval.ndim != 1:
@@ -718,7 +713,7 @@ def diff(
     >>> jnp.diff(jnp.array([1, 4, 9, 16]), n=2)
     Array([2, 2], dtype=int32)
     """
-    x, count = _value("diff", a), operator.index(n)
+    x, count = ensure_arraylike("diff", a), operator.index(n)
     if count < 0 or (count and not x.aval.shape):
         raise OperandError(
             f"diff: n must not be negative, and the array have a dimension: n={n}, {x.aval.str_short()}", "diff"
@@ -727,7 +722,7 @@ def diff(
         return x
     axis = canonical_axis(axis, x.aval.ndim)
     edge = tuple([1 if d == axis else s for d, s in enumerate(x.aval.shape)])
-    around = [None if v is None else _value("diff", v) for v in (prepend, append)]
+    around = [None if v is None else ensure_arraylike("diff", v) for v in (prepend, append)]
     before, after = ([] if v is None else [v if v.aval.shape else broadcast_to_shape(v, edge)] for v in around)
     if before or after:
         x = concatenate([*before, x, *after], axis)

@@ -7,12 +7,11 @@ import numpy as np
 from .. import lax
 from ..lax.movement import canonical_axis
 from ..tracer import dtypes
-from ..tracer.arrays.array import as_value
 from ..tracer.arrays.operators import ArrayLike
 from ..tracer.compound import compound
 from ..tracer.core import Value
 from ..tracer.errors import OperandError
-from .promotion import check_arraylike
+from .promotion import ensure_arraylike
 from .unary_ufuncs import abs
 
 
@@ -23,8 +22,7 @@ def bitwise_count(x: ArrayLike, /) -> Value:
     >>> jnp.bitwise_count(jnp.array([7, -3, 0]))
     Array([3, 2, 0], dtype=uint8)
     """
-    check_arraylike("bitwise_count", x)
-    value = as_value(x)
+    value = ensure_arraylike("bitwise_count", x)
     if value.aval.dtype.kind == "b":
         return lax.convert_element_type(value, np.uint8)
     if not dtypes.is_integer(value.aval.dtype):
@@ -43,8 +41,7 @@ def packbits(a: ArrayLike, axis: int | None = None, bitorder: str = "big") -> Va
     Array([131, 128], dtype=uint8)
     """
     _check_bit_order("packbits", bitorder)
-    check_arraylike("packbits", a)
-    x = as_value(a)
+    x = ensure_arraylike("packbits", a)
     if not (dtypes.is_integer(x.aval.dtype) or x.aval.dtype.kind == "b"):
         what = x.aval.str_short()
         raise OperandError(f"Expected an input array of integer or boolean data type, not {what}", "bits")
@@ -68,8 +65,7 @@ def unpackbits(a: ArrayLike, axis: int | None = None, count: int | None = None, 
     Array([1, 0, 0, 0, 0, 0, 1, 1], dtype=uint8)
     """
     _check_bit_order("unpackbits", bitorder)
-    check_arraylike("unpackbits", a)
-    x = as_value(a)
+    x = ensure_arraylike("unpackbits", a)
     if x.aval.dtype != np.uint8:
         what = x.aval.str_short()
         raise OperandError(f"Expected an input array of unsigned byte data type, not {what}", "bits")

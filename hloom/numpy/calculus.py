@@ -22,7 +22,7 @@ from ..tracer.core import Value
 from ..tracer.errors import OperandError
 from .array_manipulation import concatenate, diff, moveaxis, ravel
 from .binary_ufuncs import floor_divide, less, mod
-from .promotion import broadcast_to_shape, check_arraylike, promote_dtypes_inexact, strong, to_dtype
+from .promotion import broadcast_to_shape, check_arraylike, ensure_arraylike, promote_dtypes_inexact, strong, to_dtype
 from .selection import where
 from .unary_ufuncs import abs
 
@@ -133,8 +133,6 @@ def trapezoid(y: ArrayLike, x: ArrayLike | None = None, dx: ArrayLike = 1.0, axi
 
     dx: a number, or an array that is broadcast to the distances of neighbours.
 
-    dx: a number, or an array that is broadcast to the distances of neighbours.
-
     >>> jnp.trapezoid(jnp.array([1, 2, 3]), dx=2.0)
     Array(8., dtype=float32)
     >>> jnp.trapezoid(jnp.array([1, 2, 3]), x=jnp.array([0.0, 1.0, 5.0]))
@@ -170,8 +168,7 @@ def unwrap(p: ArrayLike, discont: ArrayLike | None = None, axis: int = -1, perio
     >>> jnp.unwrap(jnp.array([0, 1, 2, -1, 0]), period=4)
     Array([0, 1, 2, 3, 4], dtype=int32)
     """
-    check_arraylike("unwrap", p)
-    x = as_value(p)
+    x = ensure_arraylike("unwrap", p)
     if dtypes.is_complex(x.aval.dtype):
         raise OperandError("jnp.unwrap does not support complex inputs", "unwrap")
     if not x.aval.shape:
@@ -220,8 +217,7 @@ def interp(
             raise ValueError(f"the only valid string value of '{name}' is 'extrapolate', but got: {side!r}")
     sides = [s if isinstance(s, str) else None for s in (left, right)]
     values = [None if isinstance(s, str) else s for s in (left, right)]
-    found: Value = _interp(x, xp, fp, values[0], values[1], period, sides[0], sides[1])
-    return found
+    return _interp(x, xp, fp, values[0], values[1], period, sides[0], sides[1])
 
 
 @compound(static=("beyond_left", "beyond_right"))

@@ -18,7 +18,7 @@ from ..tracer.core import Value
 from ..tracer.errors import OperandError, UnsupportedError
 from ..tracer.sharding.placement import in_asked_place
 from .promotion import (
-    check_arraylike,
+    ensure_arraylike,
 )
 from .unary_ufuncs import to_bool
 
@@ -35,8 +35,7 @@ def astype(x: ArrayLike, dtype: Any, /, *, copy: bool = False, device: Any = Non
     >>> jnp.astype(jnp.array([1.7, -1.7, 0.0]), bool)
     Array([ True,  True, False], dtype=bool)
     """
-    check_arraylike("astype", x)
-    value = as_value(x)
+    value = ensure_arraylike("astype", x)
     target = dtypes.default_float() if dtype is None else dtypes.requested_dtype(dtype, "astype")
     found = to_bool(value) if target == dtypes.bool_ else lax.convert_element_type(value, target)
     return in_asked_place(copied(value) if copy and found is value else found, device, None, "astype")

@@ -8,12 +8,11 @@ from typing import Any
 from .. import lax
 from ..lax.movement import canonical_axis
 from ..tracer import dtypes
-from ..tracer.arrays.array import as_value
 from ..tracer.arrays.operators import ArrayLike
 from ..tracer.compound import compound
 from ..tracer.core import Value
 from . import unary_ufuncs as ew
-from .promotion import check_arraylike, no_out, to_dtype
+from .promotion import ensure_arraylike, no_out, to_dtype
 from .reductions import wide_integer
 from .selection import where
 
@@ -22,8 +21,7 @@ def _cumulative(
     function: Callable[..., Value], name: str, a: ArrayLike, axis: int | None, dtype: Any, out: None
 ) -> Value:
     no_out(name, out)
-    check_arraylike(name, a)
-    x = as_value(a)
+    x = ensure_arraylike(name, a)
     if axis is None:
         x, axis = lax.reshape(x, (x.aval.size,)), 0
     result = x.aval.dtype
@@ -65,8 +63,7 @@ def cumprod(a: ArrayLike, axis: int | None = None, dtype: Any = None, out: None 
 
 def _numbers(name: str, a: ArrayLike, stand_in: float) -> Value:
     """The array with NaN replaced."""
-    check_arraylike(name, a)
-    x = as_value(a)
+    x = ensure_arraylike(name, a)
     return where(ew.isnan(x), stand_in, x) if dtypes.is_inexact(x.aval.dtype) else x
 
 
@@ -130,8 +127,7 @@ def _from_standard(
     widens: bool,
 ) -> Value:
     """The functions of the Array API standard."""
-    check_arraylike(name, x)
-    value = as_value(x)
+    value = ensure_arraylike(name, x)
     if not value.aval.ndim:
         raise ValueError(f"{name}: The input must be non-scalar to take a running total")
     if axis is None and value.aval.ndim > 1:

@@ -57,8 +57,7 @@ def einsum(
     asked_place(out_sharding, "einsum")
     no_out("einsum", out)
     arrays, spec = _arrays_and_spec(subscripts, operands)
-    check_arraylike("einsum", *arrays)
-    values = promote_dtypes(*arrays)
+    values = promote_dtypes(*arrays, name="einsum")
     try:
         inputs, output, _ = _opt_einsum().parser.parse_einsum_input(spec([v.aval.shape for v in values]), shapes=True)
     except ValueError as error:

@@ -18,15 +18,22 @@ from ..tracer.compound import compound
 from ..tracer.core import Value
 from ..tracer.errors import OperandError
 from .binary_ufuncs import copysign
-from .promotion import broadcast_values, check_arraylike, no_out, promote_inexact, strong_array, to_dtype
+from .promotion import (
+    broadcast_values,
+    check_arraylike,
+    ensure_arraylike,
+    no_out,
+    promote_inexact,
+    strong_array,
+    to_dtype,
+)
 from .unary_ufuncs import abs, isinf, isnan, numbers_only, real_only
 
 # ---- floats
 
 
 def _real_floats(name: str, x: ArrayLike) -> Value:
-    check_arraylike(name, x)
-    (value,) = promote_inexact(name, numbers_only(name, as_value(x)))
+    (value,) = promote_inexact(name, numbers_only(name, ensure_arraylike(name, x)))
     return real_only(name, value)
 
 

@@ -25,7 +25,7 @@ from .array_creation import asarray
 from .array_manipulation import moveaxis, ravel
 from .concrete_values import SIZE_ADVICE, known_array, known_size
 from .indexing_routines import from_end, no_out_argument, take
-from .promotion import broadcast_to_shape, canonical_axes, check_arraylike
+from .promotion import broadcast_to_shape, canonical_axes, check_arraylike, ensure_arraylike
 from .selection import where
 from .sorting import argsort
 from .unary_ufuncs import to_bool
@@ -105,8 +105,7 @@ def trim_zeros(filt: ArrayLike, trim: str = "fb", axis: int | Sequence[int] | No
     >>> jnp.trim_zeros(jnp.array([0, 1, 0, 2, 0]))
     Array([1, 0, 2], dtype=int32)
     """
-    check_arraylike("trim_zeros", filt)
-    x, sides = as_value(filt), trim.lower()
+    x, sides = ensure_arraylike("trim_zeros", filt), trim.lower()
     mask = known_array("trim_zeros", to_bool(x), "Take a slice of constant size instead.")
     starts, limits = [0] * x.aval.ndim, list(x.aval.shape)
     if "f" not in sides and "b" not in sides:
@@ -132,8 +131,7 @@ def delete(
     >>> jnp.delete(jnp.array([1, 2, 3]), 1)
     Array([1, 3], dtype=int32)
     """
-    check_arraylike("delete", arr)
-    x = as_value(arr)
+    x = ensure_arraylike("delete", arr)
     x, axis = (ravel(x), 0) if axis is None else (x, canonical_axis(axis, x.aval.ndim))
     size = x.aval.shape[axis]
     if isinstance(obj, slice):
@@ -248,8 +246,7 @@ def piecewise(
     >>> jnp.piecewise(x, [x < 0, x > 1], [lambda t: -t, 1.0])
     Array([2., 0., 1.], dtype=float32)
     """
-    check_arraylike("piecewise", x)
-    value = as_value(x)
+    value = ensure_arraylike("piecewise", x)
     conditions, functions = len(condlist), list(funclist)
     if len(functions) == conditions:
         functions.append(0)

@@ -21,6 +21,7 @@ from .binary_ufuncs import equal
 from .promotion import (
     canonical_axes,
     check_arraylike,
+    ensure_arraylike,
     promote,
     promote_inexact,
 )
@@ -98,8 +99,7 @@ def iscomplex(x: ArrayLike) -> Value:
     >>> jnp.iscomplex(jnp.array([1 + 1j, 2]))
     Array([ True, False], dtype=bool)
     """
-    check_arraylike("iscomplex", x)
-    value = as_value(x)
+    value = ensure_arraylike("iscomplex", x)
     if not dtypes.is_complex(value.aval.dtype):
         return lax.full_like(value, False, np.bool_)
     return lax.ne(lax.imag(value), lax.full_like(lax.imag(value), 0))

@@ -7,13 +7,12 @@ from collections.abc import Callable
 from typing import Any
 
 from ..tracer import dtypes
-from ..tracer.arrays.array import as_value
 from ..tracer.arrays.operators import ArrayLike
 from ..tracer.compound import compound
 from ..tracer.core import Value
 from . import reductions
 from . import unary_ufuncs as ew
-from .promotion import Axis, broadcast_to_shape, check_arraylike, mask, no_out
+from .promotion import Axis, broadcast_to_shape, ensure_arraylike, mask, no_out
 from .reductions import any, mean, var
 from .selection import where as select
 
@@ -23,8 +22,7 @@ _STAND_INS = {"nanprod": 1, "nanmax": -math.inf, "nanmin": math.inf, "nanargmax"
 
 def _without_nan(name: str, a: ArrayLike) -> tuple[Value, Value]:
     """The array with NaN replaced, and a mask that is true where it was not NaN."""
-    check_arraylike(name, a)
-    x = as_value(a)
+    x = ensure_arraylike(name, a)
     number = ~ew.isnan(x)
     return select(number, x, _STAND_INS.get(name, 0)) if dtypes.is_inexact(x.aval.dtype) else x, number
 

@@ -21,7 +21,14 @@ from ..tracer.compound import compound
 from ..tracer.core import Value
 from ..tracer.ops import convert
 from .indexing_routines import take, take_along_axis
-from .promotion import Axis, broadcast_to_shape, canonical_axes, check_arraylike, promote_dtypes_inexact
+from .promotion import (
+    Axis,
+    broadcast_to_shape,
+    canonical_axes,
+    check_arraylike,
+    promote_dtypes_inexact,
+    promote_inexact,
+)
 from .selection import where
 from .unary_ufuncs import isnan
 
@@ -215,8 +222,7 @@ def _combined(first: Value, second: Value, above: Value, method: str) -> Value:
 
 
 def _weights_in_front(name: str, x: Value, weights: ArrayLike, axis: Axis, axes: tuple[int, ...]) -> Value:
-    check_arraylike(name, weights)
-    w = promote_dtypes_inexact(weights)[0]
+    w = promote_inexact(name, weights)[0]
     if dtypes.is_complex(w.aval.dtype):
         raise ValueError(f"{name}: weights cannot be complex types")
     if w.aval.shape != x.aval.shape:

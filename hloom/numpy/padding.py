@@ -13,7 +13,7 @@ import numpy as np
 
 from .. import lax
 from ..tracer import dtypes
-from ..tracer.arrays.array import as_value, rank_of
+from ..tracer.arrays.array import rank_of
 from ..tracer.arrays.operators import ArrayBase, ArrayLike
 from ..tracer.compound import compound
 from ..tracer.core import Value
@@ -22,7 +22,7 @@ from .array_creation import asarray, linspace
 from .array_manipulation import flip
 from .concrete_values import require_known
 from .order_statistics import median
-from .promotion import broadcast_to_shape, check_arraylike, to_dtype
+from .promotion import broadcast_to_shape, ensure_arraylike, to_dtype
 from .reductions import max, mean, min
 from .shape_base import apply_along_axis
 from .unary_ufuncs import round
@@ -63,8 +63,7 @@ def pad(array: ArrayLike, pad_width: Any, mode: str | Callable[..., Any] = "cons
     >>> jnp.pad(jnp.array([1, 2, 3]), (2, 1), mode="reflect").tolist()
     [3, 2, 1, 2, 3, 2]
     """
-    check_arraylike("pad", array)
-    x = as_value(array)
+    x = ensure_arraylike("pad", array)
     widths = _widths(pad_width, x.aval.ndim)
     if callable(mode):
         return _by_function(_zeros_around(x, widths), widths, mode, kwargs)

@@ -22,7 +22,14 @@ from .array_manipulation import atleast_1d, roll, transpose
 from .binary_ufuncs import add, subtract
 from .concrete_values import known_array
 from .convolution import convolve
-from .promotion import check_arraylike, promote_dtypes, promote_dtypes_inexact, strong
+from .promotion import (
+    check_arraylike,
+    ensure_arraylike,
+    promote_dtypes,
+    promote_dtypes_inexact,
+    promote_inexact,
+    strong,
+)
 from .reductions import sum
 from .shape_base import vander
 from .tensor_contractions import matmul, outer
@@ -42,8 +49,7 @@ def _vector(name: str, p: Value) -> Value:
 
 def _aligned(name: str, a1: ArrayLike, a2: ArrayLike) -> tuple[Value, Value]:
     """Two polynomials with equally many coefficients."""
-    check_arraylike(name, a1, a2)
-    pair = [_vector(name, atleast_1d(v)) for v in promote_dtypes(a1, a2)]
+    pair = [_vector(name, atleast_1d(v)) for v in promote_dtypes(a1, a2, name=name)]
     size = max(v.aval.size for v in pair)
     first, second = (lax.pad(v, lax.full_like(v, 0, shape=()), [(size - v.aval.size, 0, 0)]) for v in pair)
     return first, second
@@ -77,8 +83,7 @@ def polymul(a1: ArrayLike, a2: ArrayLike, *, trim_leading_zeros: bool = False) -
     >>> jnp.polymul(jnp.array([1, 2]), jnp.array([1, -2]))
     Array([ 1.,  0., -4.], dtype=float32)
     """
-    check_arraylike("polymul", a1, a2)
-    x, y = (_vector("polymul", atleast_1d(v)) for v in promote_dtypes_inexact(a1, a2))
+    x, y = (_vector("polymul", atleast_1d(v)) for v in promote_dtypes_inexact(a1, a2, name="polymul"))
     if trim_leading_zeros:
         x, y = (_trimmed("polymul", v, 0.0) for v in (x, y))
     x, y = (v if v.aval.size else lax.full((1,), 0, v.aval.dtype) for v in (x, y))
@@ -109,8 +114,7 @@ def polydiv(u: ArrayLike, v: ArrayLike, *, trim_leading_zeros: bool = False) -> 
 
 @compound()
 def _polydiv(u: ArrayLike, v: ArrayLike) -> tuple[Value, Value]:
-    check_arraylike("polydiv", u, v)
-    rest, divisor = (_vector("polydiv", strong(atleast_1d(x))) for x in promote_dtypes_inexact(u, v))
+    rest, divisor = (_vector("polydiv", strong(atleast_1d(x))) for x in promote_dtypes_inexact(u, v, name="polydiv"))
     if not divisor.aval.size:
         raise OperandError("polydiv: a polynomial has one coefficient at least", "polydiv")
     steps = rest.aval.size - divisor.aval.size + 1
@@ -207,8 +211,7 @@ def poly(seq_of_zeros: ArrayLike) -> Value:
     >>> jnp.poly(jnp.array([1.0, 2.0]))
     Array([ 1., -3.,  2.], dtype=float32)
     """
-    check_arraylike("poly", seq_of_zeros)
-    (zeros,) = promote_dtypes_inexact(seq_of_zeros)
+    (zeros,) = promote_inexact("poly", seq_of_zeros)
     zeros = atleast_1d(zeros)
     shape = zeros.aval.shape
     if len(shape) == 2 and shape[0] == shape[1] and shape[0]:
@@ -238,8 +241,7 @@ def roots(p: ArrayLike, *, strip_zeros: bool = True) -> Value:
     >>> jnp.sort(jnp.roots(jnp.array([1.0, -3.0, 2.0])).real).round(4)
     Array([1., 2.], dtype=float32)
     """
-    check_arraylike("roots", p)
-    (x,) = promote_dtypes_inexact(atleast_1d(as_value(p)))
+    (x,) = promote_dtypes_inexact(atleast_1d(ensure_arraylike("roots", p)))
     x = strong(x)
     if x.aval.ndim != 1:
         raise ValueError(f"Input must be a rank-1 array, not {x.aval.str_short()}")
@@ -363,8 +365,7 @@ def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int = 16) -> Value:
     >>> jnp.polyval(jnp.array([1, 0, -1]), jnp.array([2, 3]))
     Array([3, 8], dtype=int32)
     """
-    check_arraylike("polyval", p, x)
-    coefficients, point = promote_dtypes(p, x)
+    coefficients, point = promote_dtypes(p, x, name="polyval")
     result = lax.full_like(point, 0)
     for k in range(coefficients.aval.shape[0]):
         result = result * point + lax.index_in_dim(coefficients, k, 0, False)

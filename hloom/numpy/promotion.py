@@ -35,10 +35,16 @@ def check_arraylike(name: str, *args: Any) -> None:
             )
 
 
+def ensure_arraylike(name: str, x: Any) -> Value:
+    """The argument as a value; OperandError (a TypeError) unless it is an array or a number."""
+    if not isinstance(x, ArrayBase):
+        check_arraylike(name, x)
+    return as_value(x)
+
+
 def mask(name: str, where: ArrayLike) -> Value:
     """The argument `where` of a reduction as a value; OperandError unless it is boolean."""
-    check_arraylike(name, where)
-    value = as_value(where)
+    value = ensure_arraylike(name, where)
     if value.aval.dtype.kind != "b":
         raise OperandError(
             f"jnp.{name}: where must be None or a boolean array, not {value.aval.str_short()}\n  Compare with 0 to "
@@ -94,14 +100,18 @@ def strong_array(x: Value) -> Value:
     return strong(x) if x.aval.shape else x
 
 
-def promote_dtypes(*args: Any) -> list[Value]:
-    """Values in the dtype that all promote to."""
+def promote_dtypes(*args: Any, name: str | None = None) -> list[Value]:
+    """Values in the dtype that all promote to. `name`: of the function that refuses what is no array or number."""
+    if name is not None:
+        check_arraylike(name, *args)
     dtype, weak = dtypes.promote([dtypes.type_of(a) for a in args])
     return [to_dtype(a, dtype, weak) for a in args]
 
 
-def promote_dtypes_inexact(*args: Any) -> list[Value]:
-    """Values in the dtype that all promote to, made a float if it is not a float or complex."""
+def promote_dtypes_inexact(*args: Any, name: str | None = None) -> list[Value]:
+    """As `promote_dtypes`; the dtype is made a float if it is not a float or complex."""
+    if name is not None:
+        check_arraylike(name, *args)
     dtype, weak = dtypes.promote([dtypes.type_of(a) for a in args])
     inexact = dtypes.to_inexact(dtype)
     return [to_dtype(a, inexact, weak) for a in args]
@@ -146,14 +156,12 @@ def broadcast_to_shape(x: Value, shape: tuple[int, ...]) -> Value:
 
 def promote(name: str, *args: Any) -> list[Value]:
     """Values of one dtype and shape; OperandError if an argument is not an array or the shapes do not fit."""
-    check_arraylike(name, *args)
-    return broadcast_values(promote_dtypes(*args), name)
+    return broadcast_values(promote_dtypes(*args, name=name), name)
 
 
 def promote_inexact(name: str, *args: Any) -> list[Value]:
     """As `promote`, with a floating or complex dtype."""
-    check_arraylike(name, *args)
-    return broadcast_values(promote_dtypes_inexact(*args), name)
+    return broadcast_values(promote_dtypes_inexact(*args, name=name), name)
 
 
 def scalars_apart(values: list[Value], name: str = "broadcasting") -> list[Value]:

@@ -17,7 +17,7 @@ from ..lax.movement import canonical_axis
 from ..lax.reduce import keep_dimensions
 from ..namespaces.declaring import F, declared
 from ..tracer import dtypes
-from ..tracer.arrays.array import as_value, rank_of, shape_of
+from ..tracer.arrays.array import rank_of, shape_of
 from ..tracer.arrays.operators import ArrayBase, ArrayLike
 from ..tracer.compound import compound
 from ..tracer.core import Value
@@ -28,7 +28,7 @@ from .promotion import (
     Axis,
     broadcast_to_shape,
     canonical_axes,
-    check_arraylike,
+    ensure_arraylike,
     mask,
     no_out,
     promote_dtypes_inexact,
@@ -66,8 +66,7 @@ class _Reduction:
         promote_integers: bool = True,
     ) -> Value:
         no_out(self.name, out)
-        check_arraylike(self.name, a)
-        x = as_value(a)
+        x = ensure_arraylike(self.name, a)
         axes = canonical_axes(axis, x.aval.ndim)
         if initial is not None and rank_of(initial):
             raise OperandError(
@@ -214,8 +213,7 @@ def _truth(combine: Callable[[Value, tuple[int, ...]], Value], neutral: bool) ->
             a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False, *, where: ArrayLike | None = None
         ) -> Value:
             no_out(name, out)
-            check_arraylike(name, a)
-            x = ew.to_bool(as_value(a))
+            x = ew.to_bool(ensure_arraylike(name, a))
             axes = canonical_axes(axis, x.aval.ndim)
             if where is not None:
                 x = select(broadcast_to_shape(mask(name, where), x.aval.shape), x, neutral)
@@ -257,8 +255,7 @@ def count_nonzero(a: ArrayLike, axis: Axis = None, keepdims: bool = False) -> Va
     >>> jnp.count_nonzero(jnp.array([[1, 0], [2, 3]]), axis=0)
     Array([2, 1], dtype=int32)
     """
-    check_arraylike("count_nonzero", a)
-    return sum(ew.to_bool(as_value(a)), axis, dtypes.default_int(), keepdims=keepdims)
+    return sum(ew.to_bool(ensure_arraylike("count_nonzero", a)), axis, dtypes.default_int(), keepdims=keepdims)
 
 
 def _count(x: Value, axes: tuple[int, ...], where: ArrayLike | None, keepdims: bool, dtype: np.dtype[Any]) -> Any:
@@ -288,8 +285,7 @@ def mean(
     (Array(3., dtype=float32), Array([2., 4.], dtype=float32))
     """
     no_out("mean", out)
-    check_arraylike("mean", a)
-    x, where = as_value(a), None if where is None else mask("mean", where)
+    x, where = ensure_arraylike("mean", a), None if where is None else mask("mean", where)
     axes = canonical_axes(axis, x.aval.ndim)
     result = dtypes.requested_dtype(dtype, "mean") if dtype is not None else dtypes.to_inexact(x.aval.dtype)
     wide = dtypes.float32 if dtypes.is_floating(result) and result.itemsize < 4 else result
@@ -314,13 +310,11 @@ def average(
     Array(1.25, dtype=float32)
     """
     if weights is None:
-        check_arraylike("average", a)
-        x = as_value(a)
+        x = ensure_arraylike("average", a)
         result = mean(x, axis, keepdims=keepdims)
         count = math.prod([x.aval.shape[d] for d in canonical_axes(axis, x.aval.ndim)])
         return (result, lax.full_like(result, count)) if returned else result
-    check_arraylike("average", a, weights)
-    x, w = promote_dtypes_inexact(a, weights)
+    x, w = promote_dtypes_inexact(a, weights, name="average")
     if w.aval.shape != x.aval.shape:
         w = _along_axes(x, w, axis)
     total = sum(w, axis, keepdims=keepdims)
@@ -366,8 +360,7 @@ def var(
     (Array(3.5, dtype=float32), Array(7., dtype=float32))
     """
     no_out("var", out)
-    check_arraylike("var", a)
-    x, where = as_value(a), None if where is None else mask("var", where)
+    x, where = ensure_arraylike("var", a), None if where is None else mask("var", where)
     axes = canonical_axes(axis, x.aval.ndim)
     own = dtypes.to_inexact(x.aval.dtype)
     if dtype is not None and not dtypes.is_inexact(dtypes.canonical_dtype(dtype)):
@@ -431,8 +424,7 @@ def _arg(
     function: Callable[..., Value], name: str, a: ArrayLike, axis: int | None, out: None, keepdims: bool | None
 ) -> Value:
     no_out(name, out)
-    check_arraylike(name, a)
-    x = as_value(a)
+    x = ensure_arraylike(name, a)
     if x.aval.size == 0 and axis is None:
         raise ValueError(f"attempt to get {name} of an empty sequence: give an array with elements")
     flat = lax.reshape(x, (x.aval.size,)) if axis is None else x

@@ -19,7 +19,7 @@ from ..tracer.compound import compound
 from ..tracer.core import Value
 from ..tracer.tracer import Tracer
 from .concrete_values import SIZE_ADVICE, known_array, known_size
-from .promotion import check_arraylike, promote_dtypes
+from .promotion import ensure_arraylike, promote_dtypes
 from .unary_ufuncs import to_bool
 
 
@@ -35,8 +35,7 @@ def nonzero(a: ArrayLike, *, size: int | None = None, fill_value: Any = None) ->
     >>> jnp.nonzero(jnp.array([0, 5, 0, 7]), size=3, fill_value=-1)[0].tolist()
     [1, 3, -1]
     """
-    check_arraylike("nonzero", a)
-    x = as_value(a)
+    x = ensure_arraylike("nonzero", a)
     if not x.aval.ndim:
         raise ValueError("Calling nonzero on 0d arrays is not allowed\n  Use hloom.numpy.atleast_1d first.")
     if size is None:
@@ -90,8 +89,7 @@ def flatnonzero(a: ArrayLike, *, size: int | None = None, fill_value: Any = None
     >>> jnp.flatnonzero(jnp.array([[0, 5], [7, 0]]))
     Array([1, 2], dtype=int32)
     """
-    check_arraylike("flatnonzero", a)
-    x = as_value(a)
+    x = ensure_arraylike("flatnonzero", a)
     return nonzero(lax.reshape(x, (x.aval.size,)), size=size, fill_value=fill_value)[0]
 
 
@@ -102,8 +100,7 @@ def argwhere(a: ArrayLike, *, size: int | None = None, fill_value: Any = None) -
     Array([[0, 0],
            [1, 1]], dtype=int32)
     """
-    check_arraylike("argwhere", a)
-    x = as_value(a)
+    x = ensure_arraylike("argwhere", a)
     flat = x if x.aval.ndim else lax.reshape(x, (1,))
     columns = nonzero(flat, size=size, fill_value=fill_value)
     if not x.aval.ndim:

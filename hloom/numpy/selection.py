@@ -19,6 +19,7 @@ from .binary_ufuncs import maximum, minimum
 from .promotion import (
     broadcast_to_shape,
     check_arraylike,
+    ensure_arraylike,
     promote_dtypes,
 )
 from .searching import nonzero
@@ -110,8 +111,7 @@ def nan_to_num(
     >>> jnp.nan_to_num(jnp.array([1.0, jnp.nan, jnp.inf]), posinf=99.0)
     Array([ 1.,  0., 99.], dtype=float32)
     """
-    check_arraylike("nan_to_num", x)
-    value = as_value(x)
+    value = ensure_arraylike("nan_to_num", x)
     if not dtypes.is_inexact(value.aval.dtype):
         return value
     if dtypes.is_complex(value.aval.dtype):

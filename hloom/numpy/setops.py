@@ -22,7 +22,7 @@ from ..tracer.ops import convert
 from .array_manipulation import moveaxis, ravel
 from .concrete_values import SIZE_ADVICE, known_array, known_size
 from .indexing_routines import take
-from .promotion import broadcast_to_shape, check_arraylike, promote_dtypes, strong
+from .promotion import broadcast_to_shape, check_arraylike, ensure_arraylike, promote_dtypes, strong
 from .searching import nonzero
 from .selection import where
 from .sorting import elements_of, searchsorted
@@ -93,8 +93,7 @@ def unique(
     >>> jnp.unique(jnp.array([3, 1, 3]), size=3, fill_value=0)
     Array([1, 3, 0], dtype=int32)
     """
-    check_arraylike("unique", ar)
-    x = as_value(ar)
+    x = ensure_arraylike("unique", ar)
     shape = x.aval.shape
     count = None if size is None else known_size("unique", size)
     flat = axis is None
@@ -221,8 +220,7 @@ def unique_values(x: ArrayLike, /, *, size: int | None = None, fill_value: Array
 
 
 def _vectors(name: str, ar1: ArrayLike, ar2: ArrayLike) -> tuple[Value, Value]:
-    check_arraylike(name, ar1, ar2)
-    a, b = promote_dtypes(ar1, ar2)
+    a, b = promote_dtypes(ar1, ar2, name=name)
     return ravel(a), ravel(b)
 
 

@@ -21,7 +21,7 @@ from ..tracer.errors import OperandError
 from ..tracer.trees import tree
 from .array_manipulation import concatenate, moveaxis, ravel, split, tile
 from .binary_ufuncs import power
-from .promotion import check_arraylike, strong_array, to_dtype
+from .promotion import check_arraylike, ensure_arraylike, strong_array, to_dtype
 
 # ---- joining and splitting
 
@@ -101,8 +101,8 @@ def hsplit(ary: ArrayLike, indices_or_sections: Any) -> list[Value]:
     >>> [x.shape for x in jnp.hsplit(jnp.ones((4, 3)), [1])]
     [(4, 1), (4, 2)]
     """
-    check_arraylike("hsplit", ary)
-    return _split_along("hsplit", ary, indices_or_sections, 0 if as_value(ary).aval.ndim == 1 else 1, 1)
+    x = ensure_arraylike("hsplit", ary)
+    return _split_along("hsplit", x, indices_or_sections, 0 if x.aval.ndim == 1 else 1, 1)
 
 
 def dsplit(ary: ArrayLike, indices_or_sections: Any) -> list[Value]:
@@ -115,8 +115,7 @@ def dsplit(ary: ArrayLike, indices_or_sections: Any) -> list[Value]:
 
 
 def _split_along(name: str, ary: ArrayLike, where: Any, axis: int, rank: int) -> list[Value]:
-    check_arraylike(name, ary)
-    x = as_value(ary)
+    x = ensure_arraylike(name, ary)
     if x.aval.ndim < rank:
         raise ValueError(f"{name} needs {rank} dimensions at least, not {x.aval.str_short()}")
     return split(x, where, axis)
@@ -129,8 +128,7 @@ def unstack(x: ArrayLike, /, *, axis: int = 0) -> tuple[Value, ...]:
     >>> jnp.unstack(jnp.array([[1, 2], [3, 4]]))
     (Array([1, 2], dtype=int32), Array([3, 4], dtype=int32))
     """
-    check_arraylike("unstack", x)
-    value = as_value(x)
+    value = ensure_arraylike("unstack", x)
     if not value.aval.shape:
         raise ValueError(f"unstack needs a dimension, not {value.aval.str_short()}")
     place = canonical_axis(axis, value.aval.ndim)
@@ -143,8 +141,7 @@ def rollaxis(a: ArrayLike, axis: int, start: int = 0) -> Value:
     >>> jnp.rollaxis(jnp.ones((2, 3, 4)), 2).shape
     (4, 2, 3)
     """
-    check_arraylike("rollaxis", a)
-    x = as_value(a)
+    x = ensure_arraylike("rollaxis", a)
     rank = x.aval.ndim
     origin, before = canonical_axis(axis, rank), operator.index(start)
     if not -rank <= before <= rank:
@@ -184,8 +181,7 @@ def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Valu
     Array([[4, 2, 1],
            [9, 3, 1]], dtype=int32)
     """
-    check_arraylike("vander", x)
-    value = as_value(x)
+    value = ensure_arraylike("vander", x)
     if value.aval.ndim != 1:
         raise ValueError(f"x must be a one-dimensional array, not {value.aval.str_short()}")
     count = value.aval.size if N is None else operator.index(N)
@@ -215,8 +211,7 @@ def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: ArrayLike, *arg
     Array([[0.5 , 0.5 ],
            [0.25, 0.75]], dtype=float32)
     """
-    check_arraylike("apply_along_axis", arr)
-    x = as_value(arr)
+    x = ensure_arraylike("apply_along_axis", arr)
     place = canonical_axis(axis, x.aval.ndim)
     lines = moveaxis(x, place, -1)
     outer = lines.aval.shape[:-1]
@@ -242,8 +237,7 @@ def apply_over_axes(func: Callable[[Any, int], Any], a: ArrayLike, axes: int | S
     >>> jnp.apply_over_axes(jnp.sum, jnp.ones((2, 3, 4)), [0, 2]).shape
     (1, 3, 1)
     """
-    check_arraylike("apply_over_axes", a)
-    x = as_value(a)
+    x = ensure_arraylike("apply_over_axes", a)
     for axis in axes if isinstance(axes, Sequence) else [axes]:
         place = canonical_axis(axis, x.aval.ndim)
         found = as_value(func(x, place))

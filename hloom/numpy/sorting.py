@@ -22,7 +22,7 @@ from ..tracer.core import Value
 from ..tracer.errors import OperandError
 from ..tracer.ops import reinterpret_weak
 from .array_manipulation import ravel
-from .promotion import check_arraylike, promote_dtypes
+from .promotion import check_arraylike, ensure_arraylike, promote_dtypes
 from .selection import where
 
 _METHODS = ("scan", "scan_unrolled", "sort", "compare_all")
@@ -169,8 +169,7 @@ def sort_complex(a: ArrayLike) -> Value:
     >>> jnp.sort_complex(jnp.array([2 + 1j, 1, 2 - 1j]))
     Array([1.+0.j, 2.-1.j, 2.+1.j], dtype=complex64)
     """
-    check_arraylike("sort_complex", a)
-    found = lax.sort(as_value(a))
+    found = lax.sort(ensure_arraylike("sort_complex", a))
     return lax.convert_element_type(found, dtypes.to_complex(found.aval.dtype))
 
 
@@ -194,8 +193,7 @@ def partition(a: ArrayLike, kth: int, axis: int = -1) -> Value:
     >>> jnp.partition(jnp.array([5, 1, 4, 2]), 1)
     Array([1, 2, 5, 4], dtype=int32)
     """
-    check_arraylike("partition", a)
-    x = as_value(a)
+    x = ensure_arraylike("partition", a)
     axis, split = _split_at("partition", x, kth, axis)
     found, size = lax.sort(x, axis), x.aval.shape[axis]
     top = lax.rev(lax.slice_in_dim(found, split, size, 1, axis), [axis])
@@ -212,8 +210,7 @@ def argpartition(a: ArrayLike, kth: int, axis: int = -1) -> Value:
     >>> jnp.sort(x[jnp.argpartition(x, 1)[:2]])
     Array([1, 2], dtype=int32)
     """
-    check_arraylike("argpartition", a)
-    x = as_value(a)
+    x = ensure_arraylike("argpartition", a)
     axis, split = _split_at("argpartition", x, kth, axis)
     found, size = argsort(x, axis, dtype=np.int32), x.aval.shape[axis]
     top = lax.sort(lax.slice_in_dim(found, split, size, 1, axis), axis)

@@ -21,7 +21,7 @@ from .array_creation import asarray, linspace
 from .array_manipulation import atleast_2d, diag, diff
 from .concrete_values import known_array, known_size
 from .indexing_routines import ravel_multi_index
-from .promotion import check_arraylike, promote_dtypes, promote_dtypes_inexact, to_dtype
+from .promotion import check_arraylike, ensure_arraylike, promote_dtypes, promote_dtypes_inexact, to_dtype
 from .reductions import average, sum
 from .selection import clip, where
 from .sorting import searchsorted
@@ -53,8 +53,7 @@ def cov(
            [-1.,  1.]], dtype=float32)
     """
     given = (m,) if y is None else (m, y)
-    check_arraylike("cov", *given)
-    arrays = promote_dtypes_inexact(*given)
+    arrays = promote_dtypes_inexact(*given, name="cov")
     for name, array in zip("my", arrays):
         if array.aval.ndim > 2:
             raise ValueError(f"cov: {name} has more than 2 dimensions: {array.aval.str_short()}")
@@ -105,8 +104,7 @@ def _weights_of(fweights: ArrayLike | None, aweights: ArrayLike | None, count: i
     for name, given in (("fweights", fweights), ("aweights", aweights)):
         if given is None:
             continue
-        check_arraylike("cov", given)
-        w = as_value(given)
+        w = ensure_arraylike("cov", given)
         if w.aval.ndim > 1:
             raise RuntimeError(f"cov: cannot handle multidimensional {name}: {w.aval.str_short()}")
         if w.aval.shape != (count,):
@@ -172,8 +170,7 @@ def bincount(
     >>> jnp.bincount(jnp.array([0, 1, 1, 3]), length=2)
     Array([1, 2], dtype=int32)
     """
-    check_arraylike("bincount", x)
-    numbers = as_value(x)
+    numbers = ensure_arraylike("bincount", x)
     if numbers.aval.dtype.kind != "b" and not dtypes.is_integer(numbers.aval.dtype):
         raise OperandError(
             f"x argument to bincount must have an integer type; got {numbers.aval.str_short()}", "bincount"

@@ -15,14 +15,8 @@ from ..tracer.errors import OperandError
 from ..tracer.sharding.placement import asked_place
 from .array_manipulation import moveaxis, stack
 from .binary_ufuncs import multiply
-from .promotion import broadcast_to_shape, check_arraylike, no_out, promote_dtypes, strong
+from .promotion import broadcast_to_shape, no_out, promote_dtypes, strong
 from .unary_ufuncs import conj
-
-
-def _pair(name: str, a: ArrayLike, b: ArrayLike) -> tuple[Value, Value]:
-    check_arraylike(name, a, b)
-    x, y = promote_dtypes(a, b)
-    return x, y
 
 
 @compound(static=("precision", "preferred_element_type", "out_sharding"), small=True)
@@ -41,7 +35,7 @@ def dot(
     Array([3, 7], dtype=int32)
     """
     asked_place(out_sharding, "dot")
-    x, y = _pair("dot", a, b)
+    x, y = promote_dtypes(a, b, name="dot")
     if not x.aval.shape or not y.aval.shape:
         shape = x.aval.shape or y.aval.shape
         return broadcast_to_shape(x, shape) * broadcast_to_shape(y, shape)
@@ -77,7 +71,7 @@ def matmul(
     (5, 2, 4)
     """
     asked_place(out_sharding, "matmul")
-    x, y = _pair("matmul", a, b)
+    x, y = promote_dtypes(a, b, name="matmul")
     if not x.aval.shape or not y.aval.shape:
         raise OperandError(
             f"matmul needs at least 1 dimension, not {x.aval.str_short()} and {y.aval.str_short()}", "matmul_rank"
@@ -115,7 +109,7 @@ def vdot(a: ArrayLike, b: ArrayLike, *, precision: Any = None, preferred_element
     >>> jnp.vdot(jnp.array([1j, 2]), jnp.array([1j, 3]))
     Array(7.+0.j, dtype=complex64)
     """
-    x, y = _pair("vdot", a, b)
+    x, y = promote_dtypes(a, b, name="vdot")
     x, y = (lax.reshape(v, (v.aval.size,)) for v in (conj(x), y))
     return dot(x, y, precision=precision, preferred_element_type=preferred_element_type)
 
@@ -127,7 +121,7 @@ def inner(a: ArrayLike, b: ArrayLike, *, precision: Any = None, preferred_elemen
     >>> jnp.inner(jnp.array([[1, 2], [3, 4]]), jnp.array([1, 10]))
     Array([21, 43], dtype=int32)
     """
-    x, y = _pair("inner", a, b)
+    x, y = promote_dtypes(a, b, name="inner")
     if not x.aval.shape or not y.aval.shape:
         return dot(x, y)
     return tensordot(x, y, (-1, -1), precision=precision, preferred_element_type=preferred_element_type)
@@ -142,7 +136,7 @@ def outer(a: ArrayLike, b: ArrayLike, out: None = None) -> Value:
            [  2,  20, 200]], dtype=int32)
     """
     no_out("outer", out)
-    x, y = _pair("outer", a, b)
+    x, y = promote_dtypes(a, b, name="outer")
     shape = (x.aval.size, y.aval.size)
     x, y = (lax.reshape(v, (v.aval.size,)) for v in (x, y))
     return lax.broadcast_in_dim(x, shape, (0,)) * lax.broadcast_in_dim(y, shape, (1,))
@@ -169,7 +163,7 @@ def tensordot(
     (2, 4, 5)
     """
     asked_place(out_sharding, "tensordot")
-    x, y = _pair("tensordot", a, b)
+    x, y = promote_dtypes(a, b, name="tensordot")
     lhs, rhs = _contracted(axes, x, y)
     if len(lhs) != len(rhs) or any(d < 0 for d in (*lhs, *rhs)) or max(rhs, default=-1) >= y.aval.ndim:
         raise OperandError(
@@ -227,7 +221,7 @@ def cross(
     >>> jnp.cross(jnp.array([1, 0, 0]), jnp.array([0, 1, 0]))
     Array([0, 0, 1], dtype=int32)
     """
-    x, y = _pair("cross", a, b)
+    x, y = promote_dtypes(a, b, name="cross")
     if axis is not None:
         axisa = axisb = axisc = axis
     x, y = (moveaxis(v, d, -1) for v, d in ((x, axisa), (y, axisb)))
@@ -253,7 +247,7 @@ def kron(a: ArrayLike, b: ArrayLike) -> Value:
     >>> jnp.kron(jnp.array([1, 10]), jnp.array([1, 2]))
     Array([ 1,  2, 10, 20], dtype=int32)
     """
-    x, y = _pair("kron", a, b)
+    x, y = promote_dtypes(a, b, name="kron")
     rank = max(x.aval.ndim, y.aval.ndim)
     p, q = ((*[1] * (rank - v.aval.ndim), *v.aval.shape) for v in (x, y))
     wide = [n for pair in zip(p, q) for n in pair]
@@ -272,8 +266,7 @@ def vecdot(
     >>> jnp.vecdot(jnp.array([[1, 2], [3, 4]]), jnp.array([1, 1]))
     Array([3, 7], dtype=int32)
     """
-    check_arraylike("vecdot", x1, x2)
-    x, y = (moveaxis(v, axis, -1) for v in promote_dtypes(x1, x2))
+    x, y = (moveaxis(v, axis, -1) for v in promote_dtypes(x1, x2, name="vecdot"))
     if x.aval.shape[-1] != y.aval.shape[-1]:
         types = f"{x.aval.str_short()} and {y.aval.str_short()}"
         raise OperandError(f"vecdot of {types}: the last dimensions (axis {axis}) differ", "vecdot")
@@ -306,7 +299,7 @@ def vecmat(x1: ArrayLike, x2: ArrayLike, /) -> Value:
 
 
 def _matrix_and_vector(name: str, x1: ArrayLike, x2: ArrayLike, rank1: int, rank2: int) -> tuple[Value, Value]:
-    x, y = _pair(name, x1, x2)
+    x, y = promote_dtypes(x1, x2, name=name)
     if x.aval.ndim < rank1 or y.aval.ndim < rank2:
         raise OperandError(
             f"{name} of {x.aval.str_short()} and {y.aval.str_short()}: they need {rank1} and {rank2} dimensions at "

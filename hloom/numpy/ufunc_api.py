@@ -29,7 +29,16 @@ from . import reductions as red
 from . import unary_ufuncs as ew
 from .array_creation import asarray
 from .array_manipulation import moveaxis
-from .promotion import Axis, broadcast_to_shape, canonical_axes, check_arraylike, mask, promote_inexact, to_dtype
+from .promotion import (
+    Axis,
+    broadcast_to_shape,
+    canonical_axes,
+    check_arraylike,
+    ensure_arraylike,
+    mask,
+    promote_inexact,
+    to_dtype,
+)
 from .selection import where as choose
 from .vectorize import vectorize
 
@@ -199,8 +208,7 @@ class ufunc:
         [1, 3, 3, 5]
         """
         self._check("accumulate", out)
-        check_arraylike(f"{self.__name__}.accumulate", a)
-        x = as_value(a)
+        x = ensure_arraylike(f"{self.__name__}.accumulate", a)
         if axis is None and self._ufunc_accumulate is not None:
             x, axis = lax.reshape(x, (x.aval.size,)), 0
         if axis is None or isinstance(axis, tuple | list | range):

@@ -16,13 +16,12 @@ from .. import lax
 from ..extend.primitive import Primitive
 from ..namespaces.declaring import F, declared
 from ..tracer import dtypes
-from ..tracer.arrays.array import as_value
 from ..tracer.arrays.operators import ArrayBase, ArrayLike
 from ..tracer.compound import compound
 from ..tracer.core import Value
 from ..tracer.errors import OperandError
 from ..tracer.ops import convert
-from .promotion import check_arraylike, no_out, promote_inexact, strong, strong_array
+from .promotion import ensure_arraylike, no_out, promote_inexact, strong, strong_array
 
 
 def _inexact(function: Callable[[Any], Value]) -> Callable[[F], F]:
@@ -48,8 +47,7 @@ def _keeping(function: Callable[[Any], Value]) -> Callable[[F], F]:
         name = declaration.__name__
 
         def op(x: ArrayLike, /) -> Value:
-            check_arraylike(name, x)
-            value = numbers_only(name, as_value(x))
+            value = numbers_only(name, ensure_arraylike(name, x))
             return function(value) if dtypes.is_inexact(value.aval.dtype) else value
 
         return declared(declaration, op)
@@ -323,8 +321,7 @@ def trunc(x: ArrayLike) -> Value:
     >>> jnp.trunc(jnp.array([1.7, -1.7]))
     Array([ 1., -1.], dtype=float32)
     """
-    check_arraylike("trunc", x)
-    value = numbers_only("trunc", as_value(x))
+    value = numbers_only("trunc", ensure_arraylike("trunc", x))
     if not dtypes.is_inexact(value.aval.dtype):
         return value
     return lax.select(value < 0, lax.ceil(value), lax.floor(value))
@@ -341,8 +338,7 @@ def abs(x: ArrayLike, /) -> Value:
     >>> jnp.abs(jnp.array([3 - 4j]))
     Array([5.], dtype=float32)
     """
-    check_arraylike("abs", x)
-    value = as_value(x)
+    value = ensure_arraylike("abs", x)
     return value if value.aval.dtype.kind == "b" or dtypes.is_unsigned(value.aval.dtype) else lax.abs(value)
 
 
@@ -365,8 +361,7 @@ def negative(x: ArrayLike, /) -> Value:
     >>> jnp.negative(jnp.array([1, -2]))
     Array([-1,  2], dtype=int32)
     """
-    check_arraylike("negative", x)
-    return lax.neg(as_value(x))
+    return lax.neg(ensure_arraylike("negative", x))
 
 
 def positive(x: ArrayLike, /) -> Value:
@@ -375,8 +370,7 @@ def positive(x: ArrayLike, /) -> Value:
     >>> jnp.positive(jnp.array([1, -2]))
     Array([ 1, -2], dtype=int32)
     """
-    check_arraylike("positive", x)
-    return as_value(x)
+    return ensure_arraylike("positive", x)
 
 
 def sign(x: ArrayLike, /) -> Value:
@@ -387,8 +381,7 @@ def sign(x: ArrayLike, /) -> Value:
     >>> jnp.sign(jnp.array(4j))
     Array(0.+1.j, dtype=complex64, weak_type=True)
     """
-    check_arraylike("sign", x)
-    value = as_value(x)
+    value = ensure_arraylike("sign", x)
     if dtypes.is_unsigned(value.aval.dtype):
         zero = lax.full_like(value, 0)
         return lax.select(value == zero, zero, lax.full_like(value, 1))
@@ -401,8 +394,7 @@ def square(x: ArrayLike, /) -> Value:
     >>> jnp.square(jnp.array([-3, 2]))
     Array([9, 4], dtype=int32)
     """
-    check_arraylike("square", x)
-    return lax.square(numbers(as_value(x))[0])
+    return lax.square(numbers(ensure_arraylike("square", x))[0])
 
 
 def round(a: ArrayLike, decimals: int = 0, out: None = None) -> Value:
@@ -417,8 +409,7 @@ def round(a: ArrayLike, decimals: int = 0, out: None = None) -> Value:
     Array([1.23, 2.5 ], dtype=float32)
     """
     no_out("round", out)
-    check_arraylike("round", a)
-    x, digits = numbers_only("round", as_value(a)), operator.index(decimals)
+    x, digits = numbers_only("round", ensure_arraylike("round", a)), operator.index(decimals)
     even = lax.RoundingMethod.TO_NEAREST_EVEN
     if x.aval.dtype.kind == "b":
         raise OperandError("round: booleans cannot be rounded", "round")
@@ -446,8 +437,7 @@ def isfinite(x: ArrayLike, /) -> Value:
     >>> jnp.isfinite(jnp.array([1, jnp.inf, jnp.nan]))
     Array([ True, False, False], dtype=bool)
     """
-    check_arraylike("isfinite", x)
-    value = as_value(x)
+    value = ensure_arraylike("isfinite", x)
     if dtypes.is_complex(value.aval.dtype):
         return lax.is_finite(lax.real(value)) & lax.is_finite(lax.imag(value))
     if not dtypes.is_inexact(value.aval.dtype):
@@ -462,8 +452,7 @@ def isnan(x: ArrayLike, /) -> Value:
     >>> jnp.where(jnp.isnan(x), 0, x)
     Array([1., 0., 3.], dtype=float32)
     """
-    check_arraylike("isnan", x)
-    value = as_value(x)
+    value = ensure_arraylike("isnan", x)
     return value != value
 
 
@@ -473,8 +462,7 @@ def isinf(x: ArrayLike, /) -> Value:
     >>> jnp.isinf(jnp.array([-jnp.inf, 0, jnp.nan]))
     Array([ True, False, False], dtype=bool)
     """
-    check_arraylike("isinf", x)
-    value = as_value(x)
+    value = ensure_arraylike("isinf", x)
     if dtypes.is_complex(value.aval.dtype):
         return isinf(lax.real(value)) | isinf(lax.imag(value))
     if not dtypes.is_inexact(value.aval.dtype):
@@ -503,8 +491,7 @@ def isneginf(x: ArrayLike, /, out: None = None) -> Value:
 
 
 def _is_infinity(name: str, x: ArrayLike, infinity: float) -> Value:
-    check_arraylike(name, x)
-    value = real_only(name, numbers_only(name, as_value(x)))
+    value = real_only(name, numbers_only(name, ensure_arraylike(name, x)))
     if not dtypes.is_floating(value.aval.dtype):
         return lax.full_like(value, False, dtype=np.bool_)
     return strong(value == infinity)
@@ -531,8 +518,7 @@ def signbit(x: ArrayLike, /) -> Value:
     >>> jnp.signbit(jnp.array([-1.0, -0.0, 0.0]))
     Array([ True,  True, False], dtype=bool)
     """
-    check_arraylike("signbit", x)
-    value = real_only("signbit", numbers_only("signbit", as_value(x)))
+    value = real_only("signbit", numbers_only("signbit", ensure_arraylike("signbit", x)))
     if not dtypes.is_floating(value.aval.dtype):
         return value < 0 if dtypes.is_integer(value.aval.dtype) else isinf(value)
     bits = lax.bitcast_convert_type(value, f"int{8 * value.aval.dtype.itemsize}")
@@ -547,8 +533,7 @@ def real(val: ArrayLike, /) -> Value:
     >>> jnp.real(jnp.array([1 + 2j, 3]))
     Array([1., 3.], dtype=float32)
     """
-    check_arraylike("real", val)
-    value = as_value(val)
+    value = ensure_arraylike("real", val)
     return lax.real(value) if dtypes.is_complex(value.aval.dtype) else value
 
 
@@ -558,8 +543,7 @@ def imag(val: ArrayLike, /) -> Value:
     >>> jnp.imag(jnp.array([1 + 2j, 3]))
     Array([2., 0.], dtype=float32)
     """
-    check_arraylike("imag", val)
-    value = as_value(val)
+    value = ensure_arraylike("imag", val)
     return lax.imag(value) if dtypes.is_complex(value.aval.dtype) else lax.full_like(value, 0)
 
 
@@ -569,8 +553,7 @@ def conj(x: ArrayLike, /) -> Value:
     >>> jnp.conj(jnp.array([1 + 2j, 3 - 1j]))
     Array([1.-2.j, 3.+1.j], dtype=complex64)
     """
-    check_arraylike("conj", x)
-    value = as_value(x)
+    value = ensure_arraylike("conj", x)
     return lax.conj(value) if dtypes.is_complex(value.aval.dtype) else value
 
 
@@ -583,8 +566,7 @@ def angle(z: ArrayLike, deg: bool = False) -> Value:
     >>> jnp.angle(jnp.array([1, 1j, -1]), deg=True)
     Array([  0.,  90., 180.], dtype=float32)
     """
-    check_arraylike("angle", z)
-    value = as_value(z)
+    value = ensure_arraylike("angle", z)
     dtype = value.aval.dtype
     if not dtypes.is_inexact(dtype) or (dtypes.is_floating(dtype) and not value.aval.shape):
         value = convert(value, dtypes.default_float(), False)
@@ -621,8 +603,7 @@ def logical_not(x: ArrayLike, /) -> Value:
     >>> jnp.logical_not(jnp.array([0, 1, 2]))
     Array([ True, False, False], dtype=bool)
     """
-    check_arraylike("logical_not", x)
-    return ~to_bool(as_value(x))
+    return ~to_bool(ensure_arraylike("logical_not", x))
 
 
 def bitwise_not(x: ArrayLike, /) -> Value:
@@ -634,8 +615,7 @@ def bitwise_not(x: ArrayLike, /) -> Value:
     >>> jnp.bitwise_not(jnp.array([0, 5])), jnp.bitwise_not(jnp.array([0, 5], jnp.uint8))
     (Array([-1, -6], dtype=int32), Array([255, 250], dtype=uint8))
     """
-    check_arraylike("bitwise_not", x)
-    return lax.bitwise_not(as_value(x))
+    return lax.bitwise_not(ensure_arraylike("bitwise_not", x))
 
 
 invert = bitwise_invert = bitwise_not
@@ -654,8 +634,7 @@ def rint(x: ArrayLike, /) -> Value:
     >>> jnp.rint(jnp.array([0.5, 1.5, -2.7]))
     Array([ 0.,  2., -3.], dtype=float32)
     """
-    check_arraylike("rint", x)
-    value = as_value(x)
+    value = ensure_arraylike("rint", x)
     return round(value if dtypes.is_inexact(value.aval.dtype) else convert(value, dtypes.default_float(), False))
 
 

@@ -124,7 +124,7 @@ def choice(
             f"choice: cannot take a larger sample (size {draws}) than population (size {count}) when 'replace=False'"
         )
     if p is None and not replace:
-        order: Any = permutation(key, a if rank else count, axis)
+        order = permutation(key, a if rank else count, axis)
         chosen = order[(slice(None),) * axis + (slice(draws),)] if rank else order[:draws]
         return jnp.reshape(chosen, _shape_of_sample(a, rank, sizes, axis))
     if p is None:
@@ -153,8 +153,8 @@ def _slices(a: Any, indices: Any, axis: int) -> Value:
 def _weighted(key: Any, p: Any, sizes: tuple[int, ...]) -> Value:
     """Indices at which the cumulative sum of p passes uniform numbers."""
     (weights,) = promote_inexact("choice", p)
-    sums: Any = jnp.cumsum(weights)
-    u: Any = uniform(single_key("choice", key), sizes, sums.dtype)
+    sums = jnp.cumsum(weights)
+    u = uniform(single_key("choice", key), sizes, sums.dtype)
     return convert(jnp.searchsorted(sums, sums[-1] * (1 - u)), dtypes.default_int(), False)
 
 
@@ -165,7 +165,7 @@ def _weighted_without(key: Any, p: Any, sizes: tuple[int, ...], mode: str | None
     Source: Kool, van Hoof, Welling, "Stochastic beams and where to find them: the Gumbel-top-k trick" (ICML 2019).
     """
     (weights,) = promote_inexact("choice", p)
-    noise: Any = gumbel(single_key("choice", key), weights.aval.shape, weights.aval.dtype, mode)
+    noise = gumbel(single_key("choice", key), weights.aval.shape, weights.aval.dtype, mode)
     _, indices = lax.top_k(noise + lax.log(weights), math.prod(sizes))
     return lax.reshape(convert(indices, dtypes.default_int(), False), sizes)
 
@@ -214,6 +214,6 @@ def _categories_without(
         raise ValueError(
             f"categorical: Number of samples without replacement ({count}) cannot exceed number of categories ({size})"
         )
-    noisy: Any = gumbel(key, x.aval.shape, x.aval.dtype, mode) + x
+    noisy = gumbel(key, x.aval.shape, x.aval.dtype, mode) + x
     _, indices = lax.top_k(jnp.moveaxis(noisy, axis, -1), count)
     return lax.reshape(jnp.moveaxis(indices, -1, 0), (*prefix, *batch))

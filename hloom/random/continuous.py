@@ -48,9 +48,9 @@ def uniform(
     width, mantissa = 8 * found.itemsize, int(dtypes.finfo(found).nmant)
     integer = np.dtype(f"uint{width}")
     random_width = 8 if mantissa < 8 else width
-    random: Any = convert(random_bits(key, random_width, sizes), integer, False)
+    random = convert(random_bits(key, random_width, sizes), integer, False)
     one = array_from_scalar(int(np.ones((), found).view(integer)), integer)
-    floats: Any = lax.bitcast_convert_type((random >> (random_width - mantissa)) | one, found)
+    floats = lax.bitcast_convert_type((random >> (random_width - mantissa)) | one, found)
     return lax.max(low, (floats - 1.0) * (high - low) + low)
 
 
@@ -83,8 +83,7 @@ def normal(key: Any, shape: Any = (), dtype: DTypeLike | None = None, *, out_sha
         return lax.div(lax.complex(real, imaginary), lax.full((), math.sqrt(2), found))
     found = float_dtype(dtype, "normal")
     u = uniform(key, shape, found, _above_minus_one(found), 1.0)
-    drawn: Value = math.sqrt(2) * lax.erf_inv(u)
-    return drawn
+    return math.sqrt(2) * lax.erf_inv(u)
 
 
 @compound_draw()
@@ -102,7 +101,7 @@ def truncated_normal(
     key, found = single_key("truncated_normal", key), float_dtype(dtype, "truncated_normal")
     sizes = sized("truncated_normal", shape, lower, upper)
     low, high = spread(found, sizes, lower, upper)
-    root: Any = scalar_like(low, math.sqrt(2))
+    root = scalar_like(low, math.sqrt(2))
     a, b = (lax.erf(v / root) for v in (low, high))
     result = root * lax.erf_inv(uniform(key, sizes, found, a, b))
     inside_low = lax.nextafter(lax.stop_gradient(low), lax.full_like(low, math.inf))
@@ -120,9 +119,8 @@ def exponential(key: Any, shape: Any = (), dtype: DTypeLike | None = None, *, ou
     >>> random.exponential(random.key(0), (3,)).round(3)
     Array([2.95 , 3.843, 0.404], dtype=float32)
     """
-    u: Any = uniform(single_key("exponential", key), shape, float_dtype(dtype, "exponential"))
-    drawn: Value = -lax.log1p(-u)
-    return drawn
+    u = uniform(single_key("exponential", key), shape, float_dtype(dtype, "exponential"))
+    return -lax.log1p(-u)
 
 
 def gumbel(
@@ -149,9 +147,8 @@ def gumbel(
 @compound_draw(static=("shape", "dtype"))
 def _gumbel(key: Any, shape: Any = (), dtype: DTypeLike | None = None) -> Value:
     found = float_dtype(dtype, "gumbel")
-    u: Any = uniform(single_key("gumbel", key), shape, found, _tiny(found), 1.0)
-    drawn: Value = -lax.log(-lax.log(u))
-    return drawn
+    u = uniform(single_key("gumbel", key), shape, found, _tiny(found), 1.0)
+    return -lax.log(-lax.log(u))
 
 
 @compound(static=("shape", "dtype", "mode"))
@@ -160,17 +157,16 @@ def _wide_gumbel(key: Any, shape: Any, dtype: DTypeLike | None, mode: str) -> Va
     key, found, sizes = single_key("gumbel", key), float_dtype(dtype, "gumbel"), canonical_shape(shape)
     if mode == "highest" and found == np.float32:
         return _gumbel_of_64_bits(key, sizes)
-    both: Any = uniform(key, (2, *sizes), found)
+    both = uniform(key, (2, *sizes), found)
     high, low = both[0], both[1]
     info = dtypes.finfo(found)
     u = lax.select(high >= 0.5, high, high + 2.0**-info.nmant * low + _tiny(found))
-    drawn: Value = -lax.log(-lax.log1p(-u))
-    return drawn
+    return -lax.log(-lax.log1p(-u))
 
 
 def _gumbel_of_64_bits(key: Value, sizes: tuple[int, ...]) -> Value:
     """From a fraction u of 64 bits, or 1 - u where u is not below 1/2: the smaller one keeps its small digits."""
-    words: Any = random_bits(key, 32, (2, *sizes))
+    words = random_bits(key, 32, (2, *sizes))
     high, low = words[0], words[1]
     below = high < np.uint32(1 << 31)
     negated = lax.bitwise_not(high) + convert(lax.bitwise_not(low) == np.uint32(2**32 - 1), dtypes.uint32, False)
@@ -196,9 +192,8 @@ def laplace(key: Any, shape: Any = (), dtype: DTypeLike | None = None, *, out_sh
     Array([-2.257, -3.15 ,  0.409], dtype=float32)
     """
     found = float_dtype(dtype, "laplace")
-    u: Any = uniform(single_key("laplace", key), shape, found, _above_minus_one(found), 1.0)
-    drawn: Value = lax.sign(u) * lax.log1p(-lax.abs(u))
-    return drawn
+    u = uniform(single_key("laplace", key), shape, found, _above_minus_one(found), 1.0)
+    return lax.sign(u) * lax.log1p(-lax.abs(u))
 
 
 @compound_draw()
@@ -212,6 +207,5 @@ def logistic(key: Any, shape: Any = (), dtype: DTypeLike | None = None, *, out_s
     Array([ 2.896,  3.822, -0.698], dtype=float32)
     """
     found = float_dtype(dtype, "logistic")
-    u: Any = uniform(single_key("logistic", key), shape, found, _tiny(found), 1.0)
-    drawn: Value = lax.log(u) - lax.log1p(-u)
-    return drawn
+    u = uniform(single_key("logistic", key), shape, found, _tiny(found), 1.0)
+    return lax.log(u) - lax.log1p(-u)

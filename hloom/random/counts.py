@@ -52,7 +52,7 @@ def geometric(
     (spread_out,) = spread(probability.aval.dtype, sizes, probability)
     u: Any = uniform(one, sizes, probability.aval.dtype)
     u = jnp.where(u == 0, 1, u)
-    return convert(jnp.floor(jnp.log(u) / lax.log1p(-_any(spread_out))) + 1, found, False)
+    return convert(jnp.floor(jnp.log(u) / lax.log1p(-spread_out)) + 1, found, False)
 
 
 # ---- Poisson
@@ -72,7 +72,7 @@ def poisson(
     """
     one, found = single_key("poisson", key), integer_dtype(dtype, "poisson")
     sizes = sized("poisson", shape, lam)
-    (mean,) = (_any(v) for v in spread(dtypes.float32, sizes, lam))
+    (mean,) = spread(dtypes.float32, sizes, lam)
     is_few = (mean != mean) | (mean < FEW)
     few = _poisson_by_counting(one, jnp.where(is_few, mean, 0), found)
     many = convert(_poisson_by_rejection(clone(one), mean, is_few), found, False)  # one of the two is used
@@ -110,8 +110,8 @@ def _poisson_by_rejection(key: Value, mean: Any, is_few: Any) -> Any:
     def propose(state: Any) -> Any:
         key, drawn, is_done = state
         key, for_u, for_v = split(key, 3)
-        u = _any(uniform(for_u, mean.shape, mean.dtype)) - 0.5
-        v: Any = uniform(for_v, mean.shape, mean.dtype)
+        u = uniform(for_u, mean.shape, mean.dtype) - 0.5
+        v = uniform(for_v, mean.shape, mean.dtype)
         us = 0.5 - jnp.abs(u)
         k = jnp.floor((2 * a / us + b) * u + mean + 0.43)
         s = jnp.log(v * inverse_alpha / (a / (us * us) + b))
@@ -145,7 +145,7 @@ def binomial(key: Any, n: Any, p: Any, shape: Any = None, dtype: DTypeLike | Non
 def _binomial(key: Value, n: Any, p: Any, sizes: tuple[int, ...], found: np.dtype[Any]) -> Value:
     """Of the outcome that is less likely; the other one's number is the rest."""
     (probability,) = promote_inexact("binomial", p)
-    count, p = (_any(v) for v in spread(probability.aval.dtype, sizes, n, probability))
+    count, p = spread(probability.aval.dtype, sizes, n, probability)
     is_less_likely = p < 0.5
     q = jnp.where(is_less_likely, p, 1 - p)
     bad_count, is_nan, is_infinite = (count != count) | (count < 0), q != q, jnp.isinf(count)
@@ -194,8 +194,8 @@ def _binomial_by_rejection(key: Value, count: Any, q: Any, is_few: Any) -> Any:
     def propose(state: Any) -> Any:
         key, drawn, is_done = state
         key, for_u, for_v = split(key, 3)
-        u = _any(uniform(for_u, q.shape, q.dtype)) - 0.5
-        v: Any = uniform(for_v, q.shape, q.dtype)
+        u = uniform(for_u, q.shape, q.dtype) - 0.5
+        v = uniform(for_v, q.shape, q.dtype)
         us = 0.5 - jnp.abs(u)
         k = jnp.floor((2 * a / us + b) * u + c)
         bound = (
@@ -259,8 +259,3 @@ def multinomial(
 
     _, counts = lax.scan(draw, trials, (ratios, split(one, parts.shape[0])), unroll=unroll)
     return convert(jnp.moveaxis(as_value(counts), 0, -1), found, False)
-
-
-def _any(x: Value) -> Any:
-    """For formulas: type checkers do not know the operators of a `Value`."""
-    return x

@@ -68,7 +68,7 @@ def _precise_bernoulli(key: Any, p: Any, shape: Any) -> Value:
     """The second half of the bits decides where the first half equals p's."""
     key, probability = single_key("bernoulli", key), _probability(p)
     sizes, found = sized("bernoulli", shape, probability), probability.aval.dtype
-    both: Any = uniform(key, (2, *sizes), found)
+    both = uniform(key, (2, *sizes), found)
     lowest = 2.0 ** -dtypes.finfo(found).nmant
     return lax.lt(both[1] * lowest, lax.sub(broadcast_to_shape(probability, sizes), both[0]))
 
@@ -92,9 +92,8 @@ def rademacher(key: Any, shape: Any = (), dtype: DTypeLike | None = None, *, out
     Array([-1, -1,  1,  1, -1], dtype=int32)
     """
     found = dtypes.requested_dtype(dtypes.default_int() if dtype is None else dtype, "rademacher")
-    heads: Any = convert(bernoulli(single_key("rademacher", key), 0.5, canonical_shape(shape)), found, False)
-    drawn: Value = heads * 2 - 1
-    return drawn
+    heads = convert(bernoulli(single_key("rademacher", key), 0.5, canonical_shape(shape)), found, False)
+    return heads * 2 - 1
 
 
 @compound_draw()
@@ -117,15 +116,14 @@ def randint(
     sizes = sized("randint", shape, minval, maxval)
     low, span = _bounds(minval, maxval, sizes, found)
     half = scalar_like(span, 2 ** (4 * found.itemsize))
-    multiplier: Any = lax.rem(half, span)
+    multiplier = lax.rem(half, span)
     multiplier = lax.rem(multiplier * multiplier, span)
     upper, lower = (random_bits(k, 8 * found.itemsize, sizes) for k in split(key))
     offset = lax.rem(upper, span) * multiplier + lax.rem(lower, span)
-    drawn: Value = low + convert(lax.rem(offset, span), found, False)
-    return drawn
+    return low + convert(lax.rem(offset, span), found, False)
 
 
-def _bounds(minval: Any, maxval: Any, sizes: tuple[int, ...], found: np.dtype[Any]) -> tuple[Any, Value]:
+def _bounds(minval: Any, maxval: Any, sizes: tuple[int, ...], found: np.dtype[Any]) -> tuple[Value, Value]:
     """The smallest integer to draw, and how many there are (as unsigned integers; 1 where the range is empty)."""
     smallest, largest = limits(found)
     low, high = (_integer(v) for v in (minval, maxval))

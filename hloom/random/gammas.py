@@ -120,14 +120,14 @@ def _accepted_cubes(keys: Any, c: Any, d: Any) -> Any:
 
 def _normal_and_base(key: Any, c: Any) -> tuple[Any, Any, Any]:
     key, drawing = split(key)
-    x: Any = normal(drawing, (), c.dtype)
+    x = normal(drawing, (), c.dtype)
     return key, x, 1 + x * c
 
 
 def _accepts(x: Any, cube: Any, key: Any, d: Any) -> Any:
     """The second condition follows from the first, which is cheap to test; both are computed in any case."""
     square = x * x
-    u: Any = uniform(key, (), d.dtype)
+    u = uniform(key, (), d.dtype)
     return (u < 1 - 0.0331 * (square * square)) | (jnp.log(u) < square * 0.5 + d * (1 - cube + jnp.log(cube)))
 
 
@@ -189,7 +189,7 @@ def beta(
     sizes = sized("beta", shape, a, b)
     first, second = spread(found, sizes, a, b)
     keys = split(key)
-    x, y = (_any(loggamma(k, p, sizes, found)) for k, p in zip(keys, (first, second), strict=True))
+    x, y = (loggamma(k, p, sizes, found) for k, p in zip(keys, (first, second), strict=True))
     larger = lax.max(x, y)
     x, y = jnp.exp(x - larger), jnp.exp(y - larger)
     return lax.div(x, lax.add(x, y))
@@ -230,9 +230,8 @@ def chisquare(
     """
     key, found = single_key("chisquare", key), float_dtype(dtype, "chisquare")
     sizes = sized("chisquare", shape, df)
-    half: Any = lax.convert_element_type(df, found)
-    drawn: Value = jnp.exp(loggamma(key, half / 2, sizes, found)) * 2
-    return drawn
+    half = lax.convert_element_type(df, found)
+    return jnp.exp(loggamma(key, half / 2, sizes, found)) * 2
 
 
 @compound_draw()
@@ -247,11 +246,10 @@ def t(key: Any, df: Any, shape: Any = None, dtype: DTypeLike | None = None, *, o
     """
     key, found = single_key("t", key), float_dtype(dtype, "t")
     sizes = sized("t", shape, df)
-    (half,) = (_any(v) / 2 for v in spread(found, sizes, df))
+    half = spread(found, sizes, df)[0] / 2
     for_normal, for_gamma = split(key)
-    n: Any = normal(for_normal, sizes, found)
-    drawn: Value = n * jnp.sqrt(half / gamma(for_gamma, half, sizes, found))
-    return drawn
+    n = normal(for_normal, sizes, found)
+    return n * jnp.sqrt(half / gamma(for_gamma, half, sizes, found))
 
 
 @compound_draw()
@@ -297,9 +295,8 @@ def generalized_normal(
     key, found = single_key("generalized_normal", key), float_dtype(dtype, "generalized_normal")
     sizes = canonical_shape(shape)
     for_gamma, for_sign = split(key)
-    power: Any = 1 / as_value(p)
-    drawn: Value = rademacher(for_sign, sizes, found) * _any(gamma(for_gamma, power, sizes, found)) ** power
-    return drawn
+    power = 1 / as_value(p)
+    return rademacher(for_sign, sizes, found) * gamma(for_gamma, power, sizes, found) ** power
 
 
 def ball(
@@ -322,12 +319,7 @@ def ball(
 @compound(static=("d", "shape", "dtype"))
 def _ball(key: Any, p: Any, d: int, shape: Any, dtype: DTypeLike | None) -> Value:
     for_direction, for_radius = split(single_key("ball", key))
-    g: Any = generalized_normal(for_direction, p, (*shape, d), dtype)
-    e: Any = exponential(for_radius, shape, dtype)
+    g = generalized_normal(for_direction, p, (*shape, d), dtype)
+    e = exponential(for_radius, shape, dtype)
     norm = (jnp.sum(jnp.abs(g) ** p, -1) + e) ** (1 / as_value(p))
     return lax.div(g, jnp.broadcast_to(jnp.expand_dims(norm, -1), g.shape))
-
-
-def _any(x: Value) -> Any:
-    """For formulas: type checkers do not know the operators of a `Value`."""
-    return x

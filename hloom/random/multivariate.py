@@ -13,7 +13,7 @@ from numpy.typing import DTypeLike
 from .. import lax
 from .. import numpy as jnp
 from ..lax.movement import canonical_shape
-from ..numpy.promotion import check_arraylike, promote_dtypes_inexact
+from ..numpy.promotion import promote_dtypes_inexact
 from ..tracer import dtypes
 from ..tracer.compound import compound
 from ..tracer.core import Value
@@ -48,8 +48,7 @@ def multivariate_normal(
     ((10000, 2), Array(0.9, dtype=float32))
     """
     one = single_key("multivariate_normal", key)
-    check_arraylike("multivariate_normal", mean, cov)
-    center, covariance = promote_dtypes_inexact(mean, cov)
+    center, covariance = promote_dtypes_inexact(mean, cov, name="multivariate_normal")
     if method not in _METHODS:
         raise ValueError(f"multivariate_normal: method must be one of {_METHODS}, not {method!r}")
     found = float_dtype(center.aval.dtype if dtype is None else dtype, "multivariate_normal")

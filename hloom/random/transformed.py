@@ -39,7 +39,7 @@ def cauchy(key: Any, shape: Any = (), dtype: DTypeLike | None = None, *, out_sha
     Array([ 6.03, 14.84, -0.58], dtype=float32)
     """
     found = float_dtype(dtype, "cauchy")
-    u: Any = uniform(single_key("cauchy", key), shape, found, float(dtypes.finfo(found).eps), 1.0)
+    u = uniform(single_key("cauchy", key), shape, found, float(dtypes.finfo(found).eps), 1.0)
     return lax.tan(math.pi * (u - 0.5))
 
 
@@ -73,7 +73,7 @@ def rayleigh(
     key, found = single_key("rayleigh", key), float_dtype(dtype, "rayleigh")
     sizes = sized("rayleigh", shape, scale)
     (sigma,) = spread(found, sizes, scale)
-    logarithm: Any = lax.log(uniform(key, sizes, found))
+    logarithm = lax.log(uniform(key, sizes, found))
     return lax.mul(sigma, lax.sqrt(logarithm * -2.0))
 
 
@@ -114,7 +114,7 @@ def weibull_min(key: Any, scale: Any, concentration: Any, shape: Any = (), dtype
     Array([1.72, 1.96, 0.64], dtype=float32)
     """
     key, found = single_key("weibull_min", key), float_dtype(dtype, "weibull_min")
-    u: Any = uniform(key, canonical_shape(shape), found)
+    u = uniform(key, canonical_shape(shape), found)
     drawn: Value = jnp.power(-lax.log1p(-u), 1.0 / jnp.asarray(concentration)) * scale
     return drawn
 
@@ -140,8 +140,8 @@ def triangular(
     """
     key, found = single_key("triangular", key), float_dtype(dtype, "triangular")
     sizes = sized("triangular", shape, left, mode, right)
-    low, top, high = (_any(v) for v in spread(found, sizes, left, mode, right))
-    u: Any = uniform(key, sizes, found)
+    low, top, high = spread(found, sizes, left, mode, right)
+    u = uniform(key, sizes, found)
     rising = low + lax.sqrt(u * (high - low) * (top - low))
     falling = high - lax.sqrt((1 - u) * (high - low) * (high - top))
     return lax.select(u < (top - low) / (high - low), rising, falling)
@@ -161,10 +161,10 @@ def wald(key: Any, mean: Any, shape: Any = None, dtype: DTypeLike | None = None,
     """
     key, found = single_key("wald", key), float_dtype(dtype, "wald")
     sizes = sized("wald", shape, mean)
-    (mu,) = (_any(v) for v in spread(found, sizes, mean))
+    (mu,) = spread(found, sizes, mean)
     for_normal, for_choice = split(key)
     y = lax.integer_pow(normal(for_normal, sizes, found), 2)
-    z: Any = uniform(for_choice, sizes, found)
+    z = uniform(for_choice, sizes, found)
     square = lax.integer_pow(mu, 2)
     root = lax.sqrt(4 * mu * y + square * lax.integer_pow(y, 2))
     x = mu + square * y / 2 - mu / 2 * root
@@ -198,10 +198,5 @@ def double_sided_maxwell(key: Any, loc: Any, scale: Any, shape: Any = (), dtype:
     own = lax.broadcast_shapes(shape_of(loc), shape_of(scale))
     sizes = (*(canonical_shape(shape) or own), *own)
     for_length, for_sign = split(key)
-    drawn: Value = rademacher(for_sign, sizes, found) * _any(maxwell(for_length, sizes, found)) * scale + loc
+    drawn: Value = rademacher(for_sign, sizes, found) * maxwell(for_length, sizes, found) * scale + loc
     return drawn
-
-
-def _any(x: Value) -> Any:
-    """For formulas: type checkers do not know the operators of a `Value`."""
-    return x

@@ -22,7 +22,6 @@ from ...lax.movement import canonical_axis
 from ...numpy.advanced_indexing import ArrayIndex, split_index
 from ...tracer.arrays.operators import ArrayBase
 from ...tracer.compound import compound
-from ...tracer.core import Value
 from ...tracer.errors import OperandError
 from ...tracer.tracer import Tracer
 from .arrays import BCOO, BCSR, JAXSparse
@@ -761,8 +760,7 @@ def todense(arr: Any) -> Any:
     if isinstance(arr, JAXSparse):
         return bcoo_todense(as_coordinates(arr))
     if isinstance(arr, Tracer):  # `sparsify` traces with dense types, and finds the operation here
-        dense: Value = _TODENSE.bind(arr)
-        return dense
+        return _TODENSE.bind(arr)
     return jnp.asarray(arr)
 
 

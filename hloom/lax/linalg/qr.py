@@ -51,8 +51,7 @@ def qr(x: Any, *, pivoting: bool = False, full_matrices: bool = True, use_magma:
            [0. , 0.4]], dtype=float32), True)
     """
     a = matrices("qr", x)
-    found: Any = _qr.bind(a, pivoting=bool(pivoting), full_matrices=bool(full_matrices))
-    return found
+    return _qr.bind(a, pivoting=bool(pivoting), full_matrices=bool(full_matrices))
 
 
 def geqrf(x: Any) -> tuple[Value, Value]:

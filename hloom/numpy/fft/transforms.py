@@ -13,14 +13,13 @@ from typing import Any
 
 from ... import lax
 from ...lax.movement import canonical_axis
-from ...tracer.arrays.array import as_value
 from ...tracer.arrays.operators import ArrayLike
 from ...tracer.compound import compound
 from ...tracer.core import Value
 from .. import unary_ufuncs as ew
 from ..array_manipulation import moveaxis, roll
 from ..padding import pad
-from ..promotion import check_arraylike, index_tuple, promote_dtypes_inexact
+from ..promotion import ensure_arraylike, index_tuple, promote_dtypes_inexact
 
 _OPPOSITE = {None: "forward", "backward": "forward", "ortho": "ortho", "forward": "backward"}
 _MOST = 3
@@ -216,8 +215,7 @@ def _shifted(name: str, x: ArrayLike, axes: Any, direction: int) -> Value:
 
 
 def _checked(name: str, a: ArrayLike) -> Value:
-    check_arraylike(f"fft.{name}", a)
-    return as_value(a)
+    return ensure_arraylike(f"fft.{name}", a)
 
 
 def _opposite(norm: str | None) -> str:

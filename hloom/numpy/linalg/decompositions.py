@@ -16,7 +16,7 @@ from ...tracer.arrays.operators import ArrayLike
 from ...tracer.compound import compound
 from ...tracer.core import Value
 from .. import unary_ufuncs as ew
-from ..promotion import check_arraylike, promote_dtypes_inexact
+from ..promotion import promote_inexact
 from ..selection import where
 
 
@@ -50,8 +50,7 @@ class SVDResult(NamedTuple):
 
 
 def _matrices(name: str, a: ArrayLike, square: bool = False) -> Value:
-    check_arraylike(f"linalg.{name}", a)
-    (x,) = promote_dtypes_inexact(a)
+    (x,) = promote_inexact(f"linalg.{name}", a)
     if x.aval.ndim < 2:
         fail(name, [x], "it must have at least two dimensions", "rank")
     if square and x.aval.shape[-1] != x.aval.shape[-2]:

@@ -29,7 +29,7 @@ from ...tracer.compound import compound
 from ...tracer.core import Value
 from .. import reductions as red
 from .. import unary_ufuncs as ew
-from ..promotion import check_arraylike, promote_dtypes_inexact, to_dtype
+from ..promotion import check_arraylike, promote_dtypes_inexact, promote_inexact, to_dtype
 from ..selection import where
 from .decompositions import svd
 
@@ -43,8 +43,7 @@ class SlogdetResult(NamedTuple):
 
 def _square(name: str, a: ArrayLike) -> tuple[Value, Any]:
     """The matrices, in a type that LAPACK has, and the result's dtype."""
-    check_arraylike(f"linalg.{name}", a)
-    (x,) = promote_dtypes_inexact(a)
+    (x,) = promote_inexact(f"linalg.{name}", a)
     if x.aval.ndim < 2 or x.aval.shape[-1] != x.aval.shape[-2]:
         fail(name, [x], f"Argument to {name} must have shape [..., n, n]", "square")
     dtype = x.aval.dtype

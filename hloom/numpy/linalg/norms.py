@@ -8,14 +8,19 @@ from typing import Any
 from ... import lax
 from ...lax.linalg.lapack import fail
 from ...tracer import dtypes
-from ...tracer.arrays.array import as_value
 from ...tracer.arrays.operators import ArrayLike
 from ...tracer.compound import compound
 from ...tracer.core import Value
 from .. import reductions as red
 from .. import unary_ufuncs as ew
 from ..array_manipulation import moveaxis
-from ..promotion import Axis, canonical_axes, check_arraylike, promote_dtypes_inexact, to_dtype
+from ..promotion import (
+    Axis,
+    canonical_axes,
+    ensure_arraylike,
+    promote_inexact,
+    to_dtype,
+)
 from ..selection import where
 from .decompositions import svdvals
 from .solving import inv
@@ -35,8 +40,7 @@ def norm(x: ArrayLike, ord: Any = None, axis: Axis = None, keepdims: bool = Fals
     >>> jnp.linalg.norm(jnp.array([3.0, -4.0]), ord=1), jnp.linalg.norm(x, ord=jnp.inf)
     (Array(7., dtype=float32), Array(14., dtype=float32))
     """
-    check_arraylike("norm", x)
-    (a,) = promote_dtypes_inexact(x)
+    (a,) = promote_inexact("norm", x)
     if axis is None and ord is None:
         flat = lax.reshape(a, (a.aval.size,))
         length = _euclidean(flat, (0,), False)
@@ -115,8 +119,7 @@ def cond(x: ArrayLike, p: Any = None) -> Value:
     >>> jnp.linalg.cond(jnp.array([[4.0, 0.0], [0.0, 2.0]])).round(3)
     Array(2., dtype=float32)
     """
-    check_arraylike("linalg.cond", x)
-    (a,) = promote_dtypes_inexact(x)
+    (a,) = promote_inexact("linalg.cond", x)
     if a.aval.ndim < 2:
         fail("cond", [a], "input array must be at least 2D", "rank")
     if not a.aval.size:
@@ -142,8 +145,7 @@ def vector_norm(x: ArrayLike, /, *, axis: Axis = None, keepdims: bool = False, o
     >>> jnp.linalg.vector_norm(jnp.array([[3.0, 4.0], [6.0, 8.0]]), axis=1)
     Array([ 5., 10.], dtype=float32)
     """
-    check_arraylike("vector_norm", x)
-    a = as_value(x)
+    a = ensure_arraylike("vector_norm", x)
     if not dtypes.is_inexact(a.aval.dtype):
         a = to_dtype(a, dtypes.default_float(), False)
     return _vector_norm(a, ord, canonical_axes(axis, a.aval.ndim), keepdims)

@@ -14,7 +14,7 @@ from ...tracer.arrays.matrices import identity
 from ...tracer.arrays.operators import ArrayLike
 from ...tracer.compound import compound
 from ...tracer.core import Value
-from ..promotion import check_arraylike
+from ..promotion import check_arraylike, ensure_arraylike
 from ..tensor_contractions import cross as any_cross
 from ..tensor_contractions import matmul
 from .solving import inv
@@ -30,8 +30,7 @@ def matrix_power(a: ArrayLike, n: int) -> Value:
     Array([[89, 55],
            [55, 34]], dtype=int32)
     """
-    check_arraylike("linalg.matrix_power", a)
-    x = as_value(a)
+    x = ensure_arraylike("linalg.matrix_power", a)
     if x.aval.ndim < 2 or x.aval.shape[-1] != x.aval.shape[-2]:
         fail("matrix_power", [x], "Last 2 dimensions of the array must be square", "square")
     try:

@@ -22,7 +22,7 @@ from ...tracer.core import Value
 from .. import reductions as red
 from .. import unary_ufuncs as ew
 from ..array_manipulation import moveaxis, reshape
-from ..promotion import broadcast_to_shape, check_arraylike, promote_dtypes_inexact, to_dtype
+from ..promotion import broadcast_to_shape, check_arraylike, promote_dtypes_inexact, promote_inexact, to_dtype
 from ..selection import where
 from .decompositions import svd
 
@@ -174,8 +174,7 @@ def lstsq(
 
 @compound()
 def _lstsq(a: ArrayLike, b: ArrayLike, rcond: Any) -> tuple[Value, Value, Value, Value]:
-    check_arraylike("linalg.lstsq", a, b)
-    x, y = promote_dtypes_inexact(a, b)
+    x, y = promote_dtypes_inexact(a, b, name="linalg.lstsq")
     if x.aval.shape[:1] != y.aval.shape[:1] or not x.aval.ndim:
         fail("lstsq", [x, y], "Leading dimensions of input arrays must match", "rows")
     if x.aval.ndim != 2 or y.aval.ndim > 2:
@@ -214,8 +213,7 @@ def tensorinv(a: ArrayLike, ind: int = 2) -> Value:
     ((2, 2, 4), Array([[1., 2.],
            [3., 4.]], dtype=float32))
     """
-    check_arraylike("linalg.tensorinv", a)
-    (x,) = promote_dtypes_inexact(a)
+    (x,) = promote_inexact("linalg.tensorinv", a)
     if ind <= 0:
         raise ValueError(f"ind must be a positive integer; got ind={ind}")
     rows, columns = x.aval.shape[:ind], x.aval.shape[ind:]
@@ -234,8 +232,7 @@ def tensorsolve(a: ArrayLike, b: ArrayLike, axes: Any = None) -> Value:
     Array([[1., 2.],
            [3., 4.]], dtype=float32)
     """
-    check_arraylike("linalg.tensorsolve", a, b)
-    x, y = promote_dtypes_inexact(a, b)
+    x, y = promote_dtypes_inexact(a, b, name="linalg.tensorsolve")
     if axes is not None:
         given = [canonical_axis(axis, x.aval.ndim) for axis in axes]
         x = moveaxis(x, given, range(x.aval.ndim - len(given), x.aval.ndim))

@@ -35,8 +35,7 @@ def dct(x: ArrayLike, type: int = 2, n: int | None = None, axis: int = -1, norm:
     >>> fft.dct(jnp.array([1.0, 1.0, 1.0, 1.0])).round(3) + 0.0
     Array([8., 0., 0., 0.], dtype=float32)
     """
-    found: Value = _one("dct", _forward, x, type, n, axis, norm)
-    return found
+    return _one("dct", _forward, x, type, n, axis, norm)
 
 
 @compound(static=("type", "n", "axis", "norm"))
@@ -46,8 +45,7 @@ def idct(x: ArrayLike, type: int = 2, n: int | None = None, axis: int = -1, norm
     >>> fft.idct(fft.dct(jnp.array([1.0, 5.0, 2.0]))).round(3)
     Array([1., 5., 2.], dtype=float32)
     """
-    found: Value = _one("idct", _backward, x, type, n, axis, norm)
-    return found
+    return _one("idct", _backward, x, type, n, axis, norm)
 
 
 @compound(static=("type", "s", "axes", "norm"))
@@ -64,8 +62,7 @@ def dctn(
     Array([[16.,  0.],
            [ 0.,  0.]], dtype=float32)
     """
-    found: Value = _several("dctn", _forward, x, type, s, axes, norm)
-    return found
+    return _several("dctn", _forward, x, type, s, axes, norm)
 
 
 @compound(static=("type", "s", "axes", "norm"))
@@ -83,11 +80,10 @@ def idctn(
     Array([[1., 5.],
            [2., 7.]], dtype=float32)
     """
-    found: Value = _several("idctn", _backward, x, type, s, axes, norm)
-    return found
+    return _several("idctn", _backward, x, type, s, axes, norm)
 
 
-def _checked(name: str, x: ArrayLike, type: int, norm: str | None) -> Any:
+def _checked(name: str, x: ArrayLike, type: int, norm: str | None) -> Value:
     check_arraylike(name, x)
     if type != 2:
         raise UnsupportedError(f"{name}: only type 2 is implemented, not {type}")
@@ -100,13 +96,13 @@ def _checked(name: str, x: ArrayLike, type: int, norm: str | None) -> Any:
 
 def _one(
     name: str, method: Callable[..., Any], x: ArrayLike, type: int, n: int | None, axis: int, norm: str | None
-) -> Any:
+) -> Value:
     value = _checked(name, x, type, norm)
     place = canonical_axis(axis, value.ndim)
     return _along(method, _resized(name, value, {place: value.shape[place] if n is None else n}), place, norm)
 
 
-def _several(name: str, method: Callable[..., Any], x: ArrayLike, type: int, s: Any, axes: Any, norm: Any) -> Any:
+def _several(name: str, method: Callable[..., Any], x: ArrayLike, type: int, s: Any, axes: Any, norm: Any) -> Value:
     value = _checked(name, x, type, norm)
     rank = value.ndim
     sizes = None if s is None else index_tuple("s", s)
@@ -134,7 +130,7 @@ def _resized(name: str, x: Any, sizes: dict[int, int]) -> Any:
     return lax.pad(x, jnp.zeros((), x.dtype), [(0, b - a, 0) for a, b in zip(x.shape, wanted)])
 
 
-def _along(method: Callable[..., Any], x: Any, axis: int, norm: str | None) -> Any:
+def _along(method: Callable[..., Any], x: Any, axis: int, norm: str | None) -> Value:
     x = jnp.moveaxis(x, axis, -1)
     found = lax.complex(method(x.real, norm), method(x.imag, norm)) if jnp.iscomplexobj(x) else method(x, norm)
     return jnp.moveaxis(found, -1, axis)

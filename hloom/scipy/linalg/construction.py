@@ -26,8 +26,7 @@ def block_diag(*arrs: ArrayLike) -> Value:
     """
     if not arrs:
         return zeros((1, 0))
-    check_arraylike("block_diag", *arrs)
-    values = promote_dtypes(*arrs)
+    values = promote_dtypes(*arrs, name="block_diag")
     blocks: list[Any] = []
     for value in values:
         if value.aval.ndim > 2:
@@ -51,8 +50,7 @@ def _by_antidiagonals(values: Any, rows: int, columns: int) -> Value:
 
 def _vectors(name: str, c: ArrayLike, r: ArrayLike) -> list[Any]:
     """Both with a last dimension, of one dtype and with the same batch dimensions."""
-    check_arraylike(name, c, r)
-    values = [reshape(v, (1,)) if not v.aval.ndim else v for v in promote_dtypes(c, r)]
+    values = [reshape(v, (1,)) if not v.aval.ndim else v for v in promote_dtypes(c, r, name=name)]
     batch = broadcast_shapes(*[v.aval.shape[:-1] for v in values])
     return [broadcast_to_shape(v, (*batch, v.aval.shape[-1])) for v in values]
 

@@ -21,7 +21,7 @@ from ...lax.linalg.positive import solve_positive
 from ...lax.movement import broadcast_shapes
 from ...numpy import linalg as np_linalg
 from ...numpy.array_manipulation import reshape
-from ...numpy.promotion import broadcast_to_shape, check_arraylike, promote_dtypes_inexact
+from ...numpy.promotion import broadcast_to_shape, promote_dtypes_inexact, promote_inexact
 from ...numpy.selection import where
 from ...tracer import dtypes
 from ...tracer.arrays.matrices import (
@@ -48,8 +48,7 @@ from ...tracer.core import Value
 
 
 def _given(name: str, a: ArrayLike, *, square: bool = False) -> Value:
-    check_arraylike(name, a)
-    (x,) = promote_dtypes_inexact(a)
+    (x,) = promote_inexact(name, a)
     return matrices(name, x, square=square)
 
 
@@ -105,8 +104,7 @@ def _cho_solve(c: ArrayLike, b: ArrayLike, lower: bool) -> Value:
 
 def _system(name: str, a: ArrayLike, b: ArrayLike) -> tuple[Value, Value, bool]:
     """The matrices and right-hand sides of one dtype and with the same batch dimensions; whether b was a vector."""
-    check_arraylike(name, a, b)
-    x, y = promote_dtypes_inexact(a, b)
+    x, y = promote_dtypes_inexact(a, b, name=name)
     x = matrices(name, x, square=True)
     is_vector = y.aval.ndim == 1
     if is_vector:
@@ -340,8 +338,7 @@ def qr_multiply(
     """
     if mode not in ("left", "right"):
         raise ValueError(f"Mode argument should be 'left' or 'right', not {mode!r}")
-    check_arraylike("qr_multiply", a, c)
-    x, y = promote_dtypes_inexact(a, c)
+    x, y = promote_dtypes_inexact(a, c, name="qr_multiply")
     q, r, *order = linalg.qr(matrices("qr_multiply", x), pivoting=pivoting, full_matrices=False)
     is_vector = y.aval.ndim == 1
     if is_vector:

@@ -18,7 +18,7 @@ from ...numpy import reductions as red
 from ...numpy import unary_ufuncs as ew
 from ...numpy.array_manipulation import stack
 from ...numpy.binary_ufuncs import maximum, minimum
-from ...numpy.promotion import check_arraylike, promote_dtypes_inexact
+from ...numpy.promotion import promote_dtypes_inexact, promote_inexact
 from ...numpy.selection import clip, where
 from ...numpy.vectorize import vectorize
 from ...tracer import dtypes
@@ -40,8 +40,7 @@ from ...tracer.core import Value
 
 
 def _square(name: str, a: ArrayLike) -> Any:
-    check_arraylike(name, a)
-    (x,) = promote_dtypes_inexact(a)
+    (x,) = promote_inexact(name, a)
     return matrices(name, x, square=True)
 
 
@@ -122,8 +121,7 @@ def expm_frechet(A: ArrayLike, E: ArrayLike, *, method: str | None = None, compu
     """
     if method not in (None, "SPS", "blockEnlarge"):
         raise ValueError(f"Unrecognized method {method!r}: there are 'SPS' and 'blockEnlarge'")
-    check_arraylike("expm_frechet", A, E)
-    x, direction = promote_dtypes_inexact(A, E)
+    x, direction = promote_dtypes_inexact(A, E, name="expm_frechet")
     if x.aval.shape != direction.aval.shape:
         fail("expm_frechet", [x, direction], "both must have one shape", "shape")
     found, moved = jvp(expm, (matrices("expm_frechet", x, square=True),), (direction,))
@@ -143,8 +141,7 @@ def rsf2csf(T: ArrayLike, Z: ArrayLike, check_finite: bool = True) -> tuple[Valu
     >>> jnp.diag(t).round(3) + 0.0
     Array([0.+2.j, 0.-2.j], dtype=complex64)
     """
-    check_arraylike("rsf2csf", T, Z)
-    t, z = (matrices("rsf2csf", v, square=True) for v in promote_dtypes_inexact(T, Z))
+    t, z = (matrices("rsf2csf", v, square=True) for v in promote_dtypes_inexact(T, Z, name="rsf2csf"))
     if t.aval.shape[-2:] != z.aval.shape[-2:]:
         fail("rsf2csf", [t, z], "both must be matrices of one size", "shape")
     if max(t.aval.ndim, z.aval.ndim) > 2:
@@ -308,8 +305,7 @@ def solve_sylvester(A: ArrayLike, B: ArrayLike, C: ArrayLike, *, method: str = "
     """
     if method not in ("schur", "eigen"):
         raise ValueError(f"Unrecognized method {method!r}: there are 'schur' and 'eigen'")
-    check_arraylike("solve_sylvester", A, B, C)
-    given = promote_dtypes_inexact(A, B, C)
+    given = promote_dtypes_inexact(A, B, C, name="solve_sylvester")
     a, b, c = (matrices("solve_sylvester", v, square=k < 2) for k, v in enumerate(given))
     if c.aval.shape[-2:] != (a.aval.shape[-1], b.aval.shape[-1]):
         fail("solve_sylvester", [a, b, c], "C must have the rows of A and the columns of B", "shape")

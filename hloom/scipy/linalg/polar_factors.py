@@ -14,7 +14,7 @@ from ...extend.primitive import Primitive
 from ...lax import linalg
 from ...lax.linalg.lapack import matrices, takes_batches
 from ...lax.linalg.least_squares import least_squares
-from ...numpy.promotion import check_arraylike, promote_dtypes_inexact
+from ...numpy.promotion import promote_inexact
 from ...tracer.arrays.matrices import (
     adjoint,
     as_complex,
@@ -54,8 +54,7 @@ def polar(
         raise ValueError(f"polar: side must be 'right' or 'left', not {side!r}")
     if method not in ("qdwh", "svd"):
         raise ValueError(f"Unknown polar decomposition method {method!r}")
-    check_arraylike("polar", a)
-    (x,) = promote_dtypes_inexact(a)
+    (x,) = promote_inexact("polar", a)
     x = matrices("polar", x)
     m, n = sizes(x)
     tall = x if m >= n else adjoint(x)

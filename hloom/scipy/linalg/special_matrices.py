@@ -16,7 +16,7 @@ from ...lax.linalg.lapack import fail
 from ...numpy.array_creation import arange, array, asarray, eye, ones, zeros
 from ...numpy.array_manipulation import atleast_1d, concatenate, expand_dims, flip
 from ...numpy.padding import pad
-from ...numpy.promotion import check_arraylike, promote_dtypes, promote_dtypes_inexact
+from ...numpy.promotion import check_arraylike, promote, promote_dtypes, promote_inexact
 from ...numpy.selection import where
 from ...numpy.unary_ufuncs import absolute, exp
 from ...tracer import dtypes
@@ -30,8 +30,7 @@ from .construction import toeplitz
 
 def _vector(name: str, a: ArrayLike, least: int, *, inexact: bool = True) -> Any:
     """The argument `a` as an array with at least `least` numbers along its last dimension."""
-    check_arraylike(name, a)
-    (value,) = promote_dtypes_inexact(a) if inexact else promote_dtypes(a)
+    (value,) = promote_inexact(name, a) if inexact else promote(name, a)
     found = atleast_1d(value)
     if found.shape[-1] < least:
         wanted = "nonzero" if least == 1 else f"at least {least}"
@@ -81,8 +80,7 @@ def leslie(f: ArrayLike, s: ArrayLike) -> Value:
            [0.5 , 0.  , 0.  ],
            [0.  , 0.25, 0.  ]], dtype=float32)
     """
-    check_arraylike("leslie", f, s)
-    first, low = (atleast_1d(v) for v in promote_dtypes(f, s))
+    first, low = (atleast_1d(v) for v in promote_dtypes(f, s, name="leslie"))
     if first.shape[-1] < 2:
         fail("leslie", [first, low], "the length of f along the last axis must be at least 2", "length")
     if low.shape[-1] != first.shape[-1] - 1:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from ...numpy.promotion import check_arraylike, promote_dtypes_inexact
+from ...numpy.promotion import promote_inexact
 from ...tracer.arrays.operators import ArrayLike
 from ...tracer.errors import OperandError
 from .bfgs import bfgs
@@ -72,8 +72,7 @@ def minimize(
     found = _METHODS.get(method.lower())
     if found is None:
         raise ValueError(f"Method {method} not recognized\n  Use {' or '.join(map(repr, _METHODS))}.")
-    check_arraylike("minimize", x0)
-    (x,) = promote_dtypes_inexact(x0)
+    (x,) = promote_inexact("minimize", x0)
     if x.aval.ndim != 1:
         raise OperandError(f"minimize: x0 must be a vector, not {x.aval.str_short()}", "vector")
     chosen = dict(options or {})

@@ -34,8 +34,7 @@ def convolve(in1: ArrayLike, in2: ArrayLike, mode: str = "full", method: str = "
     Array([1. , 2.5, 4. ], dtype=float32)
     """
     x, y = _pair("convolve", in1, in2, mode)
-    found: Value = _by(method, x, y, mode, precision)
-    return found
+    return _by(method, x, y, mode, precision)
 
 
 @compound(static=("mode", "method", "precision"))
@@ -46,8 +45,7 @@ def correlate(in1: ArrayLike, in2: ArrayLike, mode: str = "full", method: str = 
     Array([0.5, 2. , 3.5, 3. , 0. ], dtype=float32)
     """
     x, y = _pair("correlate", in1, in2, mode)
-    found: Value = _by(method, x, jnp.flip(jnp.conj(y)), mode, precision)
-    return found
+    return _by(method, x, jnp.flip(jnp.conj(y)), mode, precision)
 
 
 @compound(static=("mode", "boundary", "fillvalue", "precision"))
@@ -65,8 +63,7 @@ def convolve2d(
     Array([[1., 3., 2.],
            [3., 7., 4.]], dtype=float32)
     """
-    found: Value = _direct(*_matrices("convolve2d", in1, in2, mode, boundary, fillvalue), mode, precision)
-    return found
+    return _direct(*_matrices("convolve2d", in1, in2, mode, boundary, fillvalue), mode, precision)
 
 
 @compound(static=("mode", "boundary", "fillvalue", "precision"))
@@ -111,8 +108,7 @@ def fftconvolve(in1: ArrayLike, in2: ArrayLike, mode: str = "full", axes: Sequen
             "have same shape",
             "convolve_axes",
         )
-    found: Value = _by_transforms(x, y, mode, sorted(set(along)))
-    return found
+    return _by_transforms(x, y, mode, sorted(set(along)))
 
 
 def _pair(name: str, in1: ArrayLike, in2: ArrayLike, mode: str) -> tuple[Any, Any]:
@@ -145,7 +141,7 @@ def _matrices(name: str, in1: ArrayLike, in2: ArrayLike, mode: str, boundary: st
     return x, y
 
 
-def _by(method: str, x: Any, y: Any, mode: str, precision: Any) -> Any:
+def _by(method: str, x: Any, y: Any, mode: str, precision: Any) -> Value:
     if method == "fft":
         return _by_transforms(x, y, mode, range(x.ndim))
     if method in ("direct", "auto"):
@@ -166,7 +162,7 @@ def _larger_first(x: Any, y: Any, dimensions: Any) -> tuple[Any, Any]:
     )
 
 
-def _direct(x: Any, y: Any, mode: str, precision: Any) -> Any:
+def _direct(x: Any, y: Any, mode: str, precision: Any) -> Value:
     wanted = x.shape
     if mode == "valid":
         x, y = _larger_first(x, y, range(x.ndim))
@@ -185,7 +181,7 @@ def _direct(x: Any, y: Any, mode: str, precision: Any) -> Any:
     return found[0, 0]
 
 
-def _by_transforms(x: Any, y: Any, mode: str, axes: Any) -> Any:
+def _by_transforms(x: Value, y: Value, mode: str, axes: Any) -> Value:
     if mode == "valid":
         x, y = _larger_first(x, y, axes)
     full = [x.shape[d] + y.shape[d] - 1 for d in axes]

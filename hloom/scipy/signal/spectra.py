@@ -207,8 +207,7 @@ def _form(
     if isinstance(detrend, str) and detrend not in ("constant", "linear"):
         raise ValueError(f"Trend type must be 'linear' or 'constant', not {detrend!r}")
     given = [x] if y is None else [x, y]
-    check_arraylike("spectra", *given)
-    signals: list[Any] = list(promote_dtypes_inexact(*given))
+    signals: list[Any] = list(promote_dtypes_inexact(*given, name="spectra"))
     if y is not None and signals[0].ndim != signals[1].ndim:
         raise OperandError(f"the signals must have the same rank ({signals[0].ndim} vs {signals[1].ndim})", "rank")
     place = canonical_axis(axis, signals[0].ndim)

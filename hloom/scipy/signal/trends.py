@@ -36,12 +36,11 @@ def detrend(data: ArrayLike, axis: int = -1, type: str = "linear", bp: Any = 0, 
     breaks = sorted({0, size, *(int(b) for b in np.ravel(bp))})
     if breaks[0] < 0 or breaks[-1] > size:
         raise ValueError(f"Breakpoints must be non-negative and less than length of data along given axis: {bp}")
-    found: Value = _detrended(x, place, tuple(breaks) if type == "linear" else ())
-    return found
+    return _detrended(x, place, tuple(breaks) if type == "linear" else ())
 
 
 @compound(static=("axis", "breaks"))
-def _detrended(x: Any, axis: int, breaks: tuple[int, ...]) -> Any:
+def _detrended(x: Value, axis: int, breaks: tuple[int, ...]) -> Value:
     """breaks: where lines begin and end; without any, the mean is subtracted."""
     if not breaks:
         return x - x.mean(axis, keepdims=True)

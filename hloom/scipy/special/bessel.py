@@ -43,8 +43,7 @@ def i0(x: ArrayLike) -> Value:
     >>> special.i0(jnp.array([0.0, 1.0])).round(3)
     Array([1.   , 1.266], dtype=float32)
     """
-    result: Value = _i0(*real("i0", x))
-    return result
+    return _i0(*real("i0", x))
 
 
 @compound()
@@ -68,8 +67,7 @@ def i1(x: ArrayLike) -> Value:
     >>> special.i1(jnp.array([0.0, 1.0])).round(3)
     Array([0.   , 0.565], dtype=float32)
     """
-    result: Value = _i1(*real("i1", x))
-    return result
+    return _i1(*real("i1", x))
 
 
 def _unscaled(scaled: Any, x: Any) -> Any:

@@ -123,8 +123,7 @@ def erfcx(x: ArrayLike) -> Value:
     (value,) = promote_inexact("erfcx", x)
     if dtypes.is_complex(value.aval.dtype):
         return strong(_wofz.bind(lax.complex(-lax.imag(value), lax.real(value))))
-    result: Value = strong(_erfcx(value))
-    return result
+    return strong(_erfcx(value))
 
 
 _RYBICKI_STEP = 0.25
@@ -180,8 +179,7 @@ def dawsn(x: ArrayLike) -> Value:
     >>> special.dawsn(jnp.array([0.0, 1.0, 10.0])).round(3)
     Array([0.   , 0.538, 0.05 ], dtype=float32)
     """
-    result: Value = strong(_dawsn(*real("dawsn", x)))
-    return result
+    return strong(_dawsn(*real("dawsn", x)))
 
 
 # ---- Faddeeva's function
@@ -515,5 +513,4 @@ def owens_t(h: ArrayLike, a: ArrayLike) -> Value:
     >>> special.owens_t(0.0, jnp.array([0.0, 1.0]))
     Array([0.   , 0.125], dtype=float32)
     """
-    result: Value = strong(_owens_t(*real("owens_t", h, a)))
-    return result
+    return strong(_owens_t(*real("owens_t", h, a)))

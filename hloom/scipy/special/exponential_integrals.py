@@ -101,8 +101,7 @@ def expn(n: ArrayLike, x: ArrayLike) -> Value:
     >>> special.expn(2, jnp.array([0.0, 1.0])).round(3)
     Array([1.   , 0.148], dtype=float32)
     """
-    result: Value = strong(_expn(*real("expn", n, x)))
-    return result
+    return strong(_expn(*real("expn", n, x)))
 
 
 @compound()
@@ -164,8 +163,7 @@ def expi(x: ArrayLike) -> Value:
     >>> special.expi(jnp.array([0.0, 1.0])).round(3)
     Array([ -inf, 1.895], dtype=float32)
     """
-    result: Value = strong(_expi(*real("expi", x)))
-    return result
+    return strong(_expi(*real("expi", x)))
 
 
 # ---- sine and cosine integrals
@@ -269,5 +267,4 @@ def spence(x: ArrayLike) -> Value:
     >>> special.spence(jnp.array([0.0, 2.0])).round(3)
     Array([ 1.645, -0.822], dtype=float32)
     """
-    result: Value = strong(_spence(*real("spence", x)))
-    return result
+    return strong(_spence(*real("spence", x)))

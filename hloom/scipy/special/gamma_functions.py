@@ -160,8 +160,7 @@ def gamma(x: ArrayLike) -> Value:
     (value,) = promote_inexact("gamma", x)
     if dtypes.is_complex(value.aval.dtype):
         return strong(_complex_gamma.bind(value))
-    result: Value = strong(_gamma(value))
-    return result
+    return strong(_gamma(value))
 
 
 @compound()
@@ -339,8 +338,7 @@ def betaln(a: ArrayLike, b: ArrayLike) -> Value:
     >>> special.betaln(2.0, jnp.array([1.0, 3.0])).round(3)
     Array([-0.693, -2.485], dtype=float32)
     """
-    result: Value = _log_beta(*real("betaln", a, b))
-    return result
+    return _log_beta(*real("betaln", a, b))
 
 
 def _beta_meaning(a: Any, b: Any) -> Any:
@@ -410,8 +408,7 @@ def beta(a: ArrayLike, b: ArrayLike) -> Value:
     >>> special.beta(2.0, jnp.array([1.0, 3.0])).round(4)
     Array([0.5   , 0.0833], dtype=float32)
     """
-    result: Value = strong(_beta(*real("beta", a, b)))
-    return result
+    return strong(_beta(*real("beta", a, b)))
 
 
 _factorial: ElementwiseFunction = ElementwiseFunction(
@@ -434,8 +431,7 @@ def factorial(n: ArrayLike, exact: bool = False) -> Value:
     """
     if exact:
         raise NotImplementedError("factorial with exact=True: math.factorial gives integers of any size")
-    result: Value = _factorial(*real("factorial", n))
-    return result
+    return _factorial(*real("factorial", n))
 
 
 def _comb_meaning(n: Any, k: Any) -> Any:
@@ -563,8 +559,7 @@ def poch(z: ArrayLike, m: ArrayLike) -> Value:
     >>> special.poch(jnp.array([1.0, 2.0]), 3.0).round(3)
     Array([ 6., 24.], dtype=float32)
     """
-    result: Value = strong(_poch(*real("poch", z, m)))
-    return result
+    return strong(_poch(*real("poch", z, m)))
 
 
 # ---- zeta and its relatives
@@ -630,8 +625,7 @@ def zeta(x: ArrayLike, q: ArrayLike | None = None) -> Value:
     >>> special.zeta(jnp.array([2.0, 4.0]), 1.0).round(3)
     Array([1.645, 1.082], dtype=float32)
     """
-    result: Value = _riemann(*real("zeta", x)) if q is None else lax.zeta(*real("zeta", x, q))
-    return result
+    return _riemann(*real("zeta", x)) if q is None else lax.zeta(*real("zeta", x, q))
 
 
 def bernoulli(n: int) -> Value:

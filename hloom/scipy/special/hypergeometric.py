@@ -133,8 +133,7 @@ def hyp1f1(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Value:
     >>> special.hyp1f1(1.0, 1.0, jnp.array([0.0, 1.0])).round(3)  # exp(x)
     Array([1.   , 2.718], dtype=float32)
     """
-    result: Value = strong(_hyp1f1(*real("hyp1f1", a, b, x)))
-    return result
+    return strong(_hyp1f1(*real("hyp1f1", a, b, x)))
 
 
 # ---- Gauss's function
@@ -258,5 +257,4 @@ def hyp2f1(a: ArrayLike, b: ArrayLike, c: ArrayLike, x: ArrayLike) -> Value:
     >>> special.hyp2f1(1.0, 1.0, 2.0, jnp.array([0.0, 0.5])).round(3)  # -log(1 - x) / x
     Array([1.   , 1.386], dtype=float32)
     """
-    result: Value = strong(_hyp2f1(*real("hyp2f1", a, b, c, x)))
-    return result
+    return strong(_hyp2f1(*real("hyp2f1", a, b, c, x)))

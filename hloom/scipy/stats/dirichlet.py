@@ -7,7 +7,7 @@ from typing import Any
 
 from ... import numpy as jnp
 from ...namespaces import publish as _publish
-from ...numpy.promotion import check_arraylike, promote_dtypes_inexact
+from ...numpy.promotion import promote_dtypes_inexact
 from ...tracer.arrays.operators import ArrayLike
 from ...tracer.compound import compound
 from ...tracer.core import Value
@@ -32,8 +32,7 @@ def logpdf(x: ArrayLike, alpha: ArrayLike) -> Value:
     >>> stats.dirichlet.logpdf(jnp.array([0.25, 0.75]), jnp.array([2.0, 2.0])).round(3)
     Array(0.118, dtype=float32)
     """
-    check_arraylike("dirichlet.logpdf", x, alpha)
-    points, shapes = promote_dtypes_inexact(x, alpha)
+    points, shapes = promote_dtypes_inexact(x, alpha, name="dirichlet.logpdf")
     if shapes.ndim != 1:
         raise ValueError(f"`alpha` must be one-dimensional; got alpha.shape={shapes.shape}")
     if not points.ndim or points.shape[0] not in (shapes.shape[0], shapes.shape[0] - 1):

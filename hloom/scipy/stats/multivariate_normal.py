@@ -6,7 +6,7 @@ import math
 
 from ... import numpy as jnp
 from ...namespaces import publish as _publish
-from ...numpy.promotion import check_arraylike, promote_dtypes_inexact
+from ...numpy.promotion import promote_dtypes_inexact
 from ...tracer.arrays.operators import ArrayLike
 from ...tracer.compound import compound
 from ...tracer.core import Value
@@ -29,8 +29,7 @@ def logpdf(x: ArrayLike, mean: ArrayLike, cov: ArrayLike, allow_singular: None =
     """
     if allow_singular is not None:
         raise NotImplementedError("allow_singular argument of multivariate_normal.logpdf: the matrix must be regular")
-    check_arraylike("multivariate_normal.logpdf", x, mean, cov)
-    points, centre, matrix = promote_dtypes_inexact(x, mean, cov)
+    points, centre, matrix = promote_dtypes_inexact(x, mean, cov, name="multivariate_normal.logpdf")
     log_two_pi = math.log(2 * math.pi)
     if not centre.shape:
         return -0.5 * jnp.square(points - centre) / matrix - 0.5 * (log_two_pi + jnp.log(matrix))

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from .... import numpy as jnp
 from ....hlo.support.tracebacks import boundaries
-from ....numpy.promotion import check_arraylike, promote_dtypes_inexact
+from ....numpy.promotion import check_arraylike, promote_dtypes_inexact, promote_inexact
 from ....tracer.arrays.operators import ArrayLike
 from ....tracer.errors import OperandError
 from . import quaternions
@@ -17,8 +17,7 @@ from . import quaternions
 
 def _given(name: str, x: ArrayLike, *last: int) -> Any:
     """An array of floats with these last dimensions."""
-    check_arraylike(name, x)
-    (value,) = promote_dtypes_inexact(x)
+    (value,) = promote_inexact(name, x)
     if value.aval.shape[-len(last) :] != last:
         raise OperandError(
             f"{name}: the last dimensions must be {last}, not {value.aval.str_short()}", "rotation_shape"
