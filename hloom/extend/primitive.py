@@ -38,7 +38,7 @@ from ..tracer.recording import trace_to_computation
 from ..tracer.source import function_line
 from ..tracer.traced import DerivedCache, with_avals
 from ..tracer.trees import tree
-from .protocol import Definition, Given
+from .protocol import Definition, Given, tangent_of
 
 F = TypeVar("F", bound=Callable[..., Any])
 _PACKAGE = __name__.partition(".")[0]
@@ -231,7 +231,7 @@ class Primitive(SharedValue):
             if len(leaves) != len(results):
                 raise TypeError(f"the jvp rule of {self.name} gives {len(leaves)} tangents for {len(results)} results")
             pairs = zip(results, leaves, strict=True)
-            return results, [_tangent(r, t) for r, t in pairs]
+            return results, [tangent_of(r, t) for r, t in pairs]
 
         self._core.jvp = jvp
         return rule
@@ -324,13 +324,3 @@ def _types(call: Call) -> Sequence[Shape]:
 def _with_batch(avals: Sequence[ShapedArray], batched: Sequence[bool], axis: Axis) -> list[ShapedArray]:
     """The types of operands as the rule of vmap gets them: keys are keys there."""
     return [ShapedArray((axis.size, *a.shape), a.dtype) if b else a for a, b in zip(avals, batched, strict=True)]
-
-
-def _tangent(result: Value, tangent: Any) -> Tangent:
-    """A tangent that a rule gives."""
-    if tangent is None or not is_inexact(result.aval.dtype):
-        return Zero(result.aval)
-    value = as_value(tangent)
-    if (value.aval.shape, value.aval.dtype) != (result.aval.shape, result.aval.dtype):
-        raise TypeError(f"a jvp rule gives {value.aval.str_short()} as the tangent of {result.aval.str_short()}")
-    return value

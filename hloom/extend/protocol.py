@@ -166,7 +166,7 @@ class Definition:
             given, moved = rule(use.operands(primals), tangents[:own], **use.params)
             results = _flat(use.results(given))
             pairs = zip(results, use.results(moved), strict=True)
-            return results, [_tangent(r, t) for r, t in pairs]
+            return results, [tangent_of(r, t) for r, t in pairs]
 
         self.core.jvp = jvp
 
@@ -226,7 +226,8 @@ def _flat(results: Sequence[Any]) -> list[Value]:
     return list(storages(tuple([as_value(r) for r in results])))
 
 
-def _tangent(result: Value, tangent: Any) -> Tangent:
+def tangent_of(result: Value, tangent: Any) -> Tangent:
+    """A tangent that a rule gives."""
     if tangent is None or isinstance(tangent, Zero) or not is_inexact(result.aval.dtype):
         return Zero(result.aval)
     value = as_value(tangent)

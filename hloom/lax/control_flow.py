@@ -23,6 +23,7 @@ from ..tracer.recording import trace_to_computation
 from ..tracer.settings.context import current_context
 from ..tracer.source import function_line
 from ..tracer.trees import tree
+from .movement import moved_dimension
 from .prefixes import part_of, prefixes
 from .reduce import cummax, cummin, cumprod, cumsum
 
@@ -140,12 +141,12 @@ def _as_loop(
     fn: Callable[..., Any], treedef: Any, combine: _Combine, values: list[Value], axes: Sequence[int], reverse: bool
 ) -> list[Value]:
     """Prefixes by a loop along the axis. Its state is the slice that it has reached, with size 1 along the axis."""
-    moved = [_moved(v, d, 0) for v, d in zip(values, axes)]  # first: first: slicing whole arrays is part of the loop
-    leading = [0] * len(moved)
-    size = moved[0].aval.shape[0]
+    lines = [moved_dimension(v, d, 0) for v, d in zip(values, axes)]  # first: slicing whole arrays is part of the loop
+    leading = [0] * len(lines)
+    size = lines[0].aval.shape[0]
     first = size - 1 if reverse else 0
-    ends = part_of(moved, leading, first, first + 1)
-    rest = part_of(moved, leading, 1 - (first > 0), size - (first > 0))
+    ends = part_of(lines, leading, first, first + 1)
+    rest = part_of(lines, leading, 1 - (first > 0), size - (first > 0))
 
     def as_slice(row: Value, like: Value, d: int) -> Value:
         shape = like.aval.shape
@@ -158,14 +159,7 @@ def _as_loop(
 
     stacked = states(fn, ("associative_scan", treedef, tuple(axes)), step, start, rest, reverse)
     joined = [ops.concatenate([y, end] if reverse else [end, y], 0) for y, end in zip(stacked, ends)]
-    return [_moved(whole, 0, d) for whole, d in zip(joined, axes)]
-
-
-def _moved(x: Value, source: int, target: int) -> Value:
-    """The array with its dimension `source` at position `target`."""
-    order = [d for d in range(x.aval.ndim) if d != source]
-    order.insert(target, source)
-    return x if source == target else ops.transpose(x, order)
+    return [moved_dimension(whole, 0, d) for whole, d in zip(joined, axes)]
 
 
 def _same_sizes(values: Sequence[Value], treedef: Any, axis: int) -> list[int]:

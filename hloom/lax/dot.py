@@ -48,14 +48,8 @@ def dot_general(
     """
     asked_place(out_sharding, "dot_general")
     x, y = as_value(lhs), as_value(rhs)
-    if x.aval.dtype is not y.aval.dtype:
-        x, y, preferred_element_type = _mixed(x, y, preferred_element_type)
-    (lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch) = dimension_numbers
     x, y, out, algorithm = _in_types(x, y, preferred_element_type, precision)
-    attributes = DotAttributes(
-        *(tuple(lhs_batch), tuple(rhs_batch), tuple(lhs_contracting), tuple(rhs_contracting)),
-        *(operand_precision(precision), algorithm.name),
-    )
+    attributes = _attributes(dimension_numbers, precision, algorithm)
     if out is None:
         return bind(Opcode.DOT, (x, y), attributes)
     summed = out if algorithm.sums is None else algorithm.sums
@@ -63,10 +57,19 @@ def dot_general(
     return convert(bind(Opcode.DOT, (x, y), attributes, shape=shape, weak_type=False), out)
 
 
+def _attributes(numbers: DotDimensionNumbers, precision: PrecisionLike, algorithm: Algorithm) -> DotAttributes:
+    (lhs, rhs), (lhs_batch, rhs_batch) = numbers
+    return DotAttributes(
+        tuple(lhs_batch), tuple(rhs_batch), tuple(lhs), tuple(rhs), operand_precision(precision), algorithm.name
+    )
+
+
 def _in_types(
     x: Value, y: Value, preferred: DTypeLike | None, precision: PrecisionLike
 ) -> tuple[Value, Value, np.dtype[Any] | None, Algorithm]:
     """The operands in the types of the algorithm; the result's type (None: the operands'); the algorithm."""
+    if x.aval.dtype is not y.aval.dtype:
+        x, y, preferred = _mixed(x, y, preferred)
     out = None if preferred is None else dtypes.requested_dtype(preferred, "a product")
     algorithm = algorithm_of(precision, x.aval.dtype, y.aval.dtype, x.aval.dtype if out is None else out)
     if not algorithm.name:
@@ -226,18 +229,10 @@ def ragged_dot_general(
     if group_offset is not None:
         raise UnsupportedError("ragged_dot with group_offset\n  Slice group_sizes and rhs.")
     x, y, sizes = as_value(lhs), as_value(rhs), as_value(group_sizes)
-    if x.aval.dtype is not y.aval.dtype:
-        x, y, preferred_element_type = _mixed(x, y, preferred_element_type)
     x, y, out, algorithm = _in_types(x, y, preferred_element_type, precision)
     numbers = ragged_dot_dimension_numbers
-    ((lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch)) = numbers.dot_dimension_numbers
-    dot_attributes = DotAttributes(
-        *(tuple(lhs_batch), tuple(rhs_batch), tuple(lhs_contracting), tuple(rhs_contracting)),
-        *(operand_precision(precision), algorithm.name),
-    )
-    attributes = RaggedDotAttributes(
-        dot_attributes, tuple(numbers.lhs_ragged_dimensions), tuple(numbers.rhs_group_dimensions)
-    )
+    product = _attributes(numbers.dot_dimension_numbers, precision, algorithm)
+    attributes = RaggedDotAttributes(product, tuple(numbers.lhs_ragged_dimensions), tuple(numbers.rhs_group_dimensions))
     if out is None:
         return bind(Opcode.RAGGED_DOT, (x, y, sizes), attributes, weak_type=all_weak(x, y))
     element = element_type_of(out if algorithm.sums is None else algorithm.sums)

@@ -171,11 +171,16 @@ def _small_complement(a: Any, b: Any, y: Any, active: Any) -> Any:
     return complement_of_exp(logarithm + log1p(select(active, b * total, zero)))
 
 
-def _meaning(a: Any, b: Any, x: Any) -> Any:
-    """I(a, b, x), or 1 - I(b, a, 1 - x) where that converges faster."""
+def _regular(a: Any, b: Any, x: Any) -> tuple[Any, Any, Any, Any]:
+    """Where all three are inside of their ranges; and all three, harmless in other places."""
     regular = (a > 0.0) & (b > 0.0) & (x > 0.0) & (x < 1.0) & (a < math.inf) & (b < math.inf)
     p, q = (select(regular, v, full_like(v, 1.0)) for v in (a, b))
-    u = select(regular, x, full_like(x, 0.5))
+    return regular, p, q, select(regular, x, full_like(x, 0.5))
+
+
+def _meaning(a: Any, b: Any, x: Any) -> Any:
+    """I(a, b, x), or 1 - I(b, a, 1 - x) where that converges faster."""
+    regular, p, q, u = _regular(a, b, x)
     # 1 - I would cancel for a small b, where the fraction of I itself converges well enough below 0.99.
     swapped = (u > (p + 1.0) / (p + q + 2.0)) & ((q > 0.7) | (u > 0.99))
     first, second, t = select(swapped, q, p), select(swapped, p, q), select(swapped, 1.0 - u, u)
@@ -191,26 +196,13 @@ def _meaning(a: Any, b: Any, x: Any) -> Any:
     wrong = (a != a) | (b != b) | (x != x) | (a < 0.0) | (b < 0.0) | (x < 0.0) | (x > 1.0)
     none = ((a == 0.0) & (b == 0.0)) | ((a == math.inf) & (b == math.inf))
     at_zero, at_one = (a == 0.0) | (b == math.inf), (b == 0.0) | (a == math.inf)
-    return first_of(
-        wrong | none,
-        math.nan,
-        x == 0.0,
-        0.0,
-        x == 1.0,
-        1.0,
-        at_zero,
-        1.0,
-        at_one,
-        0.0,
-        inner,
-    )
+    nowhere = wrong | none
+    return first_of(nowhere, math.nan, x == 0.0, 0.0, x == 1.0, 1.0, at_zero, 1.0, at_one, 0.0, inner)
 
 
 def _density(a: Any, b: Any, x: Any) -> Any:
     """x**(a - 1) (1 - x)**(b - 1) / B(a, b)"""
-    regular = (a > 0.0) & (b > 0.0) & (x > 0.0) & (x < 1.0) & (a < math.inf) & (b < math.inf)
-    p, q = (select(regular, v, full_like(v, 1.0)) for v in (a, b))
-    u = select(regular, x, full_like(x, 0.5))
+    regular, p, q, u = _regular(a, b, x)
     inner = _front(p, q, u) / (u * (1.0 - u))
     wrong = (a != a) | (b != b) | (x != x) | (a < 0.0) | (b < 0.0) | (x < 0.0) | (x > 1.0)
     at_zero = first_of(a < 1.0, math.inf, a == 1.0, b, full_like(a, 0.0))

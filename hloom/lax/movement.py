@@ -282,6 +282,13 @@ def transpose(operand: Any, permutation: Sequence[int]) -> Value:
     return bind(Opcode.TRANSPOSE, (x,), TransposeAttributes(order))
 
 
+def moved_dimension(x: Value, source: int, target: int) -> Value:
+    """`x` with dimension `source` at `target`."""
+    order = [d for d in range(x.aval.ndim) if d != source]
+    order.insert(target, source)
+    return transpose(x, order)
+
+
 def expand_dims(array: Any, dimensions: Sequence[int]) -> Value:
     """New dimensions of size 1 at these positions of the result's shape.
 

@@ -37,7 +37,7 @@ from ..tracer.sharding.manual_axes import ManualAxes, current_manual_axes
 from ..tracer.sharding.varying import PVARY, Pvary, pvary_call
 from ..tracer.trees import tree
 from .collective_hlo import Collective, collective_computation
-from .movement import canonical_axis, iota
+from .movement import canonical_axis, iota, moved_dimension
 from .reduce import limits
 
 AxisName: TypeAlias = Hashable
@@ -256,13 +256,6 @@ def _rows(x: Value, order: Sequence[int]) -> Value:
             rank = x.aval.ndim
             parts.append(ops.slice_(x, (k, *[0] * (rank - 1)), (k + 1, *x.aval.shape[1:])))
     return ops.concatenate(parts, 0)
-
-
-def _moved(x: Value, source: int, target: int) -> Value:
-    """`x` with dimension `source` at `target`."""
-    order = [d for d in range(x.aval.ndim) if d != source]
-    order.insert(target, source)
-    return ops.transpose(x, order)
 
 
 def _on_leaves(function: Callable[[Value], Value], x: Any) -> Any:
@@ -607,12 +600,12 @@ def _exchanged(v: Value, together: Sequence[tuple[AxisName, ...]], split: int, c
         sizes.insert(concat, size)
         result = ShapedArray(tuple(sizes), v.aval.dtype)
         return _bind(_ALL_TO_ALL, _use(axes, size, (split, concat), groups=groups), [v], result)
-    v = _moved(v, split, 0)
+    v = moved_dimension(v, split, 0)
     whole, rest = v.aval.shape[0], v.aval.shape[1:]
     v = ops.reshape(v, [*map(axis_size, together), *rest])
     for k, axes in enumerate(together):
         v = _exchanged(v, [axes], k, k, groups)
-    return _moved(ops.reshape(v, [whole, *rest]), 0, concat)
+    return moved_dimension(ops.reshape(v, [whole, *rest]), 0, concat)
 
 
 def pbroadcast(x: Any, axis_name: AxisName, source: int) -> Any:
@@ -668,12 +661,12 @@ def pswapaxes(x: Any, axis_name: AxisName, axis: int, *, axis_index_groups: Any 
 
 
 def _gathered(use: _Use, x: Value, is_batched: bool, axis: Axis) -> tuple[Value, bool]:
-    return _moved(with_batch(axis, x, is_batched), 0, use.dims[0]), False
+    return moved_dimension(with_batch(axis, x, is_batched), 0, use.dims[0]), False
 
 
 def _sum_scattered(use: _Use, x: Value, is_batched: bool, axis: Axis) -> tuple[Value, bool]:
     total, _ = _reduced(Opcode.ADD)(use, x, is_batched, axis)
-    return _moved(total, use.dims[0], 0), True
+    return moved_dimension(total, use.dims[0], 0), True
 
 
 def _exchanged_here(use: _Use, x: Value, is_batched: bool, axis: Axis) -> tuple[Value, bool]:

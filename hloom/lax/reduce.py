@@ -15,7 +15,7 @@ from ..autodiff.api import jvp
 from ..extend.primitive import Primitive
 from ..hlo.builder import make_instruction, make_parameter
 from ..hlo.element_type import ElementType, element_type_of
-from ..hlo.ir import HloComputation
+from ..hlo.ir import Attributes, HloComputation
 from ..hlo.opcode import Opcode
 from ..hlo.ops.elementwise import ComparisonDirection
 from ..hlo.ops.reduce import ReduceAttributes
@@ -259,11 +259,16 @@ def reduce(
         _check_half(arrays[0], dims)
     reducer = reducer_of("reduce", computation, treedef, [a.aval.dtype for a in arrays])
     attributes = ReduceAttributes(dims, reducer)
+    return tree.unflatten(treedef, bind_reduction(Opcode.REDUCE, arrays, starts, attributes))
+
+
+def bind_reduction(
+    opcode: Opcode, arrays: Sequence[Value], starts: Sequence[Value], attributes: Attributes
+) -> list[Value]:
+    """The reductions of several arrays at once; of one array, HLO has no tuple."""
     if len(arrays) == 1:
-        results = [bind(Opcode.REDUCE, (*arrays, *starts), attributes, weak_type=arrays[0].aval.weak_type)]
-    else:
-        results = bind_multi(Opcode.REDUCE, (*arrays, *starts), attributes)
-    return tree.unflatten(treedef, results)
+        return [bind(opcode, (*arrays, *starts), attributes, weak_type=arrays[0].aval.weak_type)]
+    return bind_multi(opcode, (*arrays, *starts), attributes)
 
 
 def reducer_of(

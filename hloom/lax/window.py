@@ -13,11 +13,10 @@ from ..hlo.opcode import Opcode
 from ..hlo.ops.window import ReduceWindowAttributes
 from ..hlo.window import Window, WindowDimension, dilated
 from ..tracer.arrays.array import as_value
-from ..tracer.core import bind, bind_multi
 from ..tracer.errors import OperandError
 from ..tracer.ops import convert
 from ..tracer.trees import tree
-from .reduce import reducer_of
+from .reduce import bind_reduction, reducer_of
 
 Padding: TypeAlias = "str | Sequence[tuple[int, int]]"
 """Elements before and after each dimension, or "VALID", "SAME", "SAME_LOWER"."""
@@ -128,8 +127,4 @@ def reduce_window(
     )  # fmt: skip
     reducer = reducer_of("reduce_window", computation, treedef, [a.aval.dtype for a in arrays])
     attributes = ReduceWindowAttributes(window, reducer)
-    if len(arrays) == 1:
-        results = [bind(Opcode.REDUCE_WINDOW, (*arrays, *starts), attributes, weak_type=arrays[0].aval.weak_type)]
-    else:
-        results = bind_multi(Opcode.REDUCE_WINDOW, (*arrays, *starts), attributes)
-    return tree.unflatten(treedef, results)
+    return tree.unflatten(treedef, bind_reduction(Opcode.REDUCE_WINDOW, arrays, starts, attributes))

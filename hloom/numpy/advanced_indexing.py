@@ -81,14 +81,7 @@ class ArrayIndex:
 def split_index(shape: tuple[int, ...], items: list[Any]) -> ArrayIndex:
     """The meaning of an index with arrays for an array of `shape`. IndexError or OperandError if it cannot be."""
     used = sum(_dimensions_of(item) for item in items)
-    if used > len(shape):
-        raise IndexError(
-            f"Too many indices: array is {len(shape)}-dimensional, but {used} were indexed: give at most one index "
-            "for each dimension"
-        )
-    ellipses = [k for k, item in enumerate(items) if item is Ellipsis]
-    if len(ellipses) > 1:
-        raise IndexError(f"an index can have one Ellipsis only, not {len(ellipses)}")
+    ellipses = place_of_ellipsis(shape, items, used)
     basic: list[Any] = []
     dimensions: list[int] = []
     axes: list[int] = []
@@ -126,6 +119,20 @@ def split_index(shape: tuple[int, ...], items: list[Any]) -> ArrayIndex:
     adjacent = chosen[-1] - chosen[0] == len(chosen) - 1
     place = first if adjacent and first is not None else 0
     return ArrayIndex(tuple(basic), tuple(dimensions), tuple(axes), tuple(arrays), joint, place)
+
+
+def place_of_ellipsis(shape: tuple[int, ...], items: list[Any], used: int) -> list[int]:
+    """Where in an index the Ellipsis is, if it has one. IndexError for several, or if more than all dimensions of the
+    array are `used`."""
+    if used > len(shape):
+        raise IndexError(
+            f"Too many indices: array is {len(shape)}-dimensional, but {used} were indexed: give at most one index "
+            "for each dimension"
+        )
+    ellipses = [k for k, item in enumerate(items) if item is Ellipsis]
+    if len(ellipses) > 1:
+        raise IndexError(f"an index can have one Ellipsis only, not {len(ellipses)}")
+    return ellipses
 
 
 def _dimensions_of(item: Any) -> int:

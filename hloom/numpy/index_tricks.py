@@ -224,14 +224,27 @@ def _numbers(name: str, key: slice, inexact: bool = False) -> Value:
     return arange(start, stop, step, dtype=dtype)
 
 
-class _Grid:
-    """`mgrid` and `ogrid`: an index with a slice for each dimension is a grid of coordinates."""
+class _Indexed:
+    """An object that a namespace has under its name, and that is indexed."""
 
-    def __init__(self, name: str, sparse: bool, doc: str) -> None:
+    def __init__(self, name: str, doc: str) -> None:
         self.__name__ = name
         self.__qualname__ = name
         self.__module__ = __name__
         self.__doc__ = doc
+
+    def __reduce__(self) -> str:
+        return self.__name__
+
+    def __repr__(self) -> str:
+        return f"<hloom.numpy.{self.__name__}>"
+
+
+class _Grid(_Indexed):
+    """`mgrid` and `ogrid`: an index with a slice for each dimension is a grid of coordinates."""
+
+    def __init__(self, name: str, sparse: bool, doc: str) -> None:
+        super().__init__(name, doc)
         self._sparse = sparse
 
     def __getitem__(self, key: Any) -> Any:
@@ -249,21 +262,12 @@ class _Grid:
         grids = meshgrid(*vectors, indexing="ij", sparse=self._sparse)
         return grids if self._sparse else stack(grids)
 
-    def __reduce__(self) -> str:
-        return self.__name__
 
-    def __repr__(self) -> str:
-        return f"<hloom.numpy.{self.__name__}>"
-
-
-class _Joiner:
+class _Joiner(_Indexed):
     """`r_` and `c_`: an index of arrays, numbers and slices is their concatenation."""
 
     def __init__(self, name: str, axis: int, ndmin: int, place: int, doc: str) -> None:
-        self.__name__ = name
-        self.__qualname__ = name
-        self.__module__ = __name__
-        self.__doc__ = doc
+        super().__init__(name, doc)
         self._defaults = (axis, ndmin, place)
 
     def __getitem__(self, key: Any) -> Any:
@@ -296,12 +300,6 @@ class _Joiner:
             return lax.reshape(joined, (joined.aval.size, 1)) if column else joined
         return concatenate(parts, axis)
 
-    def __reduce__(self) -> str:
-        return self.__name__
-
-    def __repr__(self) -> str:
-        return f"<hloom.numpy.{self.__name__}>"
-
 
 def _entry(key: Any) -> tuple[Value, int]:
     """An entry that is an array or a number, with one dimension at least, and how many dimensions it has itself."""
@@ -330,24 +328,15 @@ def _directive(text: str, defaults: tuple[int, int, int]) -> tuple[int, int, int
     return axis, ndmin, place
 
 
-class _Index:
+class _Index(_Indexed):
     """`s_` and `index_exp`: they return the index itself."""
 
     def __init__(self, name: str, always_tuple: bool, doc: str) -> None:
-        self.__name__ = name
-        self.__qualname__ = name
-        self.__module__ = __name__
-        self.__doc__ = doc
+        super().__init__(name, doc)
         self._always_tuple = always_tuple
 
     def __getitem__(self, key: Any) -> Any:
         return (key,) if self._always_tuple and not isinstance(key, tuple) else key
-
-    def __reduce__(self) -> str:
-        return self.__name__
-
-    def __repr__(self) -> str:
-        return f"<hloom.numpy.{self.__name__}>"
 
 
 for _kind in (_Grid, _Joiner, _Index):

@@ -59,6 +59,7 @@ from .advanced_indexing import (
     index_of_nothing,
     is_array_index,
     is_flag,
+    place_of_ellipsis,
     report_bounds,
     scattered,
     split_index,
@@ -138,14 +139,7 @@ def parse_index(shape: tuple[int, ...], index: Any, wrap: bool = True) -> _Index
     if any(map(is_flag, items)):
         return _with_booleans(shape, items, wrap)
     used = sum(item is not None and item is not Ellipsis for item in items)
-    if used > len(shape):
-        raise IndexError(
-            f"Too many indices: array is {len(shape)}-dimensional, but {used} were indexed: give at most one index "
-            "for each dimension"
-        )
-    ellipses = [k for k, item in enumerate(items) if item is Ellipsis]
-    if len(ellipses) > 1:
-        raise IndexError(f"an index can have one Ellipsis only, not {len(ellipses)}")
+    ellipses = place_of_ellipsis(shape, items, used)
     place = ellipses[0] if ellipses else len(items)
     items[place : place + 1] = [slice(None)] * (len(shape) - used)
     entries: list[_Range | _Window] = []

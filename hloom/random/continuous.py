@@ -20,7 +20,7 @@ from ..tracer.core import Value
 from ..tracer.ops import convert, scalar_like
 from .drawing import compound_draw
 from .keys import random_bits, single_key, split
-from .parameters import float_dtype, sized, spread
+from .parameters import float_dtype, of_parameters, spread
 
 
 @compound_draw()
@@ -98,9 +98,7 @@ def truncated_normal(
     >>> random.truncated_normal(random.key(0), -1.0, 1.0, (3,)).round(3)
     Array([ 0.862,  0.941, -0.291], dtype=float32)
     """
-    key, found = single_key("truncated_normal", key), float_dtype(dtype, "truncated_normal")
-    sizes = sized("truncated_normal", shape, lower, upper)
-    low, high = spread(found, sizes, lower, upper)
+    key, found, sizes, (low, high) = of_parameters("truncated_normal", key, dtype, shape, lower, upper)
     root = scalar_like(low, math.sqrt(2))
     a, b = (lax.erf(v / root) for v in (low, high))
     result = root * lax.erf_inv(uniform(key, sizes, found, a, b))

@@ -13,7 +13,7 @@ from numpy.typing import DTypeLike
 from .. import lax
 from ..lax.movement import canonical_shape
 from ..lax.reduce import limits
-from ..numpy.promotion import broadcast_to_shape
+from ..numpy.promotion import broadcast_to_shape, strong
 from ..tracer import dtypes
 from ..tracer.arrays.array import as_value
 from ..tracer.compound import compound
@@ -79,7 +79,7 @@ def _probability(p: Any) -> Value:
         raise OperandError(
             f"bernoulli probability `p` must have a floating dtype, got {value.aval.dtype.name}", "bernoulli"
         )
-    return _strong(value)
+    return strong(value)
 
 
 @compound_draw()
@@ -137,13 +137,9 @@ def _bounds(minval: Any, maxval: Any, sizes: tuple[int, ...], found: np.dtype[An
     return low, lax.select(lax.bitwise_and(beyond, lax.gt(high, low)), lax.add(span, one), span)
 
 
-def _strong(x: Value) -> Value:
-    return convert(x, x.aval.dtype, False)
-
-
 def _integer(x: Any) -> Value:
     value = as_value(x)
-    return _strong(value) if dtypes.is_integer(value.aval.dtype) else convert(value, dtypes.default_int(), False)
+    return strong(value) if dtypes.is_integer(value.aval.dtype) else convert(value, dtypes.default_int(), False)
 
 
 def _clipped(x: Value, low: int, high: int) -> Value:

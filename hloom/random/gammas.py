@@ -32,7 +32,7 @@ from .continuous import exponential, normal, uniform
 from .discrete import rademacher
 from .drawing import compound_draw
 from .keys import single_key, split
-from .parameters import float_dtype, sized, spread
+from .parameters import float_dtype, of_parameters, sized
 
 # ---- gamma
 
@@ -66,8 +66,8 @@ def loggamma(key: Any, a: Any, shape: Any = None, dtype: DTypeLike | None = None
 
 
 def _gamma(name: str, key: Any, a: Any, shape: Any, dtype: DTypeLike | None, log_space: bool) -> Value:
-    one, found = single_key(name, key), float_dtype(dtype, name)
-    drawn: Value = random_gamma_p.bind(one, *spread(found, sized(name, shape, a), a), log_space=log_space)
+    one, _, _, parameters = of_parameters(name, key, dtype, shape, a)
+    drawn: Value = random_gamma_p.bind(one, *parameters, log_space=log_space)
     return drawn
 
 
@@ -185,9 +185,7 @@ def beta(
     >>> random.beta(random.key(0), 2.0, 5.0, (3,)).round(3)
     Array([0.17 , 0.274, 0.497], dtype=float32)
     """
-    key, found = single_key("beta", key), float_dtype(dtype, "beta")
-    sizes = sized("beta", shape, a, b)
-    first, second = spread(found, sizes, a, b)
+    key, found, sizes, (first, second) = of_parameters("beta", key, dtype, shape, a, b)
     keys = split(key)
     x, y = (loggamma(k, p, sizes, found) for k, p in zip(keys, (first, second), strict=True))
     larger = lax.max(x, y)
@@ -244,9 +242,8 @@ def t(key: Any, df: Any, shape: Any = None, dtype: DTypeLike | None = None, *, o
     >>> random.t(random.key(0), 4.0, (3,)).round(2)
     Array([ 0.72, -2.42, -1.41], dtype=float32)
     """
-    key, found = single_key("t", key), float_dtype(dtype, "t")
-    sizes = sized("t", shape, df)
-    half = spread(found, sizes, df)[0] / 2
+    key, found, sizes, (freedom,) = of_parameters("t", key, dtype, shape, df)
+    half = freedom / 2
     for_normal, for_gamma = split(key)
     n = normal(for_normal, sizes, found)
     return n * jnp.sqrt(half / gamma(for_gamma, half, sizes, found))
@@ -270,9 +267,7 @@ def f(
     >>> random.f(random.key(0), 3.0, 5.0, (3,)).round(2)
     Array([2.58, 0.19, 0.16], dtype=float32)
     """
-    key, found = single_key("f", key), float_dtype(dtype, "f")
-    sizes = sized("f", shape, dfnum, dfden)
-    above, below = spread(found, sizes, dfnum, dfden)
+    key, found, sizes, (above, below) = of_parameters("f", key, dtype, shape, dfnum, dfden)
     for_below, for_above = split(key)
     return lax.div(
         lax.div(chisquare(for_above, above, sizes, found), above),

@@ -14,6 +14,7 @@ from ..tracer import dtypes
 from ..tracer.arrays.array import shape_of
 from ..tracer.core import Value
 from ..tracer.errors import OperandError
+from .keys import single_key
 
 
 def float_dtype(dtype: DTypeLike | None, what: str) -> np.dtype[Any]:
@@ -50,6 +51,14 @@ def sized(what: str, shape: Any, *parameters: Any) -> tuple[int, ...]:
             what,
         )
     return sizes
+
+
+def of_parameters(
+    what: str, key: Any, dtype: DTypeLike | None, shape: Any, *parameters: Any
+) -> tuple[Value, np.dtype[Any], tuple[int, ...], list[Value]]:
+    """One key, the dtype and the shape of the numbers that `what` draws, and its parameters in that dtype and shape."""
+    one, found, sizes = single_key(what, key), float_dtype(dtype, what), sized(what, shape, *parameters)
+    return one, found, sizes, spread(found, sizes, *parameters)
 
 
 def spread(dtype: np.dtype[Any], sizes: tuple[int, ...], *parameters: Any) -> list[Value]:

@@ -23,7 +23,7 @@ from .continuous import exponential, normal, uniform
 from .discrete import rademacher
 from .drawing import compound_draw
 from .keys import single_key, split
-from .parameters import float_dtype, sized, spread
+from .parameters import float_dtype, of_parameters, sized, spread
 
 _ONE = np.float32(1)
 
@@ -70,9 +70,7 @@ def rayleigh(
     >>> random.rayleigh(random.key(0), 2.0, (3,)).round(2)
     Array([0.66, 0.42, 2.97], dtype=float32)
     """
-    key, found = single_key("rayleigh", key), float_dtype(dtype, "rayleigh")
-    sizes = sized("rayleigh", shape, scale)
-    (sigma,) = spread(found, sizes, scale)
+    key, found, sizes, (sigma,) = of_parameters("rayleigh", key, dtype, shape, scale)
     logarithm = lax.log(uniform(key, sizes, found))
     return lax.mul(sigma, lax.sqrt(logarithm * -2.0))
 
@@ -138,9 +136,7 @@ def triangular(
     >>> random.triangular(random.key(0), 0.0, 1.0, 4.0, (3,)).round(2)
     Array([3.21, 3.49, 1.17], dtype=float32)
     """
-    key, found = single_key("triangular", key), float_dtype(dtype, "triangular")
-    sizes = sized("triangular", shape, left, mode, right)
-    low, top, high = spread(found, sizes, left, mode, right)
+    key, found, sizes, (low, top, high) = of_parameters("triangular", key, dtype, shape, left, mode, right)
     u = uniform(key, sizes, found)
     rising = low + lax.sqrt(u * (high - low) * (top - low))
     falling = high - lax.sqrt((1 - u) * (high - low) * (high - top))
@@ -159,9 +155,7 @@ def wald(key: Any, mean: Any, shape: Any = None, dtype: DTypeLike | None = None,
     >>> random.wald(random.key(0), 2.0, (3,)).round(2)
     Array([0.53, 0.6 , 0.73], dtype=float32)
     """
-    key, found = single_key("wald", key), float_dtype(dtype, "wald")
-    sizes = sized("wald", shape, mean)
-    (mu,) = spread(found, sizes, mean)
+    key, found, sizes, (mu,) = of_parameters("wald", key, dtype, shape, mean)
     for_normal, for_choice = split(key)
     y = lax.integer_pow(normal(for_normal, sizes, found), 2)
     z = uniform(for_choice, sizes, found)

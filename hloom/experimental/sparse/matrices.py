@@ -15,7 +15,6 @@ from ...hlo.support.tracebacks import boundaries
 from ...tracer.errors import OperandError
 from .arrays import BCOO, BCSR, JAXSparse, _arrays, register
 from .layout import bcoo_fromdense
-from .operators import eye
 
 
 class COOInfo(NamedTuple):
@@ -67,10 +66,6 @@ class Matrix(JAXSparse):
     @classmethod
     def _empty(cls, shape: Sequence[int], *, dtype: Any = None, index_dtype: Any = "int32") -> Any:
         return cls.from_bcoo(BCOO._empty(shape, dtype=dtype, index_dtype=index_dtype))
-
-    @classmethod
-    def _eye(cls, N: int, M: int, k: int, *, dtype: Any = None, index_dtype: Any = "int32") -> Any:
-        return cls.from_bcoo(eye(N, M, k, dtype=dtype, index_dtype=index_dtype))
 
     def _swapped(self, axes: Sequence[int] | None) -> None:
         if axes is not None and tuple(a % 2 for a in axes) != (1, 0):
