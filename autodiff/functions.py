@@ -12,7 +12,7 @@ from ..hlo.support.tracebacks import boundary
 from ..tracer.arguments import LeafName, abstract_example, check_function
 from ..tracer.arrays.array import as_value
 from ..tracer.arrays.overlay import overlaid_all
-from ..tracer.aval import ShapedArray
+from ..tracer.aval import HasType, ShapedArray
 from ..tracer.core import Call, Primitive, Tracer, Value, bind_call, current_trace, eval_computation, run_meaning
 from ..tracer.jit import jit
 from ..tracer.ops import is_inexact, zeros
@@ -185,18 +185,10 @@ def linear_call(fun: Function, fun_transpose: Function, residual_args: Any, line
 
 
 @dataclass(frozen=True, slots=True)
-class _Like:
+class _Like(HasType):
     """An example that has only a type."""
 
     aval: ShapedArray
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return self.aval.shape
-
-    @property
-    def dtype(self) -> Any:
-        return self.aval.dtype
 
 
 @LINEAR_CALL.def_jvp

@@ -14,7 +14,7 @@ from ..tracer.arguments import check_function
 from ..tracer.arrays.array import as_value
 from ..tracer.aval import ShapedArray
 from ..tracer.core import Value, bind
-from ..tracer.ops import array_shape, compare, convert, is_inexact, reshape, shift, slice_, transpose
+from ..tracer.ops import array_shape, compare, convert, is_inexact, reshape, shift, slice_along, transpose
 from ..tracer.trees import tree
 from ..tracer.wrapping import wraps
 from .api import linearize, vjp
@@ -224,11 +224,8 @@ def _basis(total: int, offset: int, aval: ShapedArray) -> Value:
 
 def _parts(x: Value, avals: Sequence[ShapedArray], dimension: int) -> list[Value]:
     """`x` divided along a dimension that counts the elements of all `avals`."""
-    sizes = x.aval.shape
     found, offset = [], 0
     for aval in avals:
-        starts = [offset if d == dimension else 0 for d in range(len(sizes))]
-        limits = [offset + aval.size if d == dimension else n for d, n in enumerate(sizes)]
-        found.append(slice_(x, starts, limits))
+        found.append(slice_along(x, dimension, offset, offset + aval.size))
         offset += aval.size
     return found

@@ -177,10 +177,8 @@ def argument_spec(fun: Callable[..., Any], what: str, numbers: Any, names: Any) 
 def check_function(fun: object, name: str) -> None:
     """TypeError unless the transformation `name` can take `fun`: a function that returns its results."""
     if not callable(fun):
-        text = repr(fun)
-        shown = text if len(text) <= 60 else text[:57] + "..."
         raise TypeError(
-            f"Expected a callable value: {name} expects a function, but got {shown} of type {type(fun).__name__}"
+            f"Expected a callable value: {name} expects a function, but got {_short(fun)} of type {type(fun).__name__}"
         )
     if inspect.isgeneratorfunction(fun) or inspect.iscoroutinefunction(fun) or inspect.isasyncgenfunction(fun):
         kind = "a generator" if not inspect.iscoroutinefunction(fun) else "a coroutine"

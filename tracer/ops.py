@@ -236,6 +236,13 @@ def slice_(x: Value, starts: Sequence[int], limits: Sequence[int], strides: Sequ
     return bind(Opcode.SLICE, (x,), SliceAttributes(starts, limits, strides))
 
 
+def slice_along(x: Value, d: int, start: int, stop: int) -> Value:
+    """The elements from `start` to `stop` along dimension d."""
+    starts, limits = [0] * x.aval.ndim, list(x.aval.shape)
+    starts[d], limits[d] = start, stop
+    return slice_(x, starts, limits)
+
+
 def pad(x: Value, value: Value, low: Sequence[int], high: Sequence[int], interior: Sequence[int]) -> Value:
     if not any(low) and not any(high) and not any(interior):
         return x

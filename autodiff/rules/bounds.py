@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from ...hlo.opcode import Opcode
 from ...tracer.core import Value
-from ...tracer.ops import reshape, slice_
+from ...tracer.ops import reshape, slice_along
 
 
 class Bound(NamedTuple):
@@ -58,9 +58,7 @@ def _index_bounds(
     for k, axis in enumerate(dims):
         index = indices
         if place < len(shape):
-            starts = [k if d == place else 0 for d in range(len(shape))]
-            limits = [k + 1 if d == place else n for d, n in enumerate(shape)]
-            index = reshape(slice_(indices, starts, limits), [n for d, n in enumerate(shape) if d != place])
+            index = reshape(slice_along(indices, place, k, k + 1), [n for d, n in enumerate(shape) if d != place])
         found.append(Bound(array.aval.shape, axis, index, array.aval.shape[axis] - sizes[axis]))
     return found
 

@@ -16,7 +16,7 @@ from ...hlo.opcode import Opcode
 from ...hlo.ops import Trait, has_trait
 from ...hlo.shape import Shape
 from ...tracer.core import Value, bind, eval_computation
-from ...tracer.ops import broadcast, concatenate, reshape, scalar, slice_, transpose
+from ...tracer.ops import broadcast, concatenate, reshape, scalar, slice_along, transpose
 from .tables import TRANSPOSE
 
 _O = Opcode
@@ -66,18 +66,12 @@ def reduce_in_halves(arrays: Sequence[Value], d: int, combine: Combine) -> list[
     while found[0].aval.shape[d] > 1:
         size = found[0].aval.shape[d]
         half = size // 2
-        merged = combine([_part(a, d, 0, half) for a in found], [_part(a, d, half, 2 * half) for a in found])
+        merged = combine(*[[slice_along(a, d, n, n + half) for a in found] for n in (0, half)])
         if size % 2:
-            rest = [_part(a, d, size - 1, size) for a in found]
+            rest = [slice_along(a, d, size - 1, size) for a in found]
             merged = [concatenate([m, r], d) for m, r in zip(merged, rest, strict=True)]
         found = merged
     return found
-
-
-def _part(x: Value, d: int, start: int, stop: int) -> Value:
-    starts, limits = [0] * len(x.aval.shape), list(x.aval.shape)
-    starts[d], limits[d] = start, stop
-    return slice_(x, starts, limits)
 
 
 # --- dimensions

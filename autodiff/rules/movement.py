@@ -33,6 +33,7 @@ from ...tracer.ops import (
     scalar,
     scalar_like,
     slice_,
+    slice_along,
     sub,
     sum_all,
     transpose,
@@ -140,12 +141,7 @@ def _concatenate_transpose(
     d = attributes.dimension
     for operand in operands:
         stop = start + operand.aval.shape[d]
-        if isinstance(operand, Linear):
-            starts, limits = [0] * shape.rank, list(shape.dimensions)
-            starts[d], limits[d] = start, stop
-            found.append(slice_(ct, starts, limits))
-        else:
-            found.append(None)
+        found.append(slice_along(ct, d, start, stop) if isinstance(operand, Linear) else None)
         start = stop
     return found
 

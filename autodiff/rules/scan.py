@@ -101,12 +101,19 @@ def rule_of(call: Call) -> Scan:
     return call.params
 
 
-made = DerivedCache()
-"""Derived loops, by the body from which they are derived, so that each is compiled once."""
+_made = DerivedCache()
 
 
-def key_of(kind: str, rule: Scan, *masks: Mask) -> Any:
-    return (kind, rule.num_consts, rule.num_carry, rule.length, rule.reverse, *masks)
+def derived_loop(make: Callable[..., tuple[T, bool]]) -> Callable[..., T]:
+    """A decorator: make(scan, *masks) -> (a derived loop, whether it may be kept). It is made once for the body from
+    which it is derived, so that it is compiled once."""
+
+    def get(rule: Scan, *masks: Any) -> T:
+        key = (make, rule.num_consts, rule.num_carry, rule.length, rule.reverse, *masks)
+        found: T = _made.get((rule.body,), key, lambda: make(rule, *masks))
+        return found
+
+    return get
 
 
 def is_closed(*loops: Loop) -> bool:
@@ -124,12 +131,9 @@ class _JVPScan:
     ys: Mask
 
 
-def _jvp_scan(rule: Scan, moving: Mask) -> _JVPScan:
+@derived_loop
+def _jvp_scan(rule: Scan, moving: Mask) -> tuple[_JVPScan, bool]:
     """The scan with tangents. A part of the carry moves if it starts moving or if an iteration makes it move."""
-    return made.get((rule.body,), key_of("jvp", rule, moving), lambda: _make_jvp_scan(rule, moving))
-
-
-def _make_jvp_scan(rule: Scan, moving: Mask) -> tuple[_JVPScan, bool]:
     of_consts, of_carry, of_xs = (tuple(m) for m in parts_of(rule, moving))
     results = len(rule.body.root.shape.elements)
     while True:

@@ -10,7 +10,7 @@ from ...tracer.core import Call, Value
 from ...tracer.ops import transpose
 from ..batches import Axis, with_batch
 from ..batching import Mask, batch_computation
-from .scan import Loop, is_closed, key_of, loop_of, made, parts_of, rule_of
+from .scan import Loop, derived_loop, is_closed, loop_of, parts_of, rule_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,13 +21,9 @@ class _BatchedScan:
     ys: Mask
 
 
-def _batched_scan(rule: Scan, axis: Axis, batched: Mask) -> _BatchedScan:
+@derived_loop
+def _batched_scan(rule: Scan, axis: Axis, batched: Mask) -> tuple[_BatchedScan, bool]:
     """A part of the carry is batched if it starts so or if an iteration makes it so."""
-    key = (*key_of("batch", rule, batched), axis)
-    return made.get((rule.body,), key, lambda: _make_batched_scan(rule, axis, batched))
-
-
-def _make_batched_scan(rule: Scan, axis: Axis, batched: Mask) -> tuple[_BatchedScan, bool]:
     consts, carry, xs = (tuple(m) for m in parts_of(rule, batched))
     results = len(rule.body.root.shape.elements)
     while True:

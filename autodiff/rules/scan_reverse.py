@@ -38,10 +38,9 @@ from .scan import (
     Mask,
     Values,
     body_avals,
+    derived_loop,
     is_closed,
-    key_of,
     loop_of,
-    made,
     make_loop,
     parts_of,
     rule_of,
@@ -79,11 +78,8 @@ class _LinearizedScan:
     """The values from outside that the body uses."""
 
 
-def _linearize_scan(rule: Scan, moving: Mask) -> _LinearizedScan:
-    return made.get((rule.body,), key_of("linearize", rule, moving), lambda: _make_linearize_scan(rule, moving))
-
-
-def _make_linearize_scan(rule: Scan, moving: Mask) -> tuple[_LinearizedScan, bool]:
+@derived_loop
+def _linearize_scan(rule: Scan, moving: Mask) -> tuple[_LinearizedScan, bool]:
     of_consts, of_carry, of_xs = (tuple(m) for m in parts_of(rule, moving))
     while True:
         parts = linearize_computation(rule.body, (*of_consts, *of_carry, *of_xs, False))
@@ -262,13 +258,9 @@ class _TransposedScan:
     """The sums that are not carried. The last results of the loop are their factors."""
 
 
-def _transposed_scan(rule: Scan, linear: Mask, given: Mask) -> _TransposedScan:
+@derived_loop
+def _transposed_scan(rule: Scan, linear: Mask, given: Mask) -> tuple[_TransposedScan, bool]:
     """`linear` names the operands, `given` the results that have cotangents."""
-    key = key_of("transpose", rule, linear, given)
-    return made.get((rule.body,), key, lambda: _make_transposed_scan(rule, linear, given))
-
-
-def _make_transposed_scan(rule: Scan, linear: Mask, given: Mask) -> tuple[_TransposedScan, bool]:
     consts, carry, slices = body_avals(rule)
     ys = [aval_of_shape(s) for s in rule.body.root.shape.elements[rule.num_carry :]]
     linear_consts, _, linear_xs = parts_of(rule, linear)
