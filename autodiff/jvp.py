@@ -65,9 +65,7 @@ class JVPTrace(Trace):
 
     Values of other traces are constants here, which keeps nested derivatives apart.
 
-    >>> import hloom
-    >>> from hloom.extend.core import find_top_trace
-    >>> y, t = hloom.jvp(lambda x: print(type(find_top_trace()).__name__) or 2 * x, (1.5,), (1.0,))
+    >>> y, t = hloom.jvp(lambda x: print(type(hloom.extend.core.find_top_trace()).__name__) or 2 * x, (1.5,), (1.0,))
     JVPTrace
     """
 

@@ -167,9 +167,7 @@ def _items(keys: list[str]) -> Callable[[dict[str, Any]], Sequence[Any]]:
 class JitFunction(SharedValue, Generic[P, R]):
     """A compiled function: call it as the original. Made by `jit`.
 
-    >>> import hloom
-    >>> from hloom import stages
-    >>> isinstance(hloom.jit(lambda x: 2 * x), stages.Wrapped)
+    >>> isinstance(hloom.jit(lambda x: 2 * x), hloom.stages.Wrapped)
     True
     """
 

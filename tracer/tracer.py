@@ -36,9 +36,7 @@ T = TypeVar("T")
 class Trace(ABC):
     """The current meaning of operations. `parent`: the trace below, which was current when this one began.
 
-    >>> import hloom
-    >>> from hloom.extend.core import find_top_trace
-    >>> isinstance(find_top_trace(), hloom.core.Trace)
+    >>> isinstance(hloom.extend.core.find_top_trace(), hloom.core.Trace)
     True
     """
 

@@ -189,7 +189,6 @@ class JitScope(ContextDecorator):
         """The programs and how often each ran, the reads that forced values, and the operations that ran alone, with
         reasons.
 
-        >>> import hloom, hloom.numpy as jnp
         >>> with hloom.jit_scope() as scope:
         ...     y = jnp.sin(jnp.ones(3)) + 1
         >>> print(scope.report().splitlines()[0])
@@ -201,7 +200,6 @@ class JitScope(ContextDecorator):
     def programs(self) -> list[Program]:
         """The programs that ran in the scope.
 
-        >>> import hloom, hloom.numpy as jnp
         >>> with hloom.jit_scope() as scope:
         ...     y = jnp.sin(jnp.ones(3)) + 1
         >>> [program.runs for program in scope.programs()]

@@ -184,7 +184,6 @@ class Ref:
     def get(self, idx: Any = ...) -> Any:
         """As `ref[idx]`.
 
-        >>> import hloom, hloom.numpy as jnp
         >>> hloom.new_ref(jnp.array([1.0, 2.0])).get(1)
         Array(2., dtype=float32)
         """
@@ -193,7 +192,6 @@ class Ref:
     def set(self, value: Any, idx: Any = ...) -> None:
         """As `ref[idx] = value`.
 
-        >>> import hloom, hloom.numpy as jnp
         >>> ref = hloom.new_ref(jnp.zeros(2))
         >>> ref.set(5.0, 1)
         >>> ref[...]
@@ -204,7 +202,6 @@ class Ref:
     def swap(self, value: Any, idx: Any = ...) -> Any:
         """Write `value` at `idx`; returns the old value.
 
-        >>> import hloom, hloom.numpy as jnp
         >>> ref = hloom.new_ref(jnp.array([1.0, 2.0]))
         >>> ref.swap(5.0, 0), ref[...]
         (Array(1., dtype=float32), Array([5., 2.], dtype=float32))
@@ -214,7 +211,6 @@ class Ref:
     def addupdate(self, x: Any, idx: Any = ...) -> None:
         """Add `x` at `idx`.
 
-        >>> import hloom, hloom.numpy as jnp
         >>> ref = hloom.new_ref(jnp.zeros(3))
         >>> ref.addupdate(jnp.ones(2), slice(1, 3))
         >>> ref[...]
@@ -226,7 +222,6 @@ class Ref:
     def at(self) -> _At:
         """`ref.at[idx]` is a part of the reference, which is read and written in the same way.
 
-        >>> import hloom, hloom.numpy as jnp
         >>> ref = hloom.new_ref(jnp.zeros((2, 2)))
         >>> ref.at[0][1] = 5.0
         >>> ref[...]
@@ -454,10 +449,8 @@ def swap(ref: Any, idx: Any, value: Any, _function_name: str = "ref_swap") -> An
 
     ValueError if the value does not have their shape (a scalar has every shape) or dtype.
 
-    >>> import hloom
-    >>> from hloom import numpy as jnp, ref
     >>> x = hloom.new_ref(jnp.arange(3))
-    >>> ref.swap(x, 0, 7), x
+    >>> hloom.ref.swap(x, 0, 7), x
     (Array(0, dtype=int32), Ref([7, 1, 2], dtype=int32))
     """
     _checked(ref, _function_name)
@@ -469,10 +462,8 @@ def swap(ref: Any, idx: Any, value: Any, _function_name: str = "ref_swap") -> An
 def set(ref: Any, idx: Any, value: Any) -> None:  # JAX's name
     """Write `value` at `idx`: as `ref[idx] = value`.
 
-    >>> import hloom
-    >>> from hloom import numpy as jnp, ref
     >>> x = hloom.new_ref(jnp.zeros(3))
-    >>> ref.set(x, slice(1, 3), 5.0)
+    >>> hloom.ref.set(x, slice(1, 3), 5.0)
     >>> x
     Ref([0., 5., 5.], dtype=float32)
     """
@@ -484,10 +475,8 @@ def set(ref: Any, idx: Any, value: Any) -> None:  # JAX's name
 def addupdate(ref: Any, idx: Any, x: Any) -> None:
     """Add `x` to the elements at `idx`; where an index is there twice, both are added.
 
-    >>> import hloom
-    >>> from hloom import numpy as jnp, ref
     >>> x = hloom.new_ref(jnp.zeros(3))
-    >>> ref.addupdate(x, jnp.array([1, 1]), 2.0)
+    >>> hloom.ref.addupdate(x, jnp.array([1, 1]), 2.0)
     >>> x
     Ref([0., 4., 0.], dtype=float32)
     """

@@ -10,10 +10,8 @@ from .mesh import CURRENT, EMPTY, AbstractMesh, Mesh
 def get_abstract_mesh() -> AbstractMesh:
     """The current mesh without its devices; an empty one if none is current.
 
-    >>> import hloom
-    >>> from hloom import sharding
     >>> with hloom.set_mesh(hloom.make_mesh((1,), ("x",))):
-    ...     print(sharding.get_abstract_mesh().axis_names)
+    ...     print(hloom.sharding.get_abstract_mesh().axis_names)
     ('x',)
     """
     return CURRENT.meshes[0]
@@ -23,10 +21,8 @@ def get_mesh() -> Mesh:
     """The mesh that `set_mesh` has made current; an empty one if there is none. ValueError while a function is traced:
     `get_abstract_mesh` works there.
 
-    >>> import hloom
-    >>> from hloom import sharding
     >>> with hloom.set_mesh(hloom.make_mesh((1,), ("x",))):
-    ...     print(sharding.get_mesh().axis_names)
+    ...     print(hloom.sharding.get_mesh().axis_names)
     ('x',)
     """
     if not thread_state().direct:

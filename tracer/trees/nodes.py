@@ -391,14 +391,12 @@ def register_pytree_with_keys(
 
     flatten_func: the same without keys, where that is faster; used if no path is needed.
 
-    >>> import hloom
-    >>> from hloom.tree_util import GetAttrKey, keystr, register_pytree_with_keys
     >>> class Point:
     ...     def __init__(self, x):
     ...         self.x = x
-    >>> flatten = lambda p: ([(GetAttrKey("x"), p.x)], None)
-    >>> register_pytree_with_keys(Point, flatten, lambda _, children: Point(*children))
-    >>> [keystr(path) for path, _ in hloom.tree.leaves_with_path([Point(1)])]
+    >>> flatten = lambda p: ([(hloom.tree_util.GetAttrKey("x"), p.x)], None)
+    >>> hloom.tree_util.register_pytree_with_keys(Point, flatten, lambda _, children: Point(*children))
+    >>> [hloom.tree_util.keystr(path) for path, _ in hloom.tree.leaves_with_path([Point(1)])]
     ['[0].x']
     """
 
@@ -413,18 +411,16 @@ def register_pytree_with_keys_class(cls: C) -> C:
     """Class decorator for a class with `tree_flatten_with_keys(self)` and a class method `tree_unflatten(aux,
     children)`; `tree_flatten(self)`, if there is one, is used if no path is needed.
 
-    >>> import hloom
-    >>> from hloom.tree_util import GetAttrKey, keystr, register_pytree_with_keys_class
-    >>> @register_pytree_with_keys_class
+    >>> @hloom.tree_util.register_pytree_with_keys_class
     ... class Point:
     ...     def __init__(self, x):
     ...         self.x = x
     ...     def tree_flatten_with_keys(self):
-    ...         return [(GetAttrKey("x"), self.x)], None
+    ...         return [(hloom.tree_util.GetAttrKey("x"), self.x)], None
     ...     @classmethod
     ...     def tree_unflatten(cls, aux, children):
     ...         return cls(*children)
-    >>> [keystr(path) for path, _ in hloom.tree.leaves_with_path([Point(1)])]
+    >>> [hloom.tree_util.keystr(path) for path, _ in hloom.tree.leaves_with_path([Point(1)])]
     ['[0].x']
     """
     node: Any = cls
