@@ -22,7 +22,7 @@ from .. import numpy as jnp
 from ..autodiff.custom import custom_vjp
 from ..hlo.support.records import dataclass
 from ..lax.shapes import scaled_dot
-from ..numpy.promotion import check_arraylike
+from ..numpy.promotion import check_arraylike, ensure_arraylikes
 from ..tracer import dtypes
 from ..tracer.arrays.array import as_value
 from ..tracer.arrays.operators import ArrayLike
@@ -59,8 +59,7 @@ def scaled_matmul(
     >>> nn.scaled_matmul(a, b, half, half).tolist()
     [[[8.0]]]
     """
-    check_arraylike("scaled_matmul", lhs, rhs, lhs_scales, rhs_scales)
-    values = [as_value(x) for x in (lhs, rhs, lhs_scales, rhs_scales)]
+    values = ensure_arraylikes("scaled_matmul", lhs, rhs, lhs_scales, rhs_scales)
     shapes = [v.aval.shape for v in values]
     shown = ", ".join(v.aval.str_short() for v in values)
     if any(len(s) != 3 for s in shapes):

@@ -37,7 +37,7 @@ from ..tracer.source import warn_user
 from ..tracer.tracer import Tracer
 from .array_manipulation import diagonal_number, stack
 from .concrete_values import known_array
-from .promotion import broadcast_to_shape, check_arraylike, promote_dtypes_inexact, to_dtype
+from .promotion import broadcast_to_shape, check_arraylike, ensure_arraylikes, promote_dtypes_inexact, to_dtype
 
 
 def asarray(
@@ -589,8 +589,7 @@ def meshgrid(*xi: ArrayLike, copy: bool = True, sparse: bool = False, indexing: 
         raise OperandError("meshgrid: copy=False is not possible: arrays are new", "meshgrid")
     if indexing not in ("xy", "ij"):
         raise ValueError(f"meshgrid: indexing must be 'xy' or 'ij', not {indexing!r}")
-    check_arraylike("meshgrid", *xi)
-    vectors = [as_value(x) for x in xi]
+    vectors = ensure_arraylikes("meshgrid", *xi)
     for v in vectors:
         if v.aval.ndim != 1:
             raise OperandError(

@@ -32,6 +32,7 @@ from .promotion import (
     canonical_axes,
     check_arraylike,
     ensure_arraylike,
+    ensure_arraylikes,
     index_tuple,
     no_out,
     promote_dtypes,
@@ -85,6 +86,13 @@ def ravel(a: ArrayLike, order: str = "C", *, out_sharding: Any = None) -> Value:
     """
     asked_place(out_sharding, "ravel")
     return reshape(a, -1 if as_value(a).aval.size else 0, order)
+
+
+def along(x: Value, axis: int | None) -> tuple[Value, int]:
+    """The array and an axis of it; flattened for None."""
+    if axis is None:
+        return ravel(x), 0
+    return x, canonical_axis(axis, x.aval.ndim)
 
 
 def transpose(a: ArrayLike, axes: Sequence[int] | None = None) -> Value:
@@ -288,8 +296,7 @@ def stack(arrays: Any, axis: int = 0, out: None = None, dtype: Any = None) -> Va
            [2, 4]], dtype=int32)
     """
     items = _sequence("stack", arrays)
-    check_arraylike("stack", *items)
-    values = [as_value(a) for a in items]
+    values = ensure_arraylikes("stack", *items)
     shape = values[0].aval.shape
     for v in values:
         if v.aval.shape != shape:

@@ -25,7 +25,7 @@ from ..tracer.compound import compound
 from ..tracer.core import Value
 from ..tracer.errors import UnsupportedError
 from ..tracer.tracer import Tracer
-from .array_manipulation import ravel
+from .array_manipulation import along, ravel
 from .binary_ufuncs import floor_divide, mod
 from .concrete_values import known_array
 from .indexing import IndexUpdate
@@ -212,7 +212,7 @@ def put_along_axis(
     not_in_place("put_along_axis", inplace)
     check_arraylike("put_along_axis", arr, indices, values)
     given, index, new = as_value(arr), check_integers("put_along_axis", "indices", indices), as_value(values)
-    x, axis = (ravel(given), 0) if axis is None else (given, canonical_axis(axis, given.aval.ndim))
+    x, axis = along(given, axis)
     if x.aval.ndim != index.aval.ndim:
         raise ValueError(
             f"put_along_axis arguments 'arr' and 'indices' must have same ndim, not {x.aval.ndim} and {index.aval.ndim}"

@@ -22,7 +22,7 @@ from ..tracer.compound import compound
 from ..tracer.core import Value
 from ..tracer.ops import convert
 from .array_creation import asarray
-from .array_manipulation import moveaxis, ravel
+from .array_manipulation import along, moveaxis, ravel
 from .concrete_values import SIZE_ADVICE, known_array, known_size
 from .indexing_routines import from_end, no_out_argument, take
 from .promotion import broadcast_to_shape, canonical_axes, check_arraylike, ensure_arraylike
@@ -66,7 +66,7 @@ def compress(
     mask, x = to_bool(as_value(condition)), as_value(a)
     if mask.aval.ndim != 1:
         raise ValueError(f"compress: condition must be a 1D array, not {mask.aval.str_short()}")
-    x, axis = (ravel(x), 0) if axis is None else (x, canonical_axis(axis, x.aval.ndim))
+    x, axis = along(x, axis)
     length = x.aval.shape[axis]
     if size is not None:
         count = known_size("compress", size)
@@ -132,7 +132,7 @@ def delete(
     Array([1, 3], dtype=int32)
     """
     x = ensure_arraylike("delete", arr)
-    x, axis = (ravel(x), 0) if axis is None else (x, canonical_axis(axis, x.aval.ndim))
+    x, axis = along(x, axis)
     size = x.aval.shape[axis]
     if isinstance(obj, slice):
         return _kept(x, np.delete(np.arange(size), obj), axis)
@@ -193,7 +193,7 @@ def insert(arr: ArrayLike, obj: ArrayLike | slice, values: ArrayLike, axis: int 
     """
     check_arraylike("insert", arr, 0 if isinstance(obj, slice) else obj, values)
     x, new = as_value(arr), as_value(values)
-    x, axis = (ravel(x), 0) if axis is None else (x, canonical_axis(axis, x.aval.ndim))
+    x, axis = along(x, axis)
     size = x.aval.shape[axis]
     places = asarray(np.arange(*obj.indices(size)) if isinstance(obj, slice) else obj)
     if places.aval.ndim > 1:

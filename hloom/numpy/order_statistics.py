@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from .. import lax
-from ..lax.movement import canonical_axis
 from ..tracer import dtypes
 from ..tracer.arrays.array import as_value
 from ..tracer.arrays.operators import ArrayLike
@@ -29,6 +28,7 @@ from .promotion import (
     promote_dtypes_inexact,
     promote_inexact,
 )
+from .reductions import weights_along
 from .selection import where
 from .unary_ufuncs import isnan
 
@@ -225,16 +225,7 @@ def _weights_in_front(name: str, x: Value, weights: ArrayLike, axis: Axis, axes:
     w = promote_inexact(name, weights)[0]
     if dtypes.is_complex(w.aval.dtype):
         raise ValueError(f"{name}: weights cannot be complex types")
-    if w.aval.shape != x.aval.shape:
-        given = axes if axis is None or isinstance(axis, int) else tuple(canonical_axis(d, x.aval.ndim) for d in axis)
-        if axis is None or w.aval.shape != tuple([x.aval.shape[d] for d in given]):
-            raise ValueError(
-                f"{name}: weights of {w.aval.str_short()} for {x.aval.str_short()} and axis {axis}: they must have "
-                "the array's shape, or the sizes of the given axes"
-            )
-        order = sorted(range(len(given)), key=given.__getitem__)
-        w = lax.broadcast_in_dim(lax.transpose(w, order), x.aval.shape, sorted(given))
-    return _in_front(w, axes)
+    return _in_front(w if w.aval.shape == x.aval.shape else weights_along(name, x, w, axis), axes)
 
 
 def _by_weights(line: Value, weights: Value | None, parts: Value, skips_nan: bool) -> Value:

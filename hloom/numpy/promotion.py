@@ -42,6 +42,12 @@ def ensure_arraylike(name: str, x: Any) -> Value:
     return as_value(x)
 
 
+def ensure_arraylikes(name: str, *args: Any) -> list[Value]:
+    """`ensure_arraylike` of each argument."""
+    check_arraylike(name, *args)
+    return [as_value(a) for a in args]
+
+
 def mask(name: str, where: ArrayLike) -> Value:
     """The argument `where` of a reduction as a value; OperandError unless it is boolean."""
     value = ensure_arraylike(name, where)

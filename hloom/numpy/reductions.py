@@ -316,22 +316,22 @@ def average(
         return (result, lax.full_like(result, count)) if returned else result
     x, w = promote_dtypes_inexact(a, weights, name="average")
     if w.aval.shape != x.aval.shape:
-        w = _along_axes(x, w, axis)
+        w = weights_along("average", x, w, axis)
     total = sum(w, axis, keepdims=keepdims)
     result = sum(x * w, axis, keepdims=keepdims) / total
     return (result, total) if returned else result
 
 
-def _along_axes(x: Value, w: Value, axis: Axis) -> Value:
+def weights_along(name: str, x: Value, w: Value, axis: Axis) -> Value:
     """Weights for some axes of x, broadcast to its shape."""
     rank = x.aval.ndim
     given = [] if axis is None else axis if isinstance(axis, tuple | list | range) else [axis]
     axes = [canonical_axis(d, rank) for d in given]
     if axis is None or w.aval.shape != tuple([x.aval.shape[d] for d in axes]):
         raise OperandError(
-            f"average: weights of {w.aval.str_short()} for {x.aval.str_short()} and axis {axis}: they must have the "
+            f"{name}: weights of {w.aval.str_short()} for {x.aval.str_short()} and axis {axis}: they must have the "
             "array's shape, or the sizes of the given axes",
-            "average",
+            name,
         )
     order = sorted(range(len(axes)), key=axes.__getitem__)
     return lax.broadcast_in_dim(lax.transpose(w, order), x.aval.shape, sorted(axes))

@@ -17,14 +17,13 @@ from ..extend.primitive import Primitive
 from ..hlo.element_type import element_type_of
 from ..hlo.opcode import Opcode
 from ..hlo.ops.indexing import GatherAttributes, ScatterAttributes
-from ..lax.movement import canonical_axis
 from ..tracer import dtypes
 from ..tracer.arrays.array import as_value
 from ..tracer.arrays.operators import ArrayLike
 from ..tracer.core import Value, bind
 from ..tracer.errors import OperandError
 from ..tracer.ops import scalar_reducer
-from .array_manipulation import ravel
+from .array_manipulation import along, ravel
 from .concrete_values import known_array
 from .promotion import broadcast_to_shape, check_arraylike
 
@@ -60,9 +59,7 @@ def repeat(
     """
     check_arraylike("repeat", a, repeats)
     x = as_value(a)
-    if axis is None:
-        x, axis = ravel(x), 0
-    axis = canonical_axis(axis, x.aval.ndim)
+    x, axis = along(x, axis)
     if total_repeat_length is not None:
         return _to_length(x, _counts_of(as_value(repeats), x, axis), axis, operator.index(total_repeat_length))
     counts = known_array(

@@ -12,17 +12,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import lax
-from ..lax.movement import canonical_axis
 from ..tracer import dtypes
 from ..tracer.arrays.array import as_value, shape_of
 from ..tracer.arrays.operators import ArrayLike
 from ..tracer.compound import compound
 from ..tracer.core import Value
 from ..tracer.ops import convert
-from .array_manipulation import moveaxis, ravel
+from .array_manipulation import along, moveaxis, ravel
 from .concrete_values import SIZE_ADVICE, known_array, known_size
 from .indexing_routines import take
-from .promotion import broadcast_to_shape, check_arraylike, ensure_arraylike, promote_dtypes, strong
+from .promotion import broadcast_to_shape, ensure_arraylike, ensure_arraylikes, promote_dtypes, strong
 from .searching import nonzero
 from .selection import where
 from .sorting import elements_of, searchsorted
@@ -97,7 +96,7 @@ def unique(
     shape = x.aval.shape
     count = None if size is None else known_size("unique", size)
     flat = axis is None
-    x, axis = (ravel(x), 0) if axis is None else (x, canonical_axis(axis, x.aval.ndim))
+    x, axis = along(x, axis)
     length = x.aval.shape[axis]
     if not length and count and fill_value is None:
         raise ValueError("unique: for zero-sized input with nonzero size argument, fill_value must be specified")
@@ -291,8 +290,7 @@ def setdiff1d(
     >>> jnp.setdiff1d(jnp.array([3, 1, 2]), jnp.array([2, 9]))
     Array([1, 3], dtype=int32)
     """
-    check_arraylike("setdiff1d", ar1, ar2)
-    a, b = ravel(as_value(ar1)), ravel(as_value(ar2))
+    a, b = map(ravel, ensure_arraylikes("setdiff1d", ar1, ar2))
     first = lax.full(a.aval.shape, True, np.bool_)
     if not assume_unique and a.aval.size:
         order, first = _grouped(lax.expand_dims(a, [1]), True)

@@ -21,7 +21,7 @@ from ..tracer.compound import compound
 from ..tracer.core import Value
 from ..tracer.errors import OperandError
 from ..tracer.ops import reinterpret_weak
-from .array_manipulation import ravel
+from .array_manipulation import along
 from .promotion import check_arraylike, ensure_arraylike, promote_dtypes
 from .selection import where
 
@@ -35,13 +35,6 @@ def _no_kind(name: str, kind: None, order: None) -> None:
                 f"'{argument}' argument to {name} is not supported: {value!r}\n  stable=True keeps equal elements in "
                 "their order."
             )
-
-
-def _along(x: Value, axis: int | None) -> tuple[Value, int]:
-    """The array and an axis of it; flattened for None."""
-    if axis is None:
-        return ravel(x), 0
-    return x, canonical_axis(axis, x.aval.ndim)
 
 
 @compound(static=("axis", "kind", "order", "stable", "descending"))
@@ -67,7 +60,7 @@ def sort(
     """
     check_arraylike("sort", a)
     _no_kind("sort", kind, order)
-    x, axis = _along(as_value(a), axis)
+    x, axis = along(as_value(a), axis)
     found = reinterpret_weak(lax.sort(x, axis, stable), x.aval.weak_type)
     return lax.rev(found, [axis]) if descending else found
 
@@ -94,7 +87,7 @@ def argsort(
     """
     check_arraylike("argsort", a)
     _no_kind("argsort", kind, order)
-    x, axis = _along(as_value(a), axis)
+    x, axis = along(as_value(a), axis)
     kind_of_index = dtypes.default_int() if dtype is None else dtypes.requested_dtype(dtype, "argsort")
     index = lax.broadcasted_iota(kind_of_index, x.aval.shape, axis)
     if descending and stable:

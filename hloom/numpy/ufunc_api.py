@@ -35,6 +35,7 @@ from .promotion import (
     canonical_axes,
     check_arraylike,
     ensure_arraylike,
+    ensure_arraylikes,
     mask,
     promote_inexact,
     to_dtype,
@@ -226,8 +227,7 @@ class ufunc:
         [[3, 4, 5], [6, 8, 10]]
         """
         self._check("outer", None)
-        check_arraylike(f"{self.__name__}.outer", A, B)
-        x, y = as_value(A), as_value(B)
+        x, y = ensure_arraylikes(f"{self.__name__}.outer", A, B)
         rows = lax.reshape(x, (*x.aval.shape, *[1] * y.aval.ndim))
         columns = lax.reshape(y, (*[1] * x.aval.ndim, *y.aval.shape)) if y.aval.ndim else y
         found: Value = self._ufunc_call(rows, columns)
@@ -267,8 +267,7 @@ class ufunc:
         """
         self._check("reduceat", out)
         places = asarray(indices) if isinstance(indices, list | tuple) else indices
-        check_arraylike(f"{self.__name__}.reduceat", a, places)
-        x, starts = as_value(a), as_value(places)
+        x, starts = ensure_arraylikes(f"{self.__name__}.reduceat", a, places)
         if not x.aval.shape:
             raise ValueError(f"reduceat: a must have 1 or more dimension, not {x.aval.str_short()}")
         if starts.aval.ndim != 1:

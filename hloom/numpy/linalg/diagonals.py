@@ -5,12 +5,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...tracer.arrays.array import as_value
 from ...tracer.arrays.operators import ArrayLike
 from ...tracer.core import Value
 from ...tracer.errors import OperandError
 from .. import array_manipulation
-from ..promotion import check_arraylike
+from ..promotion import ensure_arraylikes
 from ..tensor_contractions import matmul as any_matmul
 from ..tensor_contractions import outer as any_outer
 from ..tensor_contractions import tensordot as any_tensordot
@@ -70,8 +69,7 @@ def outer(x1: ArrayLike, x2: ArrayLike, /) -> Value:
     Array([[ 1, 10],
            [ 2, 20]], dtype=int32)
     """
-    check_arraylike("outer", x1, x2)
-    x, y = as_value(x1), as_value(x2)
+    x, y = ensure_arraylikes("outer", x1, x2)
     if x.aval.ndim != 1 or y.aval.ndim != 1:
         types = f"{x.aval.str_short()} and {y.aval.str_short()}"
         raise OperandError(

@@ -9,12 +9,11 @@ from typing import Any
 
 from ...lax.linalg.lapack import fail
 from ...lax.movement import canonical_axis
-from ...tracer.arrays.array import as_value
 from ...tracer.arrays.matrices import identity
 from ...tracer.arrays.operators import ArrayLike
 from ...tracer.compound import compound
 from ...tracer.core import Value
-from ..promotion import check_arraylike, ensure_arraylike
+from ..promotion import ensure_arraylike, ensure_arraylikes
 from ..tensor_contractions import cross as any_cross
 from ..tensor_contractions import matmul
 from .solving import inv
@@ -61,8 +60,7 @@ def multi_dot(arrays: Any, *, precision: Any = None) -> Value:
     (100,)
     """
     given = list(arrays)
-    check_arraylike("linalg.multi_dot", *given)
-    values = [as_value(a) for a in given]
+    values = ensure_arraylikes("linalg.multi_dot", *given)
     shapes = [v.aval.shape for v in values]
     if len(values) < 2:
         raise ValueError(f"multi_dot requires at least two arrays; got {len(values)}")
@@ -105,8 +103,7 @@ def cross(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Value:
     >>> jnp.linalg.cross(jnp.array([1, 0, 0]), jnp.array([0, 1, 0]))
     Array([0, 0, 1], dtype=int32)
     """
-    check_arraylike("linalg.cross", x1, x2)
-    x, y = as_value(x1), as_value(x2)
+    x, y = ensure_arraylikes("linalg.cross", x1, x2)
     if any(v.aval.shape[canonical_axis(axis, v.aval.ndim)] != 3 for v in (x, y)):
         fail("cross", [x, y], f"both must have vectors of 3 elements along axis {axis}", "size")
     return any_cross(x, y, axis=axis)
