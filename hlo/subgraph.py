@@ -82,8 +82,9 @@ class _Cut:
         entry = make_computation("main", root, self._parameters)
         module = make_module(self._module.name, entry)
         return replace(
-            module, replica_count=self._module.replica_count, num_partitions=self._module.num_partitions
-        )
+            module, replica_count=self._module.replica_count, num_partitions=self._module.num_partitions,
+            frontend_attributes=self._module.frontend_attributes,
+        )  # fmt: skip
 
     def _needed(self, fetches: Sequence[Place]) -> list[HloInstruction]:
         """The instructions that the fetches need, up to the given values, in order."""

@@ -78,12 +78,7 @@ def compile_module(
         target = current_context().target
     with spanning(Track.COMPILING, "load the compiler"):
         compiler = get_compiler(current_context().backend)
-    given = dict(options)
-    if text := given.get("schedules"):
-        module = replace(module, frontend_attributes=(*module.frontend_attributes, (SCHEDULES, str(text))))
-    for name, attribute in _ATTRIBUTES.items():
-        if given.get(name) or getattr(current_context(), name):
-            module = replace(module, frontend_attributes=(*module.frontend_attributes, attribute))
+    module = with_options(module, options)
     if current_context().compiler != DEFAULT_KERNEL_COMPILER:
         chosen = KERNEL_COMPILER, current_context().compiler
         module = replace(module, frontend_attributes=(*module.frontend_attributes, chosen))
@@ -94,6 +89,15 @@ def compile_module(
     compiling(module.name, [str(p.shape) for p in module.entry.parameters])
     with timed(f"compilation of {module.name}", COMPILE_EVENT), collecting_seldom():
         return compile(module, target=target)
+
+
+def with_options(module: HloModule, options: CompileOptions) -> HloModule:
+    """The module with the attributes that stand for the settings of its program, and of the context."""
+    given, context = dict(options), current_context()
+    asked = [attribute for name, attribute in _ATTRIBUTES.items() if given.get(name) or getattr(context, name)]
+    if text := given.get("schedules"):
+        asked.insert(0, (SCHEDULES, str(text)))
+    return replace(module, frontend_attributes=(*module.frontend_attributes, *asked)) if asked else module
 
 
 def module_of(name: str, entry: HloComputation, donated: Sequence[int] = ()) -> HloModule:

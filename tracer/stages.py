@@ -341,6 +341,16 @@ class Lowered(_Stage, SharedValue):
         """
         return self._signature.with_references is not None
 
+    @property
+    def options(self) -> CompileOptions:
+        """The settings that its program is compiled with.
+
+        >>> import hloom
+        >>> hloom.jit(lambda x: 2 * x, compiler_options={"autotune": True}).lower(1.5).options
+        frozenset({('autotune', True)})
+        """
+        return self._signature.options
+
     def compiler_ir(self, dialect: str | None = None) -> HloModule:
         """The module before any pass. UnsupportedError for a `dialect` other than "hlo".
 

@@ -18,6 +18,7 @@ from ..hlo.shape import Shape
 from ..hlo.subgraph import FeedError, Place
 from ..hlo.support.records import dataclass
 from ..tracer.arrays.array import Array
+from ..tracer.execution import with_options
 from ..tracer.stages import Lowered
 from ..tracer.trees import tree
 
@@ -119,7 +120,7 @@ def _leaves(shape: Shape, index: tuple[int, ...] = ()) -> list[tuple[int, ...]]:
 
 def graph_of_lowered(lowered: Lowered, fun: Callable[..., Any] | None) -> Graph:
     """The graph of a traced function: inputs are the arrays in its arguments, by the parameters' names."""
-    module = lowered.module
+    module = with_options(lowered.module, lowered.options)
     parameters = module.entry.parameters
     args, kwargs = lowered.in_avals
     words = _parameter_names(fun, len(args))

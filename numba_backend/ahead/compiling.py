@@ -9,6 +9,7 @@ from ...hlo.errors import UnsupportedError
 from ...hlo.ir import HloModule
 from ...hlo.layout import row_major
 from ...hlo.targets import target_named
+from ..choices import schedules_of
 from ..fused_computations import FusedComputations
 from ..machine import ANY_TARGET, compiling_for
 from ..pipeline import pipeline
@@ -38,6 +39,6 @@ def standalone(module: HloModule, *, blas: Blas | None = None, static_arena: boo
     target = target_named("cpu")
     bodies = FusedComputations()
     with compiling_for(ANY_TARGET):
-        optimized, _ = pipeline(target, bodies, by_pieces=False).run(module)
+        optimized, _ = pipeline(target, bodies, schedules_of(module), by_pieces=False).run(module)
         assignment = assign_buffers(optimized, bodies.can_share, fast_memory=target.fast_memory)
         return collect(assignment, bodies, blas, static_arena)

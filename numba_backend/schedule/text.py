@@ -36,7 +36,7 @@ STEPS: dict[str, Any] = {
 KERNEL_STEPS = (steps.Vectors, steps.Share, steps.Jumps)
 
 MOST = 1 << 30
-_MOST_CHARACTERS, _MOST_ROWS = 2000, 10_000
+_MOST_CHARACTERS = 2000
 _WORD = re.compile(r"[a-z][a-z0-9_]{0,29}")
 _KERNEL = re.compile(r"(?P<name>[\w.\-]+|\*)(?P<colon>:.*)?")
 _STEP = re.compile(r"([A-Z]\w*)\(.*\)")
@@ -56,7 +56,7 @@ def parse(text: str) -> dict[str, Steps]:
     found: dict[str, list[Step | KernelStep]] = {}
     names: list[str] = []
     in_names = in_code = False
-    for number, line in enumerate(text.split("\n")[:_MOST_ROWS], 1):
+    for number, line in enumerate(text.split("\n"), 1):
         words = line.strip()
         bare = words.lstrip("#").strip()
         is_header = line.startswith("#") or not in_code
@@ -74,7 +74,7 @@ def parse(text: str) -> dict[str, Steps]:
                 for name in names:
                     found[name].append(step_of(bare))
                 in_names = False
-            elif is_header and (header := _KERNEL.fullmatch(bare)) and (header["colon"] or words != bare):
+            elif is_header and (header := _KERNEL.fullmatch(bare)) and (header["colon"] == ":" or words != bare):
                 if not in_names:
                     names = []
                 names.append(header["name"])

@@ -10,13 +10,15 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 import pytest
-from hloom.hlo.errors import ExecutionError, UnsupportedError
+from hloom.hlo.backend import SCHEDULES
+from hloom.hlo.errors import ExecutionError, ScheduleError, UnsupportedError
 
 import hloom
 import hloom.aot
@@ -204,6 +206,21 @@ def test_feeds_and_fetches_are_chosen_and_the_rest_is_left_out() -> None:
     assert [s.name for s in by_number.results] == ["probabilities", "label"]
     below = hloom.aot.compile(net, (PARAMS, X), feeds=["params", "x"])
     assert [s.name for s in below.arguments] == ["params.b", "params.w", "x"]
+
+
+def test_a_program_has_the_schedules_of_its_module() -> None:
+    columns = hloom.schedule(lambda x: x @ x.T, {"dot": "Accumulate('j')\nParallel(('i',))"})
+    x = np.ones((30, 40), np.float32)
+    found = columns.lower(x)  # type: ignore[attr-defined]
+    module = replace(found.module, frontend_attributes=((SCHEDULES, "dot:\n Accumulate('j')\n Parallel(('i',))"),))
+    plain = hloom.aot.compile(lambda x: x @ x.T, (x,)).c_source
+    first, *others = [hloom.aot.compile(*each).c_source for each in ((columns, (x,)), (found,), (module,))]
+    assert "panel" in plain and "panel" not in first and all(
+        re.findall(r"for \(.*", other) == re.findall(r"for \(.*", first) for other in others
+    )
+    unknown = hloom.schedule(lambda x: x @ x.T, {"dog": "Vectors(256)"})
+    with pytest.raises(ScheduleError, match="no kernel dog: there are none"):
+        str(hloom.aot.compile(unknown, (x,)).c_source)
 
 
 def test_any_instruction_of_a_file_may_be_fed_or_fetched(tmp_path: Path) -> None:

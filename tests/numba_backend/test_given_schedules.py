@@ -62,6 +62,7 @@ def test_a_text_is_read_as_it_is_written() -> None:
         name: list(map(str, each)) for name, each in schedules.items()
     }
     assert text.to_text(text.parse(written)) == written
+    assert list(text.parse("\n" * 10_000 + written)) == list(schedules), "a long text, to its end"
     assert {type(s).__name__ for s in EVERY_STEP} | {"Jumps"} == set(text.STEPS), "every step"
 
 
@@ -135,6 +136,7 @@ def test_other_schedules_give_the_same_results(name: str) -> None:
 
 
 REFUSED: dict[str, tuple[Any, str]] = {
+    "a step beside the name": ("dot: Vectors(256)", "line 1 of the schedules: 'dot: Vectors(256)' is no step"),
     "no kernel": ({"dog": "Vectors(256)"}, "no kernel dog: there are dot"),
     "a tile larger than a part": ({"dot": lambda: _changed(Split_column={"size": 32})}, "room for 16"),
     "a block larger than the array": (
