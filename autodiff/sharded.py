@@ -47,7 +47,6 @@ from ..tracer.trees import tree
 from .batches import Axis
 from .batching import BatchTrace, named
 
-F = TypeVar("F", bound=Callable[..., Any])
 P = ParamSpec("P")
 R = TypeVar("R")
 

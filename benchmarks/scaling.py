@@ -34,8 +34,6 @@ import hloom
 import hloom.numpy as jnp
 from hloom import hlo
 
-NDArray = np.ndarray[Any, Any]
-
 
 def data_parallel(batch: int = 256, sizes: tuple[int, ...] = (784, 512, 512, 10)) -> tuple[HloModule, list[int | None]]:
     """A training step of the MNIST network, and along which dimension each argument is cut: images and labels."""

@@ -130,7 +130,7 @@ def means(x: Any) -> Any:
 
 
 def maxima(x: Any) -> Any:
-    """Windows of 2 x 2 over images, side by side."""
+    """Windows of 2 x 2 over images, which do not overlap."""
     return lax.reduce_window(x, -np.inf, lax.max, (1, 2, 2), (1, 2, 2), "VALID")
 
 

@@ -10,7 +10,7 @@ class KernelText(str):
 
     __slots__ = ("algorithm", "schedule")
     algorithm: object
-    """What it computes, where that is written down apart: it prints as a line. None otherwise."""
+    """The algorithm, which prints as a line; None if the kernel has none."""
     schedule: tuple[object, ...]
     """The steps that made loops of the algorithm."""
 

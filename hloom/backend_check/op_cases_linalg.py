@@ -15,8 +15,6 @@ from .op_case import Array, Dimensions, E, O, OpCase, make_case, shape_of
 from .op_values import NDArray, Values
 
 SOLVABLE = (E.F16, E.BF16, E.F32, E.F64, E.C64, E.C128)
-_REAL = {E.C64: E.F32, E.C128: E.F64}
-_COMPLEX = {real: complex_ for complex_, real in _REAL.items()}
 
 
 def _normal(t: ElementType, dims: Dimensions, rng: np.random.Generator) -> NDArray:

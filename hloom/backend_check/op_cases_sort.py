@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -23,8 +23,6 @@ from .op_case import ALL, COMPLEX, FLOATS, INTEGERS, Array, Dimensions, E, O, Op
 from .op_values import NDArray, Values, any_value, small_floats, small_integer
 
 TOTAL = ComparisonType.TOTALORDER
-
-Compared = Callable[[HloInstruction, HloInstruction], HloInstruction]
 
 
 def canonical(x: HloInstruction) -> HloInstruction:

@@ -8,7 +8,6 @@ import numpy as np
 
 from ..hlo.support.shared_value import SharedValue
 from ..tracer.arrays.array import as_value
-from ..tracer.arrays.overlay import storage_of
 from ..tracer.aval import ShapedArray
 
 
@@ -82,8 +81,3 @@ def number(value: Any) -> str:
 def short(aval: ShapedArray) -> str:
     """A type as jaxprs show it: ``f32[2,3]``."""
     return aval.str_short(short_dtypes=True)
-
-
-def literal_of(value: Any) -> Any:
-    """A concrete array of one element and no dimensions as a NumPy scalar."""
-    return np.asarray(storage_of(value))[()]

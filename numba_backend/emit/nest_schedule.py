@@ -199,7 +199,7 @@ def _applied(dimensions: Sequence[Dimension], given: Schedule) -> set[Step]:
 
 
 def equations(nest: ReductionNest) -> str:
-    """What the nest computes, without its elements: ``acc0[i] = maximum over j, out[i, j_1]``."""
+    """The reductions and results of the nest, without their elements: ``acc0[i] = maximum over j, out[i, j_1]``."""
     every = [loop_variable(d) for d in range(nest.domain.shape.rank)]
     found: list[str] = []
     known: set[int] = set()

@@ -79,13 +79,6 @@ def vector_of(type_: Any) -> Any:
     return ir.VectorType(type_, LANES)
 
 
-def splat(builder: Any, value: Any) -> Any:
-    """A vector of equal elements."""
-    undefined = ir.Constant(vector_of(value.type), ir.Undefined)
-    first = builder.insert_element(undefined, value, ir.Constant(_I32, 0))
-    return builder.shuffle_vector(first, undefined, ir.Constant(ir.VectorType(_I32, LANES), [0] * LANES))
-
-
 def _all(kind: Any, value: int) -> Any:
     return ir.Constant(kind, [value] * kind.count)
 

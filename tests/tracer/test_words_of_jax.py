@@ -16,10 +16,6 @@ F32 = np.float32
 ONES = np.ones((2, 3), F32)
 
 
-def _where_shapes_differ(j: Any) -> Any:
-    return j.jit(lambda x: 1 if x > 0 else 0)(0)
-
-
 def _gather(j: Any, offset_dims: tuple[int, ...]) -> Any:
     numbers = j.lax.GatherDimensionNumbers(
         offset_dims=offset_dims, collapsed_slice_dims=(), start_index_map=(0, 1, 2, 3, 4)
@@ -115,7 +111,7 @@ PROGRAMS: dict[str, tuple[Callable[[Any], Any], type[Exception], str]] = {
         r"but the corresponding output of false_fun has type float32\[\], so the shapes do not match",
     ),
     "jit: a truth value": (
-        _where_shapes_differ,
+        lambda j: j.jit(lambda x: 1 if x > 0 else 0)(0),
         hloom.errors.TracerBoolConversionError,
         r"Attempted boolean conversion of traced array with shape bool\[\]\.",
     ),
