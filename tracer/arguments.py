@@ -383,9 +383,10 @@ def without_elements(leaf: ShapeDtypeStruct, path: str, function: str) -> NonArr
 
 def overflow(leaves: Sequence[Any], describe: Callable[[int], LeafName]) -> OverflowError:
     """The error for the first Python integer among `leaves` that the integers of arrays cannot hold."""
-    for position, leaf in enumerate(leaves):
+    integers = [(position, leaf) for position, leaf in enumerate(leaves) if type(leaf) is int]
+    for position, leaf in integers:
         try:
-            as_value(leaf) if type(leaf) is int else None
+            as_value(leaf)
         except OverflowError as error:
             path, function = describe(position)
             return OverflowError(

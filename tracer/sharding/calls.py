@@ -3,7 +3,7 @@
 `sharding_constraint`: the compiler must divide an array so. `full_to_shard` and `shard_to_full`: the borders of a
 `shard_map`; between them an array is each device's own, of the type of one part. In HLO they are the custom calls
 "Sharding", "SPMDFullToShardShape" and "SPMDShardToFullShape", with XLA's text of the sharding; `hlo/passes/partition`
-knows them. Their derivatives and rules of vmap are in `autodiff/sharding_rules.py`.
+knows them. Their derivatives and rules of vmap are in `hloom/lax/sharding_rules.py`.
 """
 
 from __future__ import annotations
