@@ -349,6 +349,30 @@ def test_a_shard_map_with_calls_and_loops_in_it() -> None:
     assert sorted(channels) == [7, 8]
 
 
+@pytest.mark.parametrize("call", [True, False])
+def test_whole_arrays_beside_values_of_one_device(call: bool) -> None:
+    """Two shard_maps: the first one gives whole arrays and, for the second one, values of its inside, in one tuple."""
+    first = """
+      a = f32[2] custom-call(w), custom_call_target="SPMDFullToShardShape", sharding={manual}
+      b = f32[2] multiply(a, a)
+      c = f32[4] custom-call(b), custom_call_target="SPMDShardToFullShape", sharding={devices=[2]<=[2]}"""
+    callee = f"mapped {{\n w = f32[4] parameter(0){first}\n ROOT t = (f32[4], f32[2]) tuple(c, a)\n}}" if call else ""
+    text = f"""HloModule m
+    {callee}
+    ENTRY main {{
+      w = f32[4] parameter(0), sharding={{devices=[2]<=[2]}}
+      {"t = (f32[4], f32[2]) call(w), to_apply=mapped" if call else f"{first} t = (f32[4], f32[2]) tuple(c, a)"}
+      squares = f32[4] get-tuple-element(t), index=0
+      kept = f32[2] get-tuple-element(t), index=1
+      n = f32[4] negate(squares)
+      begin = f32[2] custom-call(n), custom_call_target="SPMDFullToShardShape", sharding={{manual}}
+      y = f32[2] add(begin, kept)
+      ROOT r = f32[4] custom-call(y), custom_call_target="SPMDShardToFullShape", sharding={{devices=[2]<=[2]}}
+    }}"""
+    (result,) = run_partitioned(partition(parse(text), 2), parse(text), [np.float32([1, 2, 3, 4])])
+    assert result.tolist() == [0, -2, -6, -12]
+
+
 def test_what_acts_runs_on_device_0() -> None:
     body = """
     x = f32[4] parameter(0), sharding={devices=[2]<=[2]}

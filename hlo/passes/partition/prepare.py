@@ -40,6 +40,7 @@ BODIES = ("xla.sdy.manual_computation_body", "shmap_body")
 def prepared(module: HloModule) -> HloModule:
     """The same program without calls, scans and layouts outside of one device's own code."""
     module = LayoutErasure()(DeadCodeElimination()(module))
+    module = map_computations(module, _untupled)
     module = map_computations(module, _expanded)
     module = map_computations(module, _inlined)
     return FlattenCallGraph()(DeadCodeElimination()(module))
@@ -139,6 +140,22 @@ def _is_own(computation: HloComputation) -> bool:
     return any(is_own(i) for i in computation.instructions if i.opcode is not Opcode.PARAMETER)
 
 
+def _untupled(computation: HloComputation) -> HloComputation:
+    """Elements of tuples replaced by the operands: a tuple may have whole arrays beside one device's own values, as the
+    result of a call has that returns what a derivative needs of the inside of a shard_map."""
+    if all(_operand_for(i) is i for i in computation.instructions):
+        return computation
+    return rewrite_computation(computation, lambda _, moved: _operand_for(moved))
+
+
+def _operand_for(i: HloInstruction) -> HloInstruction:
+    """The operand of a tuple that an instruction takes out again, unless it states a sharding; else itself."""
+    if i.opcode is Opcode.GET_TUPLE_ELEMENT and i.operands[0].opcode is Opcode.TUPLE:
+        if all(key != "sharding" for key, _ in (*i.annotations, *i.operands[0].annotations)):
+            return i.operands[0].operands[i.attributes.index]
+    return i
+
+
 def _expanded(computation: HloComputation) -> HloComputation:
     if all(i.opcode is not Opcode.SCAN for i in computation.instructions):
         return computation
@@ -159,7 +176,7 @@ def _inlined(computation: HloComputation) -> HloComputation:
 
     def visit(old: HloInstruction, moved: HloInstruction) -> HloInstruction:
         if moved.opcode not in (Opcode.CALL, Opcode.FUSION) or old in manual:
-            return moved
+            return _operand_for(moved)
         (callee,) = moved.called_computations()
         operands = dict(zip(callee.parameters, moved.operands, strict=True))
         root, copies = clone_computation(callee, operands, moved.metadata)
