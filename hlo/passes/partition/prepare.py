@@ -150,10 +150,12 @@ def _untupled(computation: HloComputation) -> HloComputation:
 
 def _operand_for(i: HloInstruction) -> HloInstruction:
     """The operand of a tuple that an instruction takes out again, unless it states a sharding; else itself."""
-    if i.opcode is Opcode.GET_TUPLE_ELEMENT and i.operands[0].opcode is Opcode.TUPLE:
-        if all(key != "sharding" for key, _ in (*i.annotations, *i.operands[0].annotations)):
-            return i.operands[0].operands[i.attributes.index]
-    return i
+    if i.opcode is not Opcode.GET_TUPLE_ELEMENT or i.operands[0].opcode is not Opcode.TUPLE:
+        return i
+    if any(key == "sharding" for key, _ in (*i.annotations, *i.operands[0].annotations)):
+        return i
+    found: HloInstruction = i.operands[0].operands[i.attributes.index]
+    return found
 
 
 def _expanded(computation: HloComputation) -> HloComputation:
