@@ -268,7 +268,9 @@ class _Body:
                 parts = [(condition, "bool"), *((choice, type_) for choice in choices)]
             case Call(function=function, arguments=arguments) if function in INTRINSICS and type_ in FLOATS:
                 parts = [(argument, type_) for argument in arguments]
-            case Call(function=function, arguments=(word,)) if function in INTEGERS and word.type in INTEGERS:
+            case Call(function=function, arguments=(word,)) if (
+                function in INTEGERS and word.type in INTEGERS and WIDTHS[function] >= WIDTHS[word.type]
+            ):  # of fewer bits, LLVM would compute only these, by other instructions than those that multiply words
                 parts = [(word, word.type)]
             case Call(function=function, arguments=arguments) if (
                 function in (OF_INTEGERS if type_ in INTEGERS else OF_FLOATS)

@@ -185,11 +185,10 @@ class LaneWriter:
         return builder.call(function, parts)
 
     def _converted(self, vector: Any, of: str, to: str, lanes: int) -> Any:
-        """Integers as other integers: their lower bits, or with more bits."""
-        kind, more = _vector(to, lanes), WIDTHS[to] - WIDTHS[of]
-        if more > 0:
-            return (self._builder.zext if of.startswith("u") else self._builder.sext)(vector, kind)
-        return self._builder.trunc(vector, kind) if more else vector
+        """Integers as others of the same width, or of more bits."""
+        if WIDTHS[to] == WIDTHS[of]:
+            return vector
+        return (self._builder.zext if of.startswith("u") else self._builder.sext)(vector, _vector(to, lanes))
 
     def _counted(self, value: Binary, first: int, lanes: int) -> Any:
         """A comparison of the counter with a number. In 32 bits, as vectors of the elements are not wider: a number
