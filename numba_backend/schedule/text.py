@@ -188,13 +188,17 @@ def schedules_of_user(given: str | Mapping[str, str | Sequence[Step | KernelStep
     others."""
     if isinstance(given, str):
         return parse(given)
+    if not isinstance(given, Mapping):
+        raise ScheduleError(f"schedules are a text, or steps by the names of kernels, not {given!r:.60}")
     found: dict[str, Steps] = {}
     for name, schedule in given.items():
-        if not re.fullmatch(r"[\w.\-]+|\*", str(name)):
+        if not isinstance(name, str) or not re.fullmatch(r"[\w.\-]+|\*", name):
             raise ScheduleError(f"{name!r:.60} is no name of a kernel")
         if isinstance(schedule, str):
             lines = [line.strip().lstrip("#").strip() for line in schedule.split("\n")]
             found[name] = tuple([step_of(line) for line in lines if line])
+        elif not isinstance(schedule, Iterable):
+            raise ScheduleError(f"the schedule of {name} is its steps or their lines, not {schedule!r:.60}")
         else:
             found[name] = tuple([checked(step) for step in schedule])
     return _checked_names(found)
