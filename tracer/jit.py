@@ -301,8 +301,7 @@ class JitFunction(SharedValue, Generic[P, R]):
                         treedef = (treedef or 0) | 1 << len(arrays) + (treedef or 0).bit_count()
                         continue
                     else:
-                        arrays, avals, treedef = self._flattened(dynamic)
-                        has_places = PlacedArray in map(type, arrays)
+                        arrays, avals, treedef, has_places = self._flattened(dynamic)
                         break
                 arrays.append(array)
                 avals.append(array.aval)
@@ -325,8 +324,9 @@ class JitFunction(SharedValue, Generic[P, R]):
             return self._call(args, kwargs)
         return self._call(args, kwargs, table, key) if run is None else run(arrays)
 
-    def _flattened(self, dynamic: Sequence[Any]) -> tuple[list[Any], Sequence[Any], Any]:
-        """The leaves of arguments as arrays, their types, and a key for their structure in the key of a call.
+    def _flattened(self, dynamic: Sequence[Any]) -> tuple[list[Any], Sequence[Any], Any, bool]:
+        """The leaves of arguments as arrays, their types, a key for their structure in the key of a call, and whether
+        one of them has a place.
 
         AttributeError if a leaf is nothing that a program takes."""
         pattern = self._pattern
@@ -334,20 +334,21 @@ class JitFunction(SharedValue, Generic[P, R]):
             leaves = pattern.leaves(dynamic)
             if leaves is not None:
                 if {*map(type, leaves)} == _ALL_ARRAYS:
-                    return leaves, tuple(map(_avals, leaves)), pattern
+                    return leaves, tuple(map(_avals, leaves)), pattern, False
                 arrays: list[Any] = [x if type(x) in _HELD else temporary(x) for x in leaves]
                 try:
-                    return arrays, [x.aval for x in arrays], pattern
+                    return arrays, [x.aval for x in arrays], pattern, PlacedArray in map(type, arrays)
                 except AttributeError:  # not a leaf, or none that a program takes
                     pass
         leaves, treedef = tree.flatten(dynamic)
         arrays = [x if type(x) in _HELD else temporary(x) for x in leaves]
         avals = [x.aval for x in arrays]
+        has_places = PlacedArray in map(type, arrays)
         try:
             self._pattern = pattern_of(treedef, dynamic)
         except (TypeError, ValueError):  # the look-up of the program meets it again
-            return arrays, avals, treedef
-        return arrays, avals, self._pattern or treedef
+            return arrays, avals, treedef, has_places
+        return arrays, avals, self._pattern or treedef, has_places
 
     @overload
     def __get__(self, instance: None, owner: type | None = None) -> JitFunction[P, R]: ...
