@@ -192,7 +192,7 @@ def schedules_of_user(given: str | Mapping[str, str | Sequence[Step | KernelStep
         raise ScheduleError(f"schedules are a text, or steps by the names of kernels, not {given!r:.60}")
     found: dict[str, Steps] = {}
     for name, schedule in given.items():
-        if not isinstance(name, str) or not re.fullmatch(r"[\w.\-]+|\*", name):
+        if not re.fullmatch(r"[\w.\-]+|\*", str(name)):
             raise ScheduleError(f"{name!r:.60} is no name of a kernel")
         if isinstance(schedule, str):
             lines = [line.strip().lstrip("#").strip() for line in schedule.split("\n")]

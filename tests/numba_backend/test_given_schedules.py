@@ -186,7 +186,6 @@ REFUSED: dict[str, tuple[Any, str]] = {
     "no step": ({"dot": "Tile('i')"}, "no step Tile: there are Part, Split"),
     "no schedules": (None, "schedules are a text, or steps by the names of kernels, not None"),
     "no steps": ({"dot": 5}, "the schedule of dot is its steps or their lines, not 5"),
-    "no name": ({5: ()}, "5 is no name of a kernel"),
     "no argument": ({"dot": "Tile"}, "'Tile' is no step"),
     "a word in a file": ("dot:\n hello there", "line 2 of the schedules: 'hello there' is no step"),
     "a step of no kernel": ("Slice('i')", "line 1 of the schedules: a step comes after the name"),
