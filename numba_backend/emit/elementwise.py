@@ -14,20 +14,44 @@ from .sizes import Index
 
 _HALF = (ElementType.F16, ElementType.BF16)
 
-_O = Opcode
 _FUNCTIONS: dict[Opcode, str] = {
-    **{
-        opcode: opcode.name.lower()
-        for opcode in (
-            _O.ABS, _O.ACOS, _O.ACOSH, _O.ASIN, _O.ASINH, _O.ATAN2, _O.ATANH, _O.CBRT, _O.CEIL, _O.COS, _O.COSH, _O.ERF,
-            _O.EXP, _O.EXPM1, _O.FLOOR, _O.LOG, _O.LOG1P, _O.LOGISTIC, _O.MAXIMUM, _O.MINIMUM, _O.MULHI, _O.RSQRT,
-            _O.SIGN, _O.SIN, _O.SINH, _O.SQRT, _O.TAN, _O.TANH,
-        )
-    },
-    _O.COUNT_LEADING_ZEROS: "clz", _O.POPULATION_COUNT: "popcnt", _O.POWER: "pow", _O.SHIFT_LEFT: "shl",
-    _O.ROUND_NEAREST_AFZ: "round_away", _O.ROUND_NEAREST_EVEN: "round_even",
-    _O.SHIFT_RIGHT_ARITHMETIC: "shr_arithmetic", _O.SHIFT_RIGHT_LOGICAL: "shr_logical",
-}  # fmt: skip
+    Opcode.ACOS: "acos",
+    Opcode.ACOSH: "acosh",
+    Opcode.ASIN: "asin",
+    Opcode.ASINH: "asinh",
+    Opcode.ATAN2: "atan2",
+    Opcode.ATANH: "atanh",
+    Opcode.CBRT: "cbrt",
+    Opcode.CEIL: "ceil",
+    Opcode.COS: "cos",
+    Opcode.COSH: "cosh",
+    Opcode.COUNT_LEADING_ZEROS: "clz",
+    Opcode.ERF: "erf",
+    Opcode.EXP: "exp",
+    Opcode.EXPM1: "expm1",
+    Opcode.FLOOR: "floor",
+    Opcode.LOG: "log",
+    Opcode.LOG1P: "log1p",
+    Opcode.LOGISTIC: "logistic",
+    Opcode.MAXIMUM: "maximum",
+    Opcode.MINIMUM: "minimum",
+    Opcode.MULHI: "mulhi",
+    Opcode.POPULATION_COUNT: "popcnt",
+    Opcode.POWER: "pow",
+    Opcode.ROUND_NEAREST_AFZ: "round_away",
+    Opcode.ROUND_NEAREST_EVEN: "round_even",
+    Opcode.RSQRT: "rsqrt",
+    Opcode.SHIFT_LEFT: "shl",
+    Opcode.SHIFT_RIGHT_ARITHMETIC: "shr_arithmetic",
+    Opcode.SHIFT_RIGHT_LOGICAL: "shr_logical",
+    Opcode.SIGN: "sign",
+    Opcode.SIN: "sin",
+    Opcode.SINH: "sinh",
+    Opcode.SQRT: "sqrt",
+    Opcode.TAN: "tan",
+    Opcode.TANH: "tanh",
+    Opcode.ABS: "abs",
+}
 """Ops that are one function of the dialect each."""
 
 _ARITHMETIC: dict[Opcode, tuple[str, str]] = {
