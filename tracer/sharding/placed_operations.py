@@ -128,7 +128,6 @@ def _program_of_op(
 
 
 on_clear(_program_of_op.cache_clear)
-on_clear(_places_of_op.cache_clear)
 
 
 def _module_of_op(opcode: Opcode, operands: Sequence[Shape], attributes: Any, shape: Shape) -> HloModule:
