@@ -17,7 +17,7 @@ def execute(options: Namespace) -> int:
     from ..jax_programs.misses import MISSES
 
     script = parts_of(options.program, "hloom jax")
-    as_jax()
+    as_jax(subprocesses=options.subprocesses)
     if options.report:
         atexit.register(lambda: print(MISSES.report(), file=sys.stderr))
     try:

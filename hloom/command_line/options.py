@@ -371,11 +371,16 @@ def _jax(commands: _Commands[argparse.ArgumentParser]) -> None:
         "`import jax` finds hloom in the program: docs/jax_programs.md. Our options come before the program.",
         "exit codes:\n  those of the program\n  1  it ended with an error\n  2  the command line is wrong\n",
     )
-    parser.usage = "hloom jax [-h] [--report] (SCRIPT.py | -m MODULE | -c CODE | -) [ARGUMENT...]"
+    parser.usage = "hloom jax [-h] [--report] [--subprocesses] (SCRIPT.py | -m MODULE | -c CODE | -) [ARGUMENT...]"
     parser.add_argument(
         "--report",
         action="store_true",
         help="at exit print to stderr the names of JAX that the program used and hloom lacks",
+    )
+    parser.add_argument(
+        "--subprocesses",
+        action="store_true",
+        help="all processes of this Python that the program starts do the same, not only workers of pools",
     )
 
 

@@ -1,26 +1,29 @@
-"""as_jax(): from now on, `jax`, `jax.numpy`, ... are hloom's modules in this process.
+"""as_jax(): from now on, `jax`, `jax.numpy`, ... are hloom's modules in this process and its workers.
 
 Python calls the finders of `sys.meta_path` for each module that it has not imported yet. The first of them is now
 `_Finder`: for `jax.numpy` it gives the module `hloom.numpy` itself. `jax` is a module of its own, since it has another
-version than hloom; all its names are hloom's. `jaxlib` has its version and nothing else.
+version than hloom; all its names are hloom's. `jaxlib` has its version and nothing else. `importlib.metadata` asks the
+same finders for distributions.
 """
 
 from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
+from importlib.metadata import Distribution, DistributionFinder
 from types import ModuleType
 from typing import Any
 
 from ..namespaces import missing, on_missing
-from ..namespaces.jax_names import NAMESPACES, VERSION, lacking
+from ..namespaces.jax_names import NAMESPACES, lacking
+from . import children, distributions
 from .misses import MISSES
+from .versions import Versioned
 
 _PACKAGE = __name__.partition(".")[0]
-_VERSIONS = {"__version__": VERSION, "__version_info__": tuple(map(int, VERSION.split(".")))}
 _OWN = {"hlo"}
 """Public modules that JAX does not have."""
 _SOURCES = f"{_PACKAGE}.jax_programs.src"
@@ -31,12 +34,17 @@ class JaxImportedError(ImportError):
     """`jax` was to become hloom in a process that has imported JAX itself."""
 
 
-def as_jax() -> ModuleType:
+def as_jax(*, subprocesses: bool = False) -> ModuleType:
     """Make `import jax` find hloom, for the rest of this process; the module `jax`.
 
     `jax.numpy`, `jax.lax`, ... are `hloom.numpy`, `hloom.lax`, ... themselves. `jax.__version__` is the version of JAX
-    that these names follow. Names that hloom lacks raise ImportError or AttributeError, and the message says whether
-    JAX has the name and what to use. Call it before any module that imports JAX. A second call changes nothing.
+    that these names follow, or that of the setting `hloom_jax_version`. Names that hloom lacks raise ImportError or
+    AttributeError, and the message says whether JAX has the name and what to use. Call it before any module that
+    imports JAX. A second call changes nothing here.
+
+    Workers that the process starts from now on find hloom, too: those of `multiprocessing`, of `concurrent.futures`, of
+    joblib and of pytest-xdist, and the kernels of notebooks. With `subprocesses` all processes of this Python do. They
+    read it in their environment, in `PYTHONPATH` and `HLOOM_AS_JAX`.
 
     Raises:
       JaxImportedError: JAX itself is imported already.
@@ -46,6 +54,7 @@ def as_jax() -> ModuleType:
     """
     found = sys.modules.get("jax")
     if isinstance(found, _Jax):
+        children.pass_on(subprocesses)
         return found
     real = next((n for n in sys.modules if n.partition(".")[0] in ("jax", "jaxlib")), None)
     if real is not None:
@@ -56,22 +65,24 @@ def as_jax() -> ModuleType:
             f"in a new process (in a notebook: restart the kernel); or run `python -m {_PACKAGE} jax SCRIPT.py`.",
             name="jax",
         )
+    children.pass_on(subprocesses)
     on_missing(MISSES.record)
     sys.meta_path.insert(0, _Finder())
     sys.meta_path.append(_LastFinder())
     return importlib.import_module("jax")
 
 
-class _Jax(ModuleType):
+class _Jax(Versioned):
     """The module `jax`."""
 
     def __init__(self) -> None:
-        super().__init__("jax", importlib.import_module(_PACKAGE).__doc__)
-        self.__dict__.update(_VERSIONS, __path__=[])
+        package = importlib.import_module(_PACKAGE)
+        super().__init__("jax", package.__doc__)
+        self.__dict__.update(__file__=package.__file__, __path__=list(package.__path__))
 
     def __getattr__(self, name: str) -> Any:
-        if name == "version":
-            return importlib.import_module("jax.version")
+        if name == "version" or name.startswith("__version"):
+            return super().__getattr__(name)
         if name in _OWN:
             raise AttributeError(_no_own(name))
         found = getattr(sys.modules[_PACKAGE], name)
@@ -79,11 +90,14 @@ class _Jax(ModuleType):
         return found
 
     def __dir__(self) -> list[str]:
-        return sorted({*self.__dict__, *dir(sys.modules[_PACKAGE])} - _OWN)
+        return sorted({"__version__", "__version_info__", *self.__dict__, *dir(sys.modules[_PACKAGE])} - _OWN)
 
 
 class _Finder(MetaPathFinder):
-    """Finds `jax`, `jaxlib` and their submodules."""
+    """Finds `jax`, `jaxlib` and their submodules, and the distributions of these names."""
+
+    def find_distributions(self, context: DistributionFinder.Context | None = None) -> Iterator[Distribution]:
+        return distributions.found(context or DistributionFinder.Context())
 
     def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
         package, _, inner = name.partition(".")
@@ -91,8 +105,12 @@ class _Finder(MetaPathFinder):
             return None
         module = _module(package, inner)
         if module is None:
+            if _only_asked():
+                return None
             raise _not_here(package, inner)
-        return ModuleSpec(name, _Loader(module), origin=_PACKAGE, is_package=True)
+        spec = ModuleSpec(name, _Loader(module), origin=_PACKAGE)
+        spec.submodule_search_locations = list(getattr(module, "__path__", ()))
+        return spec
 
 
 class _LastFinder(MetaPathFinder):
@@ -101,7 +119,7 @@ class _LastFinder(MetaPathFinder):
 
     def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
         package, _, inner = name.partition(".")
-        if package != _PACKAGE:
+        if package != _PACKAGE or _only_asked():
             return None
         if name.startswith(f"{_SOURCES}."):
             inner = f"_src.{name.removeprefix(_SOURCES)[1:]}"
@@ -128,11 +146,12 @@ class _Loader(Loader):
 def _module(package: str, inner: str) -> ModuleType | None:
     """The module that `package.inner` is; None if there is none."""
     if inner == "version" or (package == "jaxlib" and not inner):
-        return _with_versions(f"{package}.{inner}".rstrip("."))
+        return Versioned(f"{package}.{inner}".rstrip("."))
     if package == "jaxlib":
         return None
-    if not inner:
-        return _Jax()
+    if not inner:  # the import of `jax` may be the one in which a worker calls `as_jax`
+        here = sys.modules.get("jax")
+        return here if isinstance(here, _Jax) else _Jax()
     first, *rest = inner.split(".")
     if first == "_src":
         return _source(rest)
@@ -162,10 +181,9 @@ def _no_own(name: str) -> str:
     return f"JAX has no {name!r}; it is here after `import {_PACKAGE}` as {_PACKAGE}.{name}"
 
 
-def _with_versions(name: str) -> ModuleType:
-    module = ModuleType(name)
-    module.__dict__.update(_VERSIONS)
-    return module
+def _only_asked() -> bool:
+    """Whether `importlib.util.find_spec` asks the finder that calls this, and not an import."""
+    return sys._getframe(3).f_code.co_name == "find_spec"
 
 
 class _NotHere(ModuleNotFoundError):

@@ -10,6 +10,7 @@ with hloom.enable_x64(): ...                    # for this thread, within the bl
 from __future__ import annotations
 
 import difflib
+import re
 from importlib import import_module
 from typing import Any
 
@@ -63,6 +64,11 @@ def _check_target(target: str | Target) -> None:
 def _check_seconds(value: float) -> None:
     if not value > 0:
         raise ValueError(f"hloom_collective_timeout must be positive, not {value!r}")
+
+
+def _check_version(version: str | None) -> None:
+    if version is not None and not re.fullmatch(r"\d+\.\d+\.\d+\S*", version):
+        raise ValueError(f"hloom_jax_version must be a version such as '0.12.0', not {version!r}")
 
 
 def _change_jit_level(level: int) -> None:
@@ -326,6 +332,12 @@ class Config:
     compiles their text by `numba.njit`.""",
         values=("llvm", "numba"),
         hears=False,
+    )
+    hloom_jax_version = Setting[str | None](
+        None,
+        """The version of JAX that programs see under `hloom.as_jax()`: `jax.__version__`, and that of the distributions
+    `jax` and `jaxlib`. None: the one that hloom's names follow. Names of newer versions are there in any case.""",
+        check=_check_version,
     )
     hloom_target = InContext[str | Target](
         default_target(),
