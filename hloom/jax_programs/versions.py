@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from importlib import import_module
 from types import ModuleType
 from typing import Any
 
@@ -22,7 +21,8 @@ class Versioned(ModuleType):
 
     def __getattr__(self, name: str) -> Any:
         if name == "version" and not self.__name__.endswith(".version"):
-            return import_module(f"{self.__name__}.version")
+            self.version = Versioned(f"{self.__name__}.version")
+            return self.version
         if name in ("__version__", "_version", "_minimum_jaxlib_version"):
             return version()
         if name in ("__version_info__", "_minimum_jaxlib_version_info"):
