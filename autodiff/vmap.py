@@ -5,14 +5,18 @@ from __future__ import annotations
 import operator
 from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
+from functools import partial
 from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
 from ..hlo.support.tracebacks import boundary
+from ..tracer import dtypes
 from ..tracer.arguments import NO_STATICS, check_function, leaf_names
 from ..tracer.arrays.array import as_value
 from ..tracer.arrays.float0 import float0, is_float0
+from ..tracer.arrays.indices import iota
+from ..tracer.arrays.operators import ArrayBase
 from ..tracer.arrays.overlay import overlaid, storage_of
 from ..tracer.aval import ShapedArray
 from ..tracer.core import Value, current_trace, scope, set_current_trace
@@ -26,6 +30,7 @@ from ..tracer.trees import tree
 from ..tracer.wrapping import wraps
 from .batches import Axis, with_batch
 from .batching import BatchTrace, named
+from .vmappable import SPEC_TYPES, VMAPPABLES, is_vmappable
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -64,7 +69,7 @@ def vmap(
     check_function(fun, "vmap")
     if isinstance(in_axes, list):
         in_axes = tuple(in_axes)
-    if not (in_axes is None or type(in_axes) in (int, tuple) or hasattr(in_axes, "__index__")):
+    if not (in_axes is None or type(in_axes) in {int, tuple, *SPEC_TYPES} or hasattr(in_axes, "__index__")):
         raise TypeError(
             "vmap in_axes must be an int, None, or a tuple of entries corresponding to the positional arguments passed "
             f"to the function, but got {in_axes!r}."
@@ -81,7 +86,7 @@ def vmap(
                 "vmap in_axes must be an int, None, or a tuple of entries corresponding to the positional arguments "
                 f"passed to the function, but got {len(in_axes)=}, {len(args)=}{_of(fun)}"
             )
-        leaves, structure = tree.flatten((args, kwargs))
+        leaves, structure = tree.flatten((args, kwargs), is_vmappable if VMAPPABLES else None)
         axes = _axes_of("in_axes", (in_axes, 0), (args, kwargs), structure, fun)
         values = [_argument(leaf, a) for leaf, a in zip(leaves, axes, strict=True)]
         places = [_normalized(a, v, fun, args, k) for k, (a, v) in enumerate(zip(axes, values, strict=True))]
@@ -94,15 +99,18 @@ def vmap(
         with set_current_trace(trace), named(axis), scope("vmap()"):
             args_in, kwargs_in = tree.unflatten(structure, inputs)
             result = function(*args_in, **kwargs_in)
-            out_leaves, out_tree = tree.flatten(result)
+            out_leaves, out_tree = tree.flatten(result, is_vmappable if VMAPPABLES else None)
             for leaf in out_leaves:
                 refuse_result(leaf, "vmap", function_line(fun))
-            out_values = [leaf if is_float0(leaf) else _output(leaf, fun) for leaf in out_leaves]
+            out_values = [_output(leaf, fun) for leaf in out_leaves]
         for outside, inside, place in zip(leaves, inputs, places, strict=True):
             if isinstance(outside, Ref) and place is not None:
                 outside.replace(_result(trace, inside._value, place, fun))
         out = _axes_of("out_axes", out_axes, result, out_tree, fun)
-        found = [_result(trace, v, a, fun) for v, a in zip(out_values, out, strict=True)]
+        if VMAPPABLES:
+            with set_current_trace(trace), named(axis):  # rules of libraries may compute with elements
+                out_values = [_collected(trace, v, a, fun) for v, a in zip(out_values, out, strict=True)]
+        found = [v if is_vmappable(v) else _result(trace, v, a, fun) for v, a in zip(out_values, out, strict=True)]
         if current_context().check_tracer_leaks:
             check_for_leaks(trace)
         return tree.unflatten(out_tree, found)
@@ -121,7 +129,7 @@ def vmap(
 
 def _check_axes(what: str, axes: Any) -> None:
     for leaf in tree.leaves(axes):
-        if not isinstance(leaf, int | np.integer) or isinstance(leaf, bool):
+        if (not isinstance(leaf, int | np.integer) or isinstance(leaf, bool)) and type(leaf) not in SPEC_TYPES:
             raise TypeError(
                 f"vmap {what} must be an int, None, or (nested) container with those types as leaves, but got {axes!r}"
             )
@@ -129,6 +137,8 @@ def _check_axes(what: str, axes: Any) -> None:
 
 def _axes_of(what: str, axes: Any, full: Any, structure: Any, fun: Callable[..., Any]) -> list[int | None]:
     """The axis of each leaf of `full`; `axes` is a prefix tree of it; None is an axis."""
+    if VMAPPABLES:  # some leaves may be trees themselves
+        full = tree.unflatten(structure, range(structure.num_leaves))
     try:
         spread = tree.broadcast_prefix(axes, full, is_leaf=lambda x: x is None)
     except ValueError as error:
@@ -137,21 +147,21 @@ def _axes_of(what: str, axes: Any, full: Any, structure: Any, fun: Callable[...,
             f"vmap {what} specification must be a tree prefix of the corresponding value; got specification {given} "
             f"for value tree {structure}: {error}{_of(fun)}"
         ) from None
-    return [None if a is None else operator.index(a) for a in spread]
+    return [None if a is None else operator.index(a) if type(a) not in SPEC_TYPES else a for a in spread]
 
 
 def _argument(leaf: Any, axis: int | None) -> Any:
-    """A leaf of an argument as a value. float0 arrays, and values that all elements share, do not change: a Python
-    number can be a size."""
-    return leaf if axis is None or is_float0(leaf) or isinstance(leaf, Ref) else as_value(leaf)
+    """A leaf of an argument as a value. float0 arrays, objects with a rule of their own, and values that all elements
+    share do not change: a Python number can be a size."""
+    return leaf if axis is None or is_float0(leaf) or isinstance(leaf, Ref) or is_vmappable(leaf) else as_value(leaf)
 
 
 def _normalized(
     axis: int | None, value: Any, fun: Callable[..., Any], args: tuple[Any, ...], place: int
 ) -> int | None:
-    """The axis of the leaf at `place`, counted from 0."""
-    if axis is None:
-        return None
+    """The axis of the leaf at `place`, counted from 0; that of an object with a rule of its own is as given."""
+    if axis is None or is_vmappable(value):
+        return axis
     shape = value.shape
     rank = len(shape)
     if not -rank <= axis < rank:
@@ -179,7 +189,9 @@ def _size(
     kwargs: dict[str, Any],
 ) -> int:
     sizes: dict[int, int] = {
-        k: v.shape[p] for k, (v, p) in enumerate(zip(values, places, strict=True)) if p is not None
+        k: size
+        for k, (v, p) in enumerate(zip(values, places, strict=True))
+        if p is not None and (size := _size_along(v, p)) is not None
     }
     wanted = None if axis_size is None else operator.index(axis_size)
     if not sizes and wanted is None:
@@ -198,7 +210,8 @@ def _size(
             members = [k for k, s in sizes.items() if s == size]
             first = members[0]
             value = values[first]
-            kind = f"float0{list(value.shape)}" if is_float0(value) else value.aval.str_short()
+            own = "float0" if is_float0(value) else type(value).__name__
+            kind = value.aval.str_short() if isinstance(value, ArrayBase) else f"{own}{list(value.shape)}"
             example = f"axis {places[first]} of {names[first]} of type {kind}"
             if count == 1:
                 lines.append(f"  * one axis had size {size}: {example};")
@@ -212,8 +225,21 @@ def _size(
     return wanted if wanted is not None else next(iter(counted))
 
 
-def _element(trace: BatchTrace, value: Any, axis: int | None) -> Any:
+def _size_along(value: Any, axis: Any) -> int | None:
+    """The number of elements; None for an object with a rule of its own that does not say it by its shape."""
+    if not is_vmappable(value):
+        return value.shape[axis]  # type: ignore[no-any-return]
+    try:
+        return operator.index(value.shape[axis])
+    except (AttributeError, IndexError, TypeError):
+        return None
+
+
+def _element(trace: BatchTrace, value: Any, axis: Any) -> Any:
     """One element of `value`, which has the batch along `axis`."""
+    if is_vmappable(value):
+        rule = VMAPPABLES[type(value)].to_elt
+        return rule(partial(_part, trace), partial(_index, trace), value, axis)
     if axis is None:
         return value
     if is_float0(value):
@@ -230,7 +256,38 @@ def _element(trace: BatchTrace, value: Any, axis: int | None) -> Any:
     return trace.with_weak_type(overlaid(tracer, aval), aval.weak_type)
 
 
-def _output(leaf: Any, fun: Callable[..., Any]) -> Value:
+def _part(trace: BatchTrace, value: Any, axis: Any) -> Any:
+    """One element of a part of an object with a rule of its own."""
+    if axis is None or is_vmappable(value):
+        return _element(trace, value, axis)
+    found = as_value(value)
+    return _element(trace, found, range(found.aval.ndim)[axis])
+
+
+def _index(trace: BatchTrace) -> Value:
+    """The number of the element."""
+    with set_current_trace(trace.parent):
+        return trace.join(iota(dtypes.int32, (trace.axis.size,), 0), True)
+
+
+def _collected(trace: BatchTrace, value: Any, axis: Any, fun: Callable[..., Any]) -> Any:
+    """The object with `value` as its element, if it has a rule of its own; else `value`."""
+    if not is_vmappable(value):
+        return value
+
+    def cont(size: int, part: Any, axis: Any) -> Any:
+        found = _collected(trace, part, axis, fun)
+        if is_vmappable(found):
+            return found
+        with set_current_trace(trace.parent):
+            return _result(trace, as_value(found), axis, fun)
+
+    return VMAPPABLES[type(value)].from_elt(cont, trace.axis.size, value, axis)
+
+
+def _output(leaf: Any, fun: Callable[..., Any]) -> Any:
+    if is_float0(leaf) or is_vmappable(leaf):
+        return leaf
     try:
         return as_value(leaf)
     except OperandError:

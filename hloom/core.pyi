@@ -1,3 +1,4 @@
+from .interpreters.handlers import pytype_aval_mappings as pytype_aval_mappings
 from .jaxpr.atoms import Atom as Atom, ParamDict as ParamDict, Value as Value
 from .jaxpr.evaluate import eval_jaxpr as eval_jaxpr
 from .jaxpr.tools import eval_context as eval_context, max_dim as max_dim, min_dim as min_dim

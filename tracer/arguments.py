@@ -22,7 +22,7 @@ import numpy as np
 from ..hlo.array_address import DATA_POINTERS, WORD_SHIFT
 from ..hlo.host_buffers import USABLE, HostBuffer, bytes_buffer
 from . import dtypes
-from .arrays.array import Array, array_from_scalar, as_value, refuse_masked
+from .arrays.array import CONVERSIONS, Array, array_from_scalar, as_value, refuse_masked, resolved
 from .arrays.float0 import is_float0
 from .arrays.layouts import Format
 from .arrays.operators import ArrayBase
@@ -333,6 +333,8 @@ def abstract(leaf: Any, describe: Callable[[], LeafName]) -> ShapedArray:
         return ShapedArray(leaf.shape, dtypes.canonical_dtype(leaf.dtype))
     if isinstance(leaf, bool | int | float | complex):
         return ShapedArray((), *dtypes.type_of(leaf))
+    if kind in CONVERSIONS:
+        return abstract(resolved(leaf), describe)
     path, function = describe()
     raise NonArrayArgumentError(
         f"Error interpreting argument to {function} as an abstract array. The problematic value is of type {kind} and "
@@ -397,7 +399,7 @@ def overflow(leaves: Sequence[Any], describe: Callable[[int], LeafName]) -> Over
 
 
 OWN_TYPES: dict[type, Callable[[Any], Any]] = {}
-"""`typeof` for values of a library's own classes (`hloom.experimental.hijax`). They are no arguments."""
+"""`typeof` for values of a library's own classes (`hloom.experimental.hijax`, `hloom.core.pytype_aval_mappings`)."""
 
 
 DIVIDED_TYPES: list[Callable[[Any, ShapedArray], ShapedArray]] = []

@@ -2,8 +2,8 @@
 
 Python calls the finders of `sys.meta_path` for each module that it has not imported yet. The first of them is now
 `_Finder`: for `jax.numpy` it gives the module `hloom.numpy` itself. `jax` is a module of its own, since it has another
-version than hloom; all its names are hloom's. `jaxlib` has its version and nothing else. `importlib.metadata` asks the
-same finders for distributions.
+version than hloom; all its names are hloom's. `jaxlib` and `jax.lib` have that version; `jaxlib` has a few classes.
+`importlib.metadata` asks the same finders for distributions.
 """
 
 from __future__ import annotations
@@ -28,6 +28,9 @@ _OWN = {"hlo"}
 """Public modules that JAX does not have."""
 _SOURCES = f"{_PACKAGE}.jax_programs.src"
 """The package in place of `jax._src`."""
+_BINARY = f"{_PACKAGE}.jax_programs.jaxlib"
+"""The package in place of `jaxlib`."""
+_BINARY_MODULES = ("_jax", "xla_client")
 
 
 class JaxImportedError(ImportError):
@@ -83,6 +86,8 @@ class _Jax(Versioned):
     def __getattr__(self, name: str) -> Any:
         if name == "version" or name.startswith("__version"):
             return super().__getattr__(name)
+        if name == "lib":
+            return importlib.import_module("jax.lib")
         if name in _OWN:
             raise AttributeError(_no_own(name))
         found = getattr(sys.modules[_PACKAGE], name)
@@ -121,6 +126,8 @@ class _LastFinder(MetaPathFinder):
         package, _, inner = name.partition(".")
         if package != _PACKAGE or _only_asked():
             return None
+        if name.startswith(f"{_BINARY}."):
+            raise _not_here("jaxlib", name.removeprefix(f"{_BINARY}."))
         if name.startswith(f"{_SOURCES}."):
             inner = f"_src.{name.removeprefix(_SOURCES)[1:]}"
         raise _not_here("jax", inner)
@@ -145,7 +152,9 @@ class _Loader(Loader):
 
 def _module(package: str, inner: str) -> ModuleType | None:
     """The module that `package.inner` is; None if there is none."""
-    if inner == "version" or (package == "jaxlib" and not inner):
+    if package == "jaxlib" and inner in _BINARY_MODULES:
+        return importlib.import_module(f"{_BINARY}.{inner}")
+    if inner == "version" or (package, inner) in (("jax", "lib"), ("jaxlib", "")):
         return Versioned(f"{package}.{inner}".rstrip("."))
     if package == "jaxlib":
         return None
@@ -204,7 +213,8 @@ def _not_here(package: str, inner: str) -> ModuleNotFoundError:
         return _NotHere(_no_own(inner))
     if package == "jaxlib":
         MISSES.record("jaxlib", inner)
-        return _NotHere(f"no module jaxlib.{inner}: {_PACKAGE} runs in place of jaxlib, and offers none of its modules")
+        few = f"{_PACKAGE} runs in place of jaxlib, and has only a few of its names; see docs/jax_programs.md"
+        return _NotHere(f"no jaxlib.{inner}: {few}")
     if space.partition(".")[0] == "_src" or name == "_src":
         MISSES.record(f"{_PACKAGE}.{space}".rstrip("."), name)
         few = f"{_PACKAGE} has only a few of JAX's internal modules; see docs/jax_programs.md"

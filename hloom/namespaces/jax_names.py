@@ -18,19 +18,18 @@ extend.linear_util extend.random ffi flatten_util image interpreters.ad interpre
 interpreters.partial_eval lax lax.linalg monitoring nn nn.initializers numpy numpy.fft numpy.linalg ops profiler random
 ref scipy scipy.cluster.vq scipy.fft scipy.integrate scipy.interpolate scipy.linalg scipy.ndimage scipy.optimize
 scipy.signal scipy.sparse.linalg scipy.spatial.transform scipy.special scipy.stats sharding stages test_util tree
-tree_util typing
+tree_util typing extend.backend interpreters.xla interpreters.pxla experimental.colocated_python experimental.compute_on
+experimental.custom_partitioning experimental.pallas
 """
 NAMESPACES = ("", *_NAMED.split())
 """JAX's namespaces below `jax`; "" is `jax` itself."""
 LACKING = {
-    "": "export ffi lib no_execution",
-    "api_util": "argnums_partial donation_vector flatten_axes rebase_donate_argnums",
+    "": "ffi lib no_execution",
     "custom_derivatives": "remat_opt_p",
     "debug": "DebugEffect OrderedDebugEffect",
     "experimental": """
-EArray array_serialization buffer_callback colocated_python compilation_cache compute_on
-control_deps custom_partitioning fused jax2tf mosaic pallas primal_tangent_dtype profiler roofline
-shard_alike shard_map source_mapper topologies transfer
+EArray buffer_callback compilation_cache control_deps fused jax2tf mosaic primal_tangent_dtype
+profiler roofline shard_alike source_mapper topologies transfer
 """,
     "experimental.hijax": "HiPspec TransformedRef",
     "experimental.rnn": "lstm_bwd lstm_fwd rnn_abstract_eval rnn_bwd_abstract_eval",
@@ -52,13 +51,8 @@ ravel_first_arg ravel_first_arg_ runge_kutta_step
 """,
     "experimental.shard_map": "jshmap traceback_util",
     "experimental.sparse": "SparseTracer bcoo_gather",
-    "export": """
-DisabledSafetyCheck Exported SymbolicScope default_export_platform deserialize export
-is_symbolic_dim maximum_supported_calling_convention_version
-minimum_supported_calling_convention_version register_namedtuple_serialization
-register_pytree_node_serialization symbolic_args_specs symbolic_shape
-""",
-    "extend": "backend ifrt_programs lowering mlir pallas sharding xla",
+    "export": "maximum_supported_calling_convention_version minimum_supported_calling_convention_version",
+    "extend": "lowering mlir pallas sharding xla",
     "extend.core": "CallPrimitive Effects call_impl",
     "extend.core.primitives": "custom_lin_p empty2_p get_p swap_p",
     "extend.linear_util": "Callable cache",
@@ -67,7 +61,7 @@ build_ffi_lowering_function ffi_call ffi_lowering include_dir pycapsule register
 register_ffi_target_as_batch_partitionable register_ffi_type register_ffi_type_id
 """,
     "interpreters.ad": "add_jaxvals_p annotations jvp linearize",
-    "interpreters.batching": "broadcast defreducer register_vmappable unregister_vmappable",
+    "interpreters.batching": "broadcast defreducer",
     "interpreters.mlir": """
 AxisContext ConstantHandler DEVICE_TO_DEVICE_TYPE LoweringParameters LoweringResult LoweringRule
 LoweringRuleContext Mesh MeshAxisName ModuleContext RECV_FROM_HOST_TYPE SEND_TO_HOST_TYPE
@@ -85,6 +79,15 @@ trace_to_jaxpr_dynamic
 """,
     "lax": "precv psend",
     "profiler": "ProfileData ProfileEvent ProfilePlane register_subprocess",
+    "extend.backend": "get_compile_options ifrt_proxy register_backend_factory",
+    "interpreters.pxla": "create_compile_options",
+    "experimental.colocated_python": "api func_backend obj_backend",
+    "experimental.custom_partitioning": "ArrayMapping BATCHING CompoundFactor SdyShardingRule custom_partitioning_p",
+    "experimental.pallas": """
+BlockDim Blocked BoundedSlice CompilerParams DeviceIdType Indirect RevisitMode Slice broadcast_to
+delay empty_like empty_ref_like enable_debug_checks enable_poison_buffers estimate_cost get_global
+lower_as_mlir no_block_spec pallas_call_p pallas_export_experimental select_ref
+""",
 }
 """The names that JAX has in a namespace, and hloom lacks. `tools/namespaces.py` writes them."""
 
@@ -119,12 +122,14 @@ def _all(spaces: str, names: str, reason: str) -> dict[str, str]:
 
 ADVICE = {
     **_all("experimental.multihost_utils experimental.mesh_utils", "*", _DEVICES),
-    **_all("experimental", "array_serialization colocated_python custom_partitioning shard_alike", _DEVICES),
-    **_all("experimental", "topologies transfer", _DEVICES),
-    **_all("experimental", "buffer_callback compute_on fused mosaic pallas roofline", _ACCELERATORS),
+    **_all("experimental", "shard_alike topologies transfer", _DEVICES),
+    **_all("experimental.colocated_python experimental.custom_partitioning", "*", _DEVICES),
+    **_all("experimental", "buffer_callback fused mosaic roofline", _ACCELERATORS),
+    **_all("experimental.pallas", "*", _ACCELERATORS),
     **_all("experimental", "compilation_cache", _STORED),
-    **_all("experimental extend extend.core extend.linear_util extend.random core api_util", "*", _INSIDE),
+    **_all("experimental extend extend.backend extend.core extend.linear_util extend.random core", "*", _INSIDE),
     **_all("interpreters.ad interpreters.batching interpreters.mlir interpreters.partial_eval", "*", _INSIDE),
+    **_all("interpreters.pxla", "*", _INSIDE),
     **_all("debug", "DebugEffect OrderedDebugEffect", _INSIDE),
     **_all("experimental.jet experimental.ode experimental.rnn", "*", "it is a piece of JAX's implementation"),
     **_all("experimental.hijax experimental.sparse.linalg", "*", _NOT_YET),
@@ -137,9 +142,9 @@ ADVICE = {
     **_all("profiler", "ProfileEvent ProfilePlane", "traces are JSON in the Trace Event format, which json.load reads"),
     **_all("ffi", "*", _NO_FFI),
     **_all("export", "*", _NO_EXPORT),
-    "ffi": _NO_FFI, "export": _NO_EXPORT,
+    "ffi": _NO_FFI,
     "experimental.jax2tf": "TensorFlow's programs are neither read nor written; HLO text is",
-    "lib": "it is jaxlib, which hloom does not have: hloom.LocalClient runs HLO",
+    "lib": "it has the version of jaxlib, and after hloom.as_jax() the version of JAX",
     "no_execution": "nothing forbids to run programs; `jit(f).lower(...).compile()` compiles without running",
     "profiler.ProfileData": "traces are JSON in the Trace Event format, which json.load reads",
     "profiler.register_subprocess": "a process writes its own trace",

@@ -98,7 +98,8 @@ def test_a_command_line_that_is_wrong(
 STATEMENTS = {
     "from jax.numpy import zork": "ModuleNotFoundError: module 'hloom.numpy' has no attribute 'zork'",
     "from jax.tree_util import map": "ModuleNotFoundError: module 'hloom.tree_util' has no attribute 'map'",
-    "import jax.experimental.pallas": "ModuleNotFoundError: jax.experimental has 'pallas', hloom.experimental does",
+    "import jax.experimental.roofline": "ModuleNotFoundError: jax.experimental has 'roofline', hloom.experimental does",
+    "from jax.export import zork": "ModuleNotFoundError: module 'hloom.export' has no attribute 'zork'",
     "from jax.experimental import mosaic": "ModuleNotFoundError: jax.experimental has 'mosaic', hloom.experimental",
     "import jax.lax; jax.lax.psend": "AttributeError: jax.lax has 'psend', hloom.lax",
     "import jax; jax.zork": "AttributeError: module 'hloom' has no attribute 'zork'",
@@ -107,7 +108,8 @@ STATEMENTS = {
     "import jax.tracer": "ModuleNotFoundError: module 'hloom' has no attribute 'tracer'",
     "import jax.numpy.elementwise": "Error: module 'hloom.numpy' has no attribute 'elementwise'",
     "import jax.tree.zork": "ModuleNotFoundError: module 'hloom.tree' has no attribute 'zork'",
-    "import jaxlib.xla_client": "ModuleNotFoundError: no module jaxlib.xla_client: hloom runs in place of",
+    "import jaxlib.mlir": "ModuleNotFoundError: no jaxlib.mlir: hloom runs in place of jaxlib, and has only a few",
+    "from jaxlib.xla_client import OpSharding": "ModuleNotFoundError: no jaxlib.xla_client.OpSharding: hloom runs",
     "import jax._src.pjit": "ModuleNotFoundError: no jax._src.pjit: hloom has only a few of JAX's",
     "from jax._src.core import jaxpr_as_fun": "ModuleNotFoundError: no jax._src.core.jaxpr_as_fun: hloom has",
 }
@@ -140,9 +142,9 @@ def test_the_report_lists_names_counts_and_places(tmp_path: Path) -> None:
         "for _ in range(3):\n"
         "    hasattr(jnp, 'zork')\n"
         "try:\n"
-        "    from jax.experimental import pallas\n"
+        "    from jax.experimental import roofline\n"
         "except ImportError:\n"
-        "    pallas = None\n"
+        "    roofline = None\n"
         "getattr(jax, '__wrapped__', None)\n"
         "raise SystemExit(3)\n"
     )
@@ -152,10 +154,10 @@ def test_the_report_lists_names_counts_and_places(tmp_path: Path) -> None:
         "hloom: names of JAX that the program used and hloom lacks (2)",
         f"  jax.numpy.zork: 3 times, at {script}:3",
         "      module 'hloom.numpy' has no attribute 'zork'",
-        f"  jax.experimental.pallas: 1 time, at {script}:5",
+        f"  jax.experimental.roofline: 1 time, at {script}:5",
         ran.stderr.splitlines()[-1],
     ]
-    assert ran.stderr.splitlines()[-1].startswith("      jax.experimental has 'pallas', hloom.experimental does not")
+    assert ran.stderr.splitlines()[-1].startswith("      jax.experimental has 'roofline', hloom.experimental does not")
     assert run("--report", "-c", "import jax").stderr.endswith("used no name of JAX that hloom lacks\n")
 
 

@@ -33,6 +33,7 @@ OURS = {
         *("register_custom_call", "registered_custom_calls", "unregister_custom_call"),
         *("Inline", "get_abstract_mesh", "get_mesh", "use_abstract_mesh"),  # JAX 0.12 has them
     },
+    "core": {"pytype_aval_mappings"},  # JAX has it, and warns
     "errors": {
         *("CustomCallError", "DeletedArrayError", "DerivativeMismatchError", "ExecutionError", "HloError"),
         *("AxisError", "CollectiveError", "EmptyQueueError", "HloParseError", "IndexKindError", "ScheduleError"),
@@ -46,12 +47,16 @@ OURS = {
     },
     "experimental": {"disable_x64", "enable_x64", "error_check"},  # JAX has not published error_check yet
     "experimental.sparse": {"linalg"},  # JAX has the module there, too
+    "experimental.pallas": {"ops", "triton"},  # JAX has them after `import jax.experimental.pallas.triton` and the like
+    "experimental.shard_map": {"shard_map"},  # JAX has it, and warns
     "extend": {"Linear", "Primitive"},  # JAX has Primitive in `extend.core`
     "extend.core": {"Linear"},
     "extend.core.primitives": {  # JAX has them in lax and lax.linalg
         *("cholesky_update_p", "dce_sink_p", "lu_pivots_to_permutation_p", "mulhi_p", "optimization_barrier_p"),
         *("ormqr_p", "scatter_sub_p", "split_p", "stack_p", "stage_p", "symmetric_product_p", "tile_p", "unstack_p"),
     },
+    "interpreters.batching": {"is_vmappable"},  # JAX had it, and libraries use it
+    "interpreters.pxla": {"thread_resources"},  # JAX has it, and warns
     "lax": {"log2", "one_minus_square", "polynomial"},  # JAX 0.12 has them
     "numpy": {"fix", "minmax", "top_k"},  # NumPy has the first, and JAX had it; JAX 0.12 has the others
     "random": {"Key"},  # JAX 0.12 has it

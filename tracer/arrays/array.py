@@ -812,9 +812,18 @@ def as_value(value: Any) -> Value:
     )
 
 
+CONVERSIONS: dict[type, Callable[[Any], Any]] = {}
+"""Classes of libraries whose objects stand for arrays, each with the function that gives an object's array
+(`hloom.interpreters.xla.canonicalize_dtype_handlers`)."""
+
+
 def resolved(value: Any) -> Any:
-    """The array that an object with `__jax_array__` stands for; anything else is itself."""
-    return value.__jax_array__() if hasattr(value, "__jax_array__") else value
+    """The array that an object with `__jax_array__`, or of a class in `CONVERSIONS`, stands for; anything else is
+    itself."""
+    if hasattr(value, "__jax_array__"):
+        return value.__jax_array__()
+    convert = CONVERSIONS.get(type(value))
+    return value if convert is None else convert(value)
 
 
 _NUMBERS = frozenset({bool, int, float, complex})

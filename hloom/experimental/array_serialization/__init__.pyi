@@ -1,0 +1,1 @@
+from . import serialization as serialization, tensorstore_impl as tensorstore_impl
