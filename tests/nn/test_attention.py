@@ -132,3 +132,15 @@ def test_orthogonal_initializers() -> None:
     geometric = np.asarray(initializers.variance_scaling(1.0, "fan_geo_avg", "normal")(key, (100, 400)))
     assert abs(geometric.var() * 200 - 1) < 0.05
     assert initializers.variance_scaling(1.0, "fan_in", "uniform", in_axis=0, out_axis=0)(key, (3,)).shape == (3,)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float16, jnp.bfloat16])
+def test_the_scale_of_weights_is_rounded_in_their_type(dtype: Any) -> None:
+    """As JAX does it: one rounding at the end would change the last bit of most weights."""
+    key, number = random.key(0), np.dtype(dtype).type
+    weights = nn.initializers.he_uniform(dtype=dtype)(key, (5, 17))
+    factor = np.sqrt(number(3) * number(2 / 5))
+    np.testing.assert_array_equal(weights, random.uniform(key, (5, 17), dtype, -1) * factor)
+    weights = nn.initializers.lecun_normal(dtype=dtype)(key, (10, 10))
+    factor = np.sqrt(number(1 / 10)) / number(0.87962566103423978)
+    np.testing.assert_array_equal(weights, random.truncated_normal(key, -2, 2, (10, 10), dtype) * factor)

@@ -58,14 +58,13 @@ def variance_scaling(
             raise ValueError(f"variance_scaling: mode {mode!r} is none of {', '.join(fans)}")
         variance = scale / max(fans[mode], 1e-30)
         if distribution == "normal":
-            return _times(random.normal(key, sizes, found), math.sqrt(variance))
+            return _scaled(random.normal(key, sizes, found), variance)
         if found is not None and dtypes.is_complex(found) and distribution in ("truncated_normal", "uniform"):
-            return _times(_of_complex(distribution, key, sizes, found), math.sqrt(variance))
+            return _scaled(_of_complex(distribution, key, sizes, found), variance)
         if distribution == "truncated_normal":
-            stddev = math.sqrt(variance) / _TRUNCATED_STDDEV
-            return _times(random.truncated_normal(key, -2, 2, sizes, found), stddev)
+            return _scaled(random.truncated_normal(key, -2, 2, sizes, found), variance, deviation=_TRUNCATED_STDDEV)
         if distribution == "uniform":
-            return _times(random.uniform(key, sizes, found, -1), math.sqrt(3 * variance))
+            return _scaled(random.uniform(key, sizes, found, -1), variance, times=3)
         raise ValueError(f"variance_scaling: unknown distribution {distribution!r}")
 
     return init
@@ -85,8 +84,13 @@ def _of_complex(distribution: str, key: Any, shape: tuple[int, ...], dtype: np.d
     return lax.complex(modulus * lax.cos(angle), modulus * lax.sin(angle))
 
 
-def _times(x: Value, factor: float) -> Value:
-    return x * factor
+def _scaled(x: Value, variance: float, times: int = 1, deviation: float = 1.0) -> Value:
+    """x * sqrt(times * variance) / deviation. The factor is computed in x's type, as JAX does: a factor that is rounded
+    once would change the last bit of most weights."""
+    real = dtypes.real_of(x.dtype).type
+    factor: Any = np.sqrt(real(times) * real(variance)) / real(deviation)
+    scaled: Value = x * factor
+    return scaled
 
 
 def _fans(
