@@ -55,6 +55,11 @@ class BatchTracer(Tracer):
         self.aval = ShapedArray(value.aval.shape[1:], value.aval.dtype, value.aval.weak_type, vma=value.aval.vma)
         self.value = value
 
+    @property
+    def val(self) -> Value:
+        """`value`, by JAX's name."""
+        return self.value
+
     def below(self) -> tuple[Value, int]:
         return self.value, 1
 

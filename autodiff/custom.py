@@ -27,7 +27,7 @@ from ..tracer.aval import ShapedArray
 from ..tracer.core import Call, Primitive, Tracer, Value, bind_call, call_of, current_trace, run_meaning
 from ..tracer.errors import UnexpectedTracerError, UnsupportedError
 from ..tracer.execution import look_at_modules
-from ..tracer.ops import convert, full, is_inexact
+from ..tracer.ops import convert, full, is_inexact, zeros
 from ..tracer.pickled_functions import is_global
 from ..tracer.recording import is_recording, trace_to_computation
 from ..tracer.references.refs import (
@@ -461,18 +461,32 @@ class custom_jvp(_Differentiable[P, R]):
             with _closures_explained("custom_jvp", self.fun), _with_x64(x64):
                 return out.of_function(self.fun(*given.rebuilt(values)))
 
-        def flat_rule(primals: Sequence[Value], tangents: Sequence[Tangent]) -> tuple[list[Value], list[Tangent]]:
-            directions = [tangent_for_user(t, a, symbolic_zeros) for a, t in zip(given.avals, tangents, strict=True)]
-            with _closures_explained("custom_jvp", self.fun), _with_x64(x64):
-                pair = rule(*given.static_args, given.unflatten(primals), tree.unflatten(given.tree, directions))
-            results, tangents_out = _checked_pair(rule, self.fun, pair)
-            found = out.of_rule(results, "Custom JVP rule", rule, self.fun)
-            return found, _checked_tangents(rule, self.fun, out, results, tangents_out)
-
+        flat_rule = _flat_jvp("custom_jvp", self.fun, rule, given, out, symbolic_zeros)
         flat_rule.__name__ = getattr(rule, "__name__", "jvp")  # which jaxprs show
         results = bind_custom(CUSTOM_JVP, self.fun, meaning, flat_rule, given.values)
         result: R = out.unflatten(results)
         return result
+
+
+FlatJvp = Callable[[Sequence[Value], Sequence[Tangent]], tuple[list[Value], list[Tangent]]]
+"""(primals, tangents) -> (results, their tangents), on flat lists."""
+
+
+def _flat_jvp(
+    what: str, fun: Callable[..., Any], rule: Callable[..., Any], given: Arguments, out: Outputs, symbolic_zeros: bool
+) -> FlatJvp:
+    """A user's JVP rule on flat lists."""
+    x64 = current_context().enable_x64
+
+    def flat_rule(primals: Sequence[Value], tangents: Sequence[Tangent]) -> tuple[list[Value], list[Tangent]]:
+        directions = [tangent_for_user(t, a, symbolic_zeros) for a, t in zip(given.avals, tangents, strict=True)]
+        with _closures_explained(what, fun), _with_x64(x64):
+            pair = rule(*given.static_args, given.unflatten(primals), tree.unflatten(given.tree, directions))
+        results, tangents_out = _checked_pair(rule, fun, pair)
+        found = out.of_rule(results, "Custom JVP rule", rule, fun)
+        return found, _checked_tangents(rule, fun, out, results, tangents_out)
+
+    return flat_rule
 
 
 def _stopped(argument: Any) -> Any:
@@ -540,6 +554,8 @@ class VjpRule:
     """forward(arguments, which of them are differentiated)"""
     backward: Callable[[Forward, Sequence[Value], Sequence[Value | None]], list[Value | None]]
     """backward(trees, residuals, cotangents of the results) -> a cotangent for each argument; None is zero."""
+    forwards: FlatJvp | None = None
+    """The rule for forward mode, if there is one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -560,7 +576,11 @@ def _custom_vjp_jvp(
     call: Call, primals: Sequence[Value], tangents: Sequence[Tangent]
 ) -> tuple[list[Value], list[Tangent]]:
     """A recorded program may contain operations that its results do not need, and may be transposed; it is refused
-    where it is lowered with the tangents in it. Values are refused at once."""
+    where it is lowered with the tangents in it. Values are refused at once. A rule for forward mode is used."""
+    rule: VjpRule = call.params
+    if rule.forwards is not None:
+        _check_captured(call, tangents)
+        return rule.forwards(_own(call, primals), _own(call, tangents))
     if not is_recording(current_trace()):
         raise forward_refused(call)
     forward = _custom_vjp_linearize(call, primals, tangents)
@@ -593,7 +613,8 @@ class _Forwards:
 
 
 def _custom_vjp_linearize(call: Call, primals: Sequence[Value], tangents: Sequence[Tangent]) -> _Forwards:
-    """Run the forward pass now. The call of tangents can only be transposed: its transpose is the backward pass."""
+    """Run the forward pass now. The transpose of the call of tangents is the backward pass. Its meaning is the rule for
+    forward mode; without such a rule it can only be transposed."""
     _check_captured(call, tangents)
     rule: VjpRule = call.params
     found = rule.forward(_own(call, primals), moving_mask(_own(call, tangents)))
@@ -604,13 +625,26 @@ def _custom_vjp_linearize(call: Call, primals: Sequence[Value], tangents: Sequen
     def transpose(residuals: Sequence[Value], cotangents: Sequence[Value | None]) -> list[Value | None]:
         given = iter(cotangents)
         every = [next(given) if m else None for m in moves]
-        back = rule.backward(found, residuals, every)
+        back = rule.backward(found, residuals[: len(found.residuals)], every)
         return [back[k] for k in moving]
 
     def call_of_tangents(directions: list[Value]) -> tuple[Call, list[Value]]:
+        params = len(directions), transpose
         operands = [*directions, *found.residuals]
-        computation = _never_run([v.aval for v in operands], [a for a, m in zip(avals, moves, strict=True) if m])
-        return Call(_BACKWARD, computation, (len(directions), transpose), call.label), operands
+        if rule.forwards is None:
+            computation = _never_run([v.aval for v in operands], [a for a, m in zip(avals, moves, strict=True) if m])
+            return Call(_BACKWARD, computation, params, call.label), operands
+        operands += _own(call, primals)
+
+        def tangents_out(values: list[Value]) -> list[Value]:
+            assert rule.forwards is not None
+            of_moving = iter(values)
+            every = [Zero(t.aval) if isinstance(t, Zero) else next(of_moving) for t in _own(call, tangents)]
+            _, out = rule.forwards(values[len(values) - len(every) :], every)
+            return [zeros(t.aval) if isinstance(t, Zero) else t for t, m in zip(out, moves, strict=True) if m]
+
+        traced = trace_to_computation(tangents_out, [v.aval for v in operands], _BOTH.name, tracks_varying=True)
+        return Call(_BOTH, traced.computation, params, call.label), [*operands, *traced.captured]
 
     return _Forwards(found.results, moves, call_of_tangents)
 
@@ -644,7 +678,11 @@ _BACKWARD = Primitive("custom_vjp_tangent", evaluate=_refuse, is_backward_only=T
 """The call in a linear program that represents a custom_vjp function. Its parameters: how many operands are tangents,
 and (residuals, cotangents of the results that move) -> cotangents of these operands."""
 
+_BOTH = Primitive("custom_vjp_tangent", evaluate=run_meaning)
+"""As `_BACKWARD`, of a function that has a rule for forward mode, too: the call's meaning."""
 
+
+@_BOTH.def_transpose
 @_BACKWARD.def_transpose
 def _backward_transpose(call: Call, cts: Sequence[Value | None], operands: Sequence[Operand]) -> Sequence[Value | None]:
     count, run = call.params
@@ -675,6 +713,8 @@ class custom_vjp(_Differentiable[P, R]):
 
     fwd: Callable[..., Any] | None = None
     bwd: Callable[..., Any] | None = None
+    forwards: Callable[..., Any] | None = None
+    """A JVP rule, for forward mode. It has no name in JAX; `experimental.hijax` sets it."""
 
     def defvjp(
         self,
@@ -757,7 +797,8 @@ class custom_vjp(_Differentiable[P, R]):
             return _checked_cotangents(bwd, given, given.avals, answer)
 
         forward.__name__, backward.__name__ = (getattr(f, "__name__", "<unnamed>") for f in (fwd, bwd))
-        results = bind_custom(CUSTOM_VJP, self.fun, meaning, VjpRule(forward, backward), given.values)
+        forwards = self.forwards and _flat_jvp("custom_vjp", self.fun, self.forwards, given, out, False)
+        results = bind_custom(CUSTOM_VJP, self.fun, meaning, VjpRule(forward, backward, forwards), given.values)
         result: R = out.unflatten(results)
         return result
 

@@ -14,6 +14,7 @@ from ..batching import BatchTrace, Mask, along_axis, batch_computation, batch_fl
 from ..custom import CUSTOM_VJP, Forward, VjpRule
 from ..operations import NAME
 from ..remat import CHECKPOINT, CHECKPOINT_TANGENT
+from ..tangents import Tangent, Zero
 
 
 @CHECKPOINT_TANGENT.def_batch
@@ -45,7 +46,8 @@ def _custom_vjp_batch(
     found = batch_computation(call.computation, axis, batched, not along_axis(axis, call.computation))
     own = tuple(batched[: len(batched) - call.captured])
     rule = _BatchedVjp(call.params, axis, own, found.batched, call.label, call.batch_trace)
-    return bind_batched(call, found, operands, params=VjpRule(rule.forward, rule.backward))
+    forwards = rule.forwards if call.params.forwards else None
+    return bind_batched(call, found, operands, params=VjpRule(rule.forward, rule.backward, forwards))
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,3 +114,24 @@ class _BatchedVjp:
         rest = iter(zip(values, mask, strict=True))
         own = zip(present, self.batched, strict=True)
         return [to_operand(self.axis, *next(rest), was_batched) if p else None for p, was_batched in own]
+
+    def forwards(self, primals: Sequence[Value], tangents: Sequence[Tangent]) -> tuple[list[Value], list[Tangent]]:
+        """The rule for forward mode."""
+        count = len(primals)
+        moves: list[bool] = []
+
+        def run(values: list[Value]) -> list[Value]:
+            assert self.rule.forwards is not None
+            rest = iter(values[count:])
+            every = [Zero(v.aval) if isinstance(t, Zero) else next(rest) for v, t in zip(values, tangents)]
+            results, found = self.rule.forwards(values[:count], every)
+            moves[:] = [not isinstance(t, Zero) for t in found]
+            return [*results, *(t for t in found if not isinstance(t, Zero))]
+
+        moving = [(t, b) for t, b in zip(tangents, self.batched, strict=True) if not isinstance(t, Zero)]
+        given, masks = [*primals, *(t for t, _ in moving)], [*self.batched, *(b for _, b in moving)]
+        values, mask = batch_flat(run, self.axis, given, masks, earlier=self.earlier)
+        wanted = [*self.results, *(w for w, m in zip(self.results, moves, strict=True) if m)]
+        found = [to_operand(self.axis, v, m, w) for v, m, w in zip(values, mask, wanted, strict=True)]
+        results, rest = found[: len(moves)], iter(found[len(moves) :])
+        return results, [next(rest) if m else Zero(r.aval) for r, m in zip(results, moves, strict=True)]

@@ -6,20 +6,21 @@ library's own type (`register_hitype`) it runs at once, outside of transformatio
 grad and vmap refuse them as arguments.
 """
 
-import threading as _threading
 from collections import namedtuple as _namedtuple
-from collections.abc import Iterator as _Iterator
-from contextlib import contextmanager as _contextmanager
 from dataclasses import dataclass as _dataclass
+from functools import partial as _partial
 from typing import Any as _Any
 
 from .. import tree as _tree
 from ..autodiff.custom import custom_jvp as _custom_jvp
 from ..autodiff.custom import custom_vjp as _custom_vjp
+from ..autodiff.custom_batching import custom_vmap as _custom_vmap
+from ..autodiff.functions import linear_transpose as _linear_transpose
 from ..autodiff.tangents import Zero
 from ..autodiff.tangents import instantiate as instantiate_zeros
 from ..core import AbstractValue, ShapedArray
 from ..extend.primitive import Primitive as _Primitive
+from ..extend.protocol import AxisData as _AxisData
 from ..hlo.errors import UnsupportedError as _UnsupportedError
 from ..hlo.support.tracebacks import boundaries as _boundaries
 from ..interpreters.derivatives import is_undefined_primal
@@ -28,7 +29,9 @@ from ..interpreters.derivatives import primitive_transposes as _transposes
 from ..interpreters.lowering import lower_fun as _lower_fun
 from ..interpreters.lowering import register_lowering as _register_lowering
 from ..namespaces import publish as _publish
+from ..numpy.array_manipulation import moveaxis as _moveaxis
 from ..tracer.arguments import OWN_TYPES as _OWN_TYPES
+from ..tracer.arguments import ShapeDtypeStruct as _ShapeDtypeStruct
 from ..tracer.arguments import typeof as _typeof
 from ..tracer.core import EVAL as _EVAL
 from ..tracer.core import current_trace as _current_trace
@@ -39,18 +42,26 @@ __all__ = [
     "AbstractValue",
     "AvalMutableQDD",
     "AvalQDD",
+    "GradAccum",
+    "HiPrim",
     "HiPrimitive",
     "HiType",
     "MutableHiType",
+    "NullAccum",
     "ShapedArray",
     "VJPHiPrimitive",
+    "ValAccum",
     "Zero",
     "aval_method",
     "aval_property",
     "control_flow_allowed_effects",
     "instantiate_zeros",
     "is_undefined_primal",
+    "jvp_from_lin",
+    "linearize_from_jvp",
     "register_hitype",
+    "vjp_from_jvp",
+    "vjp_from_lin",
 ]
 
 aval_method = _namedtuple("aval_method", ["fun"])
@@ -181,16 +192,42 @@ class HiPrimitive:
 _boundaries(HiPrimitive, "bind")
 
 
-class _Accumulator:
-    """Takes the cotangents of one leaf of the operands."""
+class GradAccum:
+    """Takes the cotangents of one leaf of the operands, of the type `aval`."""
 
-    def __init__(self) -> None:
-        self.total: _Any = None
+    def __init__(self, aval: _Any) -> None:
+        self.aval = aval
 
-    def accum(self, value: _Any) -> None:
-        """Add a cotangent."""
-        if value is not None and not isinstance(value, Zero):
-            self.total = value if self.total is None else self.total + value
+    def accum(self, x: _Any) -> None:
+        """Add a cotangent. A subclass says how."""
+        raise NotImplementedError(f"{type(self).__name__} does not say how it adds: accum")
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.aval})"
+
+
+class NullAccum(GradAccum):
+    """Drops the cotangents of a leaf that is not differentiated."""
+
+    def accum(self, x: _Any) -> None:
+        """Drop it."""
+
+
+class ValAccum(GradAccum):
+    """Adds the cotangents."""
+
+    def __init__(self, aval: _Any, val: _Any = None) -> None:
+        super().__init__(aval)
+        self.val = Zero(aval) if val is None else val
+
+    def accum(self, x: _Any) -> None:
+        """Add a cotangent; None is zero."""
+        if x is not None and not isinstance(x, Zero):
+            self.val = x if isinstance(self.val, Zero) else self.val + x
+
+    def freeze(self) -> _Any:
+        """The sum; `Zero` if there was none."""
+        return self.val
 
 
 class VJPHiPrimitive:
@@ -198,9 +235,16 @@ class VJPHiPrimitive:
     trees of types), `out_aval` (a tree of types) and `params` (a dictionary), and then calls this one's.
 
     `expand(*args)` is its definition. It has the derivative of `expand`, unless the subclass defines another:
-    `vjp_fwd(nzs_in, *args)` returns (result, residuals), and `vjp_bwd_retval(residuals, cotangent)` the cotangents of
-    all arguments, or `vjp_bwd(residuals, cotangent, *accumulators)` adds them with `accum`. Without these,
-    `jvp(primals, tangents)` returns (result, its tangent). It is batched as `expand` is.
+
+    * reverse mode: `vjp_fwd(nzs_in, *args)` returns (result, residuals), and `vjp_bwd_retval(residuals, cotangent)` the
+      cotangents of all arguments, or `vjp_bwd(residuals, cotangent, *accumulators)` adds them with `accum`;
+    * forward mode: `jvp(primals, tangents)` returns (result, its tangent);
+    * or in two steps: `lin(nzs_in, *primals)` returns (result, residuals), and `linearized(residuals, *tangents)` the
+      tangent.
+
+    Reverse mode uses the rules of forward mode if there are no others. `batch(axis_data, args, dims)` returns (results,
+    their batch dimensions) for a batch of the arguments, along the dimensions `dims`, or None; without it an operation
+    is batched as `expand` is.
 
     >>> class Double(VJPHiPrimitive):
     ...     def __init__(self, x):
@@ -260,6 +304,18 @@ class VJPHiPrimitive:
         """(result, its tangent). A subclass may say it."""
         raise NotImplementedError(f"for jvp support, subclass {type(self)} must implement `jvp`")
 
+    def lin(self, nzs_in: _Any, *primals: _Any) -> _Any:
+        """(result, residuals). A subclass may say it."""
+        raise NotImplementedError(f"for linearize support, subclass {type(self)} must implement `lin` and `linearized`")
+
+    def linearized(self, residuals: _Any, *tangents: _Any) -> _Any:
+        """The tangent of the result, linear in the tangents. A subclass may say it."""
+        raise NotImplementedError(f"for linearize support, subclass {type(self)} must implement `lin` and `linearized`")
+
+    def batch(self, axis_data: _Any, args: _Any, dims: _Any) -> _Any:
+        """(results of a batch, the dimension of the batch in each). A subclass may say it."""
+        raise NotImplementedError(f"for vmap support, subclass {type(self)} must implement `batch`")
+
     def __call__(self, *args: _Any) -> _Any:
         if _tree.structure(args) != self.in_tree:
             raise ValueError(f"{self!r} takes arguments of the structure {self.in_tree}, not {_tree.structure(args)}")
@@ -269,35 +325,52 @@ class VJPHiPrimitive:
     def _function(self) -> _Any:
         """`expand` with the derivative that the subclass says."""
         kind, base = type(self), VJPHiPrimitive
-        if _expanding.of is self:  # a rule that calls the operation itself
-            return self.expand
+        forwards = None
+        if kind.jvp is not base.jvp:
+            forwards = self.jvp
+        elif kind.lin is not base.lin:
+            forwards = _partial(jvp_from_lin, self)
 
         def run(*args: _Any) -> _Any:
             return self.expand(*args)
 
         def forward(*args: _Any) -> _Any:
-            with _expanding.within(self):
-                return self.vjp_fwd(_tree.unflatten(self.in_tree, [True] * len(self.in_avals_flat)), *args)
+            return self.vjp_fwd(self._all_move(), *args)
 
         def backward(residuals: _Any, cotangent: _Any) -> _Any:
-            accumulators = [_Accumulator() for _ in self.in_avals_flat]
+            accumulators = [ValAccum(a) for a in self.in_avals_flat]
             self.vjp_bwd(residuals, cotangent, *_tree.unflatten(self.in_tree, accumulators))
-            return tuple(_tree.unflatten(self.in_tree, [a.total for a in accumulators]))
+            sums = [None if isinstance(a.val, Zero) else a.val for a in accumulators]
+            return tuple(_tree.unflatten(self.in_tree, sums))
 
+        run.__name__ = run.__qualname__ = kind.__name__
+        if kind.batch is not base.batch:
+            run = _custom_vmap(run)
+            run.def_vmap(self._batched)
         if kind.vjp_fwd is not base.vjp_fwd:
             function = _custom_vjp(run)
             function.defvjp(forward, backward)
+            function.forwards = forwards
             return function
-        if kind.jvp is not base.jvp:
+        if forwards is not None:
             moving = _custom_jvp(run)
-
-            def jvp(primals: _Any, tangents: _Any) -> _Any:
-                with _expanding.within(self):
-                    return self.jvp(primals, tangents)
-
-            moving.defjvp(jvp)
+            moving.defjvp(forwards)
             return moving
         return run
+
+    def _batched(self, size: int, in_batched: _Any, *args: _Any) -> _Any:
+        """`batch` as a rule of `custom_vmap`: batches are along dimension 0."""
+        dims = _tree.map(lambda is_batch: 0 if is_batch else None, tuple(in_batched))
+        out, out_dims = self.batch(_AxisData(None, size), args, dims)
+        leaves = _tree.leaves(out)
+        every = [out_dims] * len(leaves) if out_dims is None or isinstance(out_dims, int) else None
+        every = _tree.leaves(out_dims, _is_none) if every is None else every
+        moved = [x if d is None else _moveaxis(x, d, 0) for x, d in zip(leaves, every, strict=True)]
+        return self.out_tree.unflatten(moved), self.out_tree.unflatten([d is not None for d in every])
+
+    def _all_move(self) -> _Any:
+        """The arguments that are differentiated: all."""
+        return _tree.unflatten(self.in_tree, [True] * len(self.in_avals_flat))
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}[{self.params}]"
@@ -320,21 +393,55 @@ def _is_none(x: object) -> bool:
 _boundaries(VJPHiPrimitive, "__call__")
 
 
-class _Expanding(_threading.local):
-    """The operation that is running its own rule in this thread."""
-
-    of: _Any = None
-
-    @_contextmanager
-    def within(self, primitive: VJPHiPrimitive) -> _Iterator[None]:
-        before, self.of = self.of, primitive
-        try:
-            yield
-        finally:
-            self.of = before
+HiPrim = VJPHiPrimitive
+"""Its name since JAX 0.12."""
 
 
-_expanding = _Expanding()
+# --- rules from other rules, for the class body of a `VJPHiPrimitive`
+
+
+def jvp_from_lin(self: VJPHiPrimitive, primals: _Any, tangents: _Any) -> _Any:
+    """The rule `jvp` of a class that has `lin` and `linearized`.
+
+    >>> from hloom.experimental.hijax import VJPHiPrimitive, jvp_from_lin
+    >>> class Operation(VJPHiPrimitive):
+    ...     jvp = jvp_from_lin
+    """
+    result, residuals = self.lin(self._all_move(), *primals)
+    return result, self.linearized(residuals, *tangents)
+
+
+def _keeps_arguments(self: VJPHiPrimitive, nzs_in: _Any, *primals: _Any) -> _Any:
+    return self(*primals), primals
+
+
+def _moved_by_jvp(self: VJPHiPrimitive, primals: _Any, *tangents: _Any) -> _Any:
+    return self.jvp(primals, tangents)[1]
+
+
+def _by_lin(self: VJPHiPrimitive, nzs_in: _Any, *primals: _Any) -> _Any:
+    return self.lin(nzs_in, *primals)
+
+
+def _transposed_jvp(self: VJPHiPrimitive, primals: _Any, cotangent: _Any) -> _Any:
+    return _transposed(self, lambda *tangents: self.jvp(primals, tangents)[1], cotangent)
+
+
+def _transposed_linearized(self: VJPHiPrimitive, residuals: _Any, cotangent: _Any) -> _Any:
+    return _transposed(self, lambda *tangents: self.linearized(residuals, *tangents), cotangent)
+
+
+def _transposed(self: VJPHiPrimitive, linear: _Any, cotangent: _Any) -> _Any:
+    types = [_ShapeDtypeStruct(a.shape, a.dtype) for a in self.in_avals_flat]
+    return _linear_transpose(linear, *_tree.unflatten(self.in_tree, types))(cotangent)
+
+
+linearize_from_jvp = _keeps_arguments, _moved_by_jvp
+"""``lin, linearized = linearize_from_jvp``, in a class that has `jvp`. The residuals are the arguments."""
+vjp_from_jvp = _keeps_arguments, _transposed_jvp
+"""``vjp_fwd, vjp_bwd_retval = vjp_from_jvp``, in a class that has `jvp`. The residuals are the arguments."""
+vjp_from_lin = _by_lin, _transposed_linearized
+"""``vjp_fwd, vjp_bwd_retval = vjp_from_lin``, in a class that has `lin` and `linearized`."""
 
 
 _publish(__name__)

@@ -89,6 +89,143 @@ def test_a_primitive_that_says_nothing() -> None:
         hijax.HiPrimitive("empty").bind(1.0)
 
 
+class Operation(hijax.VJPHiPrimitive):
+    """x**3. A subclass says its derivative by a factor of its own, so that one sees which rule was used."""
+
+    def __init__(self, x: Any) -> None:
+        self.in_avals, self.out_aval, self.params = (hloom.typeof(x),), hloom.typeof(x), {}
+        super().__init__()
+
+    def expand(self, x: Any) -> Any:
+        return x**3
+
+
+class WithBoth(Operation):
+    def vjp_fwd(self, nzs_in: Any, x: Any) -> Any:
+        return self(x), x
+
+    def vjp_bwd_retval(self, x: Any, ct: Any) -> Any:
+        return (2 * 3 * x**2 * ct,)
+
+    def jvp(self, primals: Any, tangents: Any) -> Any:
+        (x,), (t,) = primals, tangents
+        return self(x), 10 * 3 * x**2 * t
+
+
+class WithLinear(Operation):
+    def lin(self, nzs_in: Any, x: Any) -> Any:
+        return self(x), 4 * 3 * x**2
+
+    def linearized(self, slope: Any, t: Any) -> Any:
+        return slope * t
+
+
+class WithJvp(Operation):
+    def jvp(self, primals: Any, tangents: Any) -> Any:
+        (x,), (t,) = primals, tangents
+        return self(x), 10 * 3 * x**2 * t
+
+
+class FromJvp(WithJvp):
+    lin, linearized = hijax.linearize_from_jvp
+    vjp_fwd, vjp_bwd_retval = hijax.vjp_from_jvp
+
+
+class FromLinear(WithLinear):
+    jvp = hijax.jvp_from_lin
+    vjp_fwd, vjp_bwd_retval = hijax.vjp_from_lin
+
+
+class ThroughLinear(WithJvp):
+    lin, linearized = hijax.linearize_from_jvp
+    vjp_fwd, vjp_bwd_retval = hijax.vjp_from_lin
+
+
+FACTORS = {Operation: (1, 1), WithBoth: (2, 10), WithLinear: (4, 4), WithJvp: (10, 10), FromJvp: (10, 10),
+           FromLinear: (4, 4), ThroughLinear: (10, 10)}  # fmt: skip
+"""Of the derivative in reverse mode, and in forward mode."""
+
+
+@pytest.mark.parametrize("kind", FACTORS)
+@pytest.mark.parametrize("compiled", [False, True])
+def test_rules_of_both_modes(kind: type[Operation], compiled: bool) -> None:
+    def f(x: Any) -> Any:
+        return kind(x)(x)
+
+    backwards, forwards = FACTORS[kind]
+    run = hloom.jit if compiled else lambda f: f
+    x, batch = jnp.float32(2), jnp.array([2.0, 0.0])
+    assert run(f)(x) == 8
+    assert run(hloom.grad(f))(x) == backwards * 12
+    assert run(lambda x: hloom.jvp(f, (x,), (1.0,)))(x) == (8, forwards * 12)
+    assert run(hloom.jacfwd(f))(x) == forwards * 12
+    assert run(lambda x: hloom.linearize(f, x)[1](1.0))(x) == forwards * 12
+    assert run(hloom.vmap(hloom.grad(f)))(batch).tolist() == [backwards * 12, 0]
+    assert run(hloom.grad(lambda x: hloom.vmap(f)(x).sum()))(batch).tolist() == [backwards * 12, 0]
+    assert run(lambda x: hloom.jvp(hloom.vmap(f), (x,), (x,)))(batch)[1].tolist() == [forwards * 24, 0]
+    assert run(hloom.vmap(lambda x: hloom.linearize(f, x)[1](1.0)))(batch).tolist() == [forwards * 12, 0]
+    assert run(hloom.grad(hloom.grad(f)))(x) == backwards * 12
+    assert run(hloom.jacfwd(hloom.jacfwd(f)))(x) == forwards * 12
+    assert run(hloom.jacfwd(hloom.jacrev(f)))(x) == backwards * 12
+
+
+def test_an_operation_with_its_own_rule_within_the_rule() -> None:
+    """The second derivative uses the rule again: `expand` has a loop that has no derivative in reverse mode."""
+
+    class Root(hijax.HiPrim):
+        def __init__(self, x: Any) -> None:
+            self.in_avals, self.out_aval, self.params = (hloom.typeof(x),), hloom.typeof(x), {}
+            super().__init__()
+
+        def expand(self, x: Any) -> Any:
+            return hloom.lax.while_loop(lambda y: abs(y * y - x) > 1e-6 * x, lambda y: (y + x / y) / 2, x)
+
+        def vjp_fwd(self, nzs_in: Any, x: Any) -> Any:
+            return (y := self(x)), y
+
+        def vjp_bwd(self, y: Any, ct: Any, accumulator: Any) -> None:
+            accumulator.accum(ct / (2 * y))
+
+    def root(x: Any) -> Any:
+        return Root(x)(x)
+
+    np.testing.assert_allclose(hloom.grad(hloom.grad(root))(4.0), -1 / 32, rtol=1e-5)
+    with pytest.raises(TypeError, match="forward-mode autodiff"):
+        hloom.jvp(root, (4.0,), (1.0,))
+
+
+def test_a_rule_for_batches() -> None:
+    class Product(hijax.HiPrim):
+        def __init__(self, a: Any, x: Any) -> None:
+            self.in_avals, self.params = (hloom.typeof(a), hloom.typeof(x)), {}
+            self.out_aval = {"y": hijax.ShapedArray(a.shape[:1], a.dtype)}
+            super().__init__()
+
+        def expand(self, a: Any, x: Any) -> Any:
+            return {"y": a @ x}
+
+        def batch(self, axis_data: Any, args: Any, dims: Any) -> Any:
+            assert axis_data.size == 4 and dims == (None, 0)
+            return {"y": 100 * (args[0] @ args[1].T)}, {"y": 1}
+
+    def product(a: Any, x: Any) -> Any:
+        return Product(a, x)(a, x)["y"]
+
+    a, xs = jnp.arange(6.0).reshape(2, 3), jnp.arange(12.0).reshape(4, 3)
+    for run in (lambda f: f, hloom.jit):
+        np.testing.assert_array_equal(run(hloom.vmap(product, (None, 0)))(a, xs), 100 * (xs @ a.T))
+        np.testing.assert_array_equal(run(product)(a, xs[1]), a @ xs[1])
+
+
+def test_accumulators() -> None:
+    accumulator = hijax.ValAccum(hloom.typeof(jnp.float32(1)))
+    assert isinstance(accumulator.freeze(), hijax.Zero)
+    for x in (None, 1.0, 2.0, hijax.Zero(accumulator.aval)):
+        accumulator.accum(x)
+        hijax.NullAccum(accumulator.aval).accum(x)
+    assert accumulator.freeze() == 3 and repr(accumulator) == "ValAccum(float32[])"
+
+
 def test_one_process_with_one_device() -> None:
     assert mesh_utils.create_device_mesh((1, 1)).tolist() == [[hloom.devices()[0]]]
     with pytest.raises(ValueError, match="Number of devices 1"):

@@ -46,6 +46,10 @@ OURS = {
         *("randn", "relu", "selu", "sigmoid", "softmax", "softplus", "standardize", "zeros"),
     },
     "experimental": {"disable_x64", "enable_x64", "error_check"},  # JAX has not published error_check yet
+    "experimental.hijax": {  # newer versions of JAX have them
+        *("GradAccum", "HiPrim", "NullAccum", "ValAccum"),
+        *("jvp_from_lin", "linearize_from_jvp", "vjp_from_jvp", "vjp_from_lin"),
+    },
     "experimental.sparse": {"linalg"},  # JAX has the module there, too
     "experimental.pallas": {"ops", "triton"},  # JAX has them after `import jax.experimental.pallas.triton` and the like
     "experimental.shard_map": {"shard_map"},  # JAX has it, and warns
