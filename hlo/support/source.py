@@ -44,6 +44,17 @@ def add_internal_file(path: str) -> None:
     _IS_INTERNAL.clear()
 
 
+def remove_internal_file(path: str) -> None:
+    """Undo `add_internal_file`."""
+    _INTERNAL_FILES.discard(path)
+    _IS_INTERNAL.clear()
+
+
+def internal_files() -> frozenset[str]:
+    """The files that `add_internal_file` has declared, and some of Python's own."""
+    return frozenset(_INTERNAL_FILES)
+
+
 def _judge(filename: str) -> bool:
     internal = filename in _INTERNAL_FILES or os.path.abspath(filename).startswith(tuple(_INTERNAL_FOLDERS))
     _IS_INTERNAL[filename] = internal

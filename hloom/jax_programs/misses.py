@@ -12,8 +12,6 @@ from ..hlo.support.source import is_internal
 from ..namespaces import missing
 
 _PACKAGE = __name__.partition(".")[0]
-_SOURCES = f"{__package__}.src"
-"""The package in place of `jax._src`."""
 _PLACES = 3
 """So many places are listed for a name."""
 
@@ -24,17 +22,17 @@ class Misses:
     def __init__(self) -> None:
         self._places: dict[tuple[str, str], Counter[str]] = {}
         self._last: tuple[str, str, str] | None = None
-        self._by_import = False
 
-    def record(self, module: str, name: str) -> None:
+    def record(self, module: str, name: str, *, in_name_only: bool = False) -> None:
         """One more request for `name` of `module`. Names such as __wrapped__ are Python's, not JAX's.
 
         `from m import x` looks up twice, first the attribute and then a module; that is one request.
+        in_name_only: the attribute is there, and cannot be used; then the import statement looks it up twice.
         """
         if name.startswith("__"):
             return
         place, by_import = _place()
-        if not place:
+        if not place or (in_name_only and by_import):
             return
         request = (module, name, place)
         if by_import and self._last == request:
@@ -42,6 +40,10 @@ class Misses:
             return
         self._last = request
         self._places.setdefault((module, name), Counter())[place] += 1
+
+    def places(self) -> dict[str, dict[str, int]]:
+        """By the name in JAX: how often each place asked for it."""
+        return {_in_jax(module, name): dict(places) for (module, name), places in self._places.items()}
 
     def clear(self) -> None:
         """Forget all."""
@@ -72,8 +74,6 @@ MISSES = Misses()
 
 
 def _in_jax(module: str, name: str) -> str:
-    if module.startswith(_SOURCES):
-        return f"jax._src{module.removeprefix(_SOURCES)}.{name}"
     first, *rest = module.split(".")
     return ".".join(["jax" if first == _PACKAGE else first, *rest, name])
 
@@ -81,7 +81,8 @@ def _in_jax(module: str, name: str) -> str:
 def _said(module: str, name: str) -> str:
     if module.startswith(_PACKAGE) and module in sys.modules:
         return str(missing(module, name, silently=True))
-    return "no such module here"
+    says = getattr(sys.modules.get(module), "_hloom_says", None)  # a module of `jax._src`
+    return str(says(name)) if says is not None else "no such module here"
 
 
 def _place() -> tuple[str, bool]:
@@ -106,7 +107,8 @@ def _is_on_the_way(frame: FrameType) -> bool:
 
 _ON_THE_WAY = frozenset(
     {
-        *(__file__, os.path.join(os.path.dirname(__file__), "switch.py")),
+        __file__,
+        *(os.path.join(os.path.dirname(__file__), name) for name in ("switch.py", "sources.py")),
         *(missing.__code__.co_filename, importlib.__file__),
     }
 )

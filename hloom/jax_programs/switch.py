@@ -12,13 +12,14 @@ import importlib
 import sys
 from collections.abc import Iterator, Sequence
 from importlib.abc import Loader, MetaPathFinder
-from importlib.machinery import ModuleSpec, PathFinder
+from importlib.machinery import ModuleSpec
 from importlib.metadata import Distribution, DistributionFinder
 from types import ModuleType
 from typing import Any
 
+from ..hlo.support.loading import load
 from ..namespaces import missing, on_missing
-from ..namespaces.jax_names import NAMESPACES, lacking
+from ..namespaces.jax_names import NAMESPACES, VERSION, lacking
 from . import children, distributions
 from .misses import MISSES
 from .versions import Versioned
@@ -26,8 +27,6 @@ from .versions import Versioned
 _PACKAGE = __name__.partition(".")[0]
 _OWN = {"hlo"}
 """Public modules that JAX does not have."""
-_SOURCES = f"{_PACKAGE}.jax_programs.src"
-"""The package in place of `jax._src`."""
 _BINARY = f"{_PACKAGE}.jax_programs.jaxlib"
 """The package in place of `jaxlib`."""
 _BINARY_MODULES = ("_jax", "xla_client")
@@ -86,8 +85,8 @@ class _Jax(Versioned):
     def __getattr__(self, name: str) -> Any:
         if name == "version" or name.startswith("__version"):
             return super().__getattr__(name)
-        if name == "lib":
-            return importlib.import_module("jax.lib")
+        if name in ("lib", "_src"):
+            return importlib.import_module(f"jax.{name}")
         if name in _OWN:
             raise AttributeError(_no_own(name))
         found = getattr(sys.modules[_PACKAGE], name)
@@ -128,8 +127,6 @@ class _LastFinder(MetaPathFinder):
             return None
         if name.startswith(f"{_BINARY}."):
             raise _not_here("jaxlib", name.removeprefix(f"{_BINARY}."))
-        if name.startswith(f"{_SOURCES}."):
-            inner = f"_src.{name.removeprefix(_SOURCES)[1:]}"
         raise _not_here("jax", inner)
 
 
@@ -163,7 +160,8 @@ def _module(package: str, inner: str) -> ModuleType | None:
         return here if isinstance(here, _Jax) else _Jax()
     first, *rest = inner.split(".")
     if first == "_src":
-        return _source(rest)
+        source: ModuleType | None = load(".sources", __package__).module(".".join(rest))
+        return source
     if first in _OWN:
         return None
     if inner in NAMESPACES:  # some of these modules are there only after they were imported
@@ -172,18 +170,6 @@ def _module(package: str, inner: str) -> ModuleType | None:
     for part in [first, *rest]:
         found = getattr(found, part, None) if part in getattr(found, "__all__", ()) else None
     return found if isinstance(found, ModuleType) else None
-
-
-def _source(parts: Sequence[str]) -> ModuleType | None:
-    """The module in place of `jax._src.` and parts."""
-    name = _SOURCES
-    module = importlib.import_module(name)
-    for part in parts:
-        name = f"{name}.{part}"
-        if PathFinder.find_spec(name, module.__dict__.get("__path__", [])) is None:
-            return None
-        module = importlib.import_module(name)
-    return module
 
 
 def _no_own(name: str) -> str:
@@ -216,9 +202,8 @@ def _not_here(package: str, inner: str) -> ModuleNotFoundError:
         few = f"{_PACKAGE} runs in place of jaxlib, and has only a few of its names; see docs/jax_programs.md"
         return _NotHere(f"no jaxlib.{inner}: {few}")
     if space.partition(".")[0] == "_src" or name == "_src":
-        MISSES.record(f"{_PACKAGE}.{space}".rstrip("."), name)
-        few = f"{_PACKAGE} has only a few of JAX's internal modules; see docs/jax_programs.md"
-        return _NotHere(f"no jax.{inner}: {few}")
+        MISSES.record(f"jax.{space}".rstrip("."), name)
+        return _NotHere(f"JAX has no jax.{inner}: {_PACKAGE} follows the names of JAX {VERSION}")
     home = f"{_PACKAGE}.{space}".rstrip(".")
     if not space or home in sys.modules or name in lacking(space):
         error = missing(home, name)

@@ -110,8 +110,13 @@ STATEMENTS = {
     "import jax.tree.zork": "ModuleNotFoundError: module 'hloom.tree' has no attribute 'zork'",
     "import jaxlib.mlir": "ModuleNotFoundError: no jaxlib.mlir: hloom runs in place of jaxlib, and has only a few",
     "from jaxlib.xla_client import OpSharding": "ModuleNotFoundError: no jaxlib.xla_client.OpSharding: hloom runs",
-    "import jax._src.pjit": "ModuleNotFoundError: no jax._src.pjit: hloom has only a few of JAX's",
-    "from jax._src.core import jaxpr_as_fun": "ModuleNotFoundError: no jax._src.core.jaxpr_as_fun: hloom has",
+    "import jax._src.zork": "ModuleNotFoundError: JAX has no jax._src.zork: hloom follows the names of JAX 0.10.2",
+    "from jax._src.core import zork": "ModuleNotFoundError: JAX has no jax._src.core.zork",
+    "import jax._src.core; jax._src.core.zork": "AttributeError: JAX has no jax._src.core.zork: hloom follows",
+    "from jax._src.pjit import JitWrapped; JitWrapped()": (
+        "UnsupportedError: jax._src.pjit.JitWrapped can be imported, but not used: it is a part of JAX's tracing"
+    ),
+    "from jax._src.export.serialization import zork": "ModuleNotFoundError: JAX has no jax._src.export.serialization",
 }
 ASKING = f"""\
 STATEMENTS = {list(STATEMENTS)!r}
@@ -191,6 +196,65 @@ def test_importing_hloom_changes_nothing() -> None:
     text += "assert not any(name.startswith('hloom.jax_programs') for name in sys.modules)\n"
     ran = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, timeout=120)
     assert ran.returncode == 0, ran.stderr
+
+
+PUBLISHED = """
+lax.lax.add_p jax.lax.add_p
+numpy.lax_numpy.argmax jax.numpy.argmax
+numpy.ufuncs.sin jax.numpy.sin
+core.Tracer jax.core.Tracer
+typing.ArrayLike jax.typing.ArrayLike
+scipy.special.gammaln jax.scipy.special.gammaln
+nn.functions.relu jax.nn.relu
+random.PRNGKey jax.random.PRNGKey
+array.ArrayImpl jax.Array
+tree_util.tree_map jax.tree_util.tree_map
+ad_util.stop_gradient_p jax.lax.stop_gradient_p
+numpy.util.safe_zip jax._src.util.safe_zip
+"""
+INSIDE = f"""\
+from importlib import import_module
+import jax
+for line in {PUBLISHED.strip()!r}.splitlines():
+    inner, public = line.split()
+    module, _, name = inner.rpartition(".")
+    space, _, other = public.rpartition(".")
+    if getattr(import_module("jax._src." + module), name) is not getattr(import_module(space), other):
+        print(line)
+print(jax._src.numpy.util.__name__, hasattr(jax._src.core, "zork"), "Tracer" in dir(jax._src.core))
+
+from typing import Optional
+from jax._src.pjit import JitWrapped, JitWrapped as again
+annotations = Optional[JitWrapped], JitWrapped | None, int | JitWrapped, list[JitWrapped]
+def call(): JitWrapped(3)
+def attribute(): JitWrapped.lower
+def instance(): isinstance(3, JitWrapped)
+def instance_of_several(): isinstance(3, (str, JitWrapped))
+def subclass():
+    class Own(JitWrapped): pass
+for use in (call, attribute, instance, instance_of_several, subclass):
+    try:
+        use()
+    except NotImplementedError as error:
+        print(use.__name__, "jax._src.pjit.JitWrapped" in str(error))
+print(JitWrapped is again, JitWrapped, len({{JitWrapped, again}}))
+"""
+INSIDE_SAYS = """\
+jax._src.numpy.util False True
+call True
+attribute True
+instance True
+instance_of_several True
+subclass True
+True <jax._src.pjit.JitWrapped, which hloom does not have> 1
+"""
+
+
+def test_internal_modules_follow_from_public_ones() -> None:
+    ran = run("--report", "-c", INSIDE)
+    assert ran.stdout == INSIDE_SAYS, ran.stderr
+    assert "\n  jax._src.pjit.JitWrapped: 2 times, at <string>:" in ran.stderr
+    assert "      jax._src.pjit.JitWrapped can be imported, but not used: it is a part of JAX's tracing" in ran.stderr
 
 
 def test_internal_modules_that_examples_of_jax_import() -> None:

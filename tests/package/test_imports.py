@@ -52,6 +52,7 @@ COMPUTED: dict[str, str] = {
     "hloom.aot.compiling": "the files of numba_backend/ahead",
     "hloom.command_line": "the files of its folder",
     "hloom.command_line.aot": "the user's program",
+    "hloom.jax_programs.sources": "JAX's internal modules, by their public names",
     "hloom.jax_programs.switch": "JAX's names",
     "hloom.namespaces": "public names of namespaces",
     "numba_backend.lowering_rules": "the files of its folder",

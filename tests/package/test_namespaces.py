@@ -326,7 +326,6 @@ def test_each_namespace_can_be_the_first_that_is_imported() -> None:
 @pytest.mark.parametrize(
     ("use", "home"),
     [
-        ("hloom.jax_programs.src.dtypes hloom.dtypes", "dtypes.TypePromotionError"),
         ("hloom.extend.core hloom.errors", "errors.InconclusiveDimensionOperation"),
         ("hloom.experimental.hijax hloom.ref", "ref.AbstractRef"),
         ("hloom hloom.sharding", "sharding.NamedSharding"),

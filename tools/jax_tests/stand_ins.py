@@ -20,6 +20,7 @@ from typing import Any
 from hloom.hlo.errors import UnsupportedError
 
 import hloom
+from hloom.jax_programs import sources
 
 from . import settings
 from .checkout import HELPERS, MODULES, PUBLIC_HELPERS
@@ -45,7 +46,10 @@ def find(path: str, name: str) -> Any:
         return PRIVATE[path, name]
     published = [f"hloom.{space}".rstrip(".") for space in _spaces_near(path) if name in NAMES[space].split()]
     own = [f"hloom.{path}"] if path in NAMES else []
-    for place in [f"hloom.jax_programs.src.{path}", *published, *own]:
+    found = sources.find(path, name)
+    if not isinstance(found, sources.NotHere):
+        return found
+    for place in [*published, *own]:
         try:
             module = importlib.import_module(place)
         except (ImportError, UnsupportedError):

@@ -14,7 +14,8 @@ def backend_compile_and_load(backend: _Any) -> None:
     """Called before a program is compiled; `backend.platform` is "cpu". A replacement of it may raise an error."""
 
 
+_HERE = _sys.modules[__name__]
 _CPU = _SimpleNamespace(platform="cpu")
-_BEFORE_COMPILING.append(lambda: _sys.modules[__name__].backend_compile_and_load(_CPU))
+_BEFORE_COMPILING.append(lambda: _sys.modules.get("jax._src.compiler", _HERE).backend_compile_and_load(_CPU))
 
 _publish(__name__)

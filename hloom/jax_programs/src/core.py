@@ -1,10 +1,9 @@
 """jax._src.core."""
 
-from ...core import AbstractValue, ShapedArray, Trace, Tracer
 from ...namespaces import publish as _publish
 from ...tracer.core import EVAL, current_trace
 
-__all__ = ["AbstractValue", "ShapedArray", "Trace", "Tracer", "trace_state_clean"]
+__all__ = ["trace_state_clean"]
 
 
 def trace_state_clean() -> bool:

@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 from hloom.autodiff.api import LinearizedFunction
 from hloom.autodiff.saved import saved_residuals
-from hloom.tracer import dtypes
 from hloom.tracer.profiling import monitoring
 from hloom.tracer.trees import tree
 
 import hloom
 from hloom.extend.core import Primitive
 from hloom.jax_programs.src import core, util
+from hloom.jax_programs.src.numpy.util import promote_dtypes_inexact
 from hloom.namespaces.jax_names import VERSION
 from hloom.random.implementations import implementation
 
@@ -75,10 +75,6 @@ def _def_effectful_abstract_eval(self: Any, rule: Callable[..., Any]) -> Any:
     return rule
 
 
-def _curry(f: Callable[..., Any]) -> Callable[..., Any]:
-    return functools.wraps(f)(functools.partial(functools.partial, f))
-
-
 def _default(name: str) -> Callable[[], Any]:
     return lambda: hloom.dtypes.canonicalize_dtype(name)
 
@@ -86,50 +82,13 @@ def _default(name: str) -> Callable[[], Any]:
 _DEFAULTS = {"int": "int64", "uint": "uint64", "float": "float64", "complex": "complex128"}
 
 
-def _promote(*xs: Any) -> list[Any]:
-    dtype = hloom.numpy.result_type(*xs)
-    return [hloom.numpy.asarray(x).astype(dtype) for x in xs]
-
-
-def _promote_inexact(*xs: Any) -> list[Any]:
-    dtype = dtypes.to_inexact(hloom.numpy.result_type(*xs))
-    return [hloom.numpy.asarray(x).astype(dtype) for x in xs]
-
-
 def _fft_norm(lengths: Any, func_name: str, norm: str) -> Any:
     if norm == "backward":
         return 1
-    (lengths,) = _promote_inexact(lengths)
+    (lengths,) = promote_dtypes_inexact(lengths)
     size = hloom.numpy.prod(lengths)
     size = hloom.numpy.sqrt(size) if norm == "ortho" else size
     return size if func_name.startswith("i") else 1 / size
-
-
-def _promote_complex(*xs: Any) -> list[Any]:
-    dtype = dtypes.to_complex(hloom.numpy.result_type(*xs))
-    return [hloom.numpy.asarray(x).astype(dtype) for x in xs]
-
-
-def _safe_to_cast(given: Any, wanted: Any) -> bool:
-    dtype = dtypes.canonical_dtype(wanted)
-    return dtypes.result_type(given, dtype) == dtype
-
-
-def _tuple_insert(t: tuple[Any, ...], index: int, value: Any) -> tuple[Any, ...]:
-    return (*t[:index], value, *t[index:])
-
-
-def _tuple_update(t: tuple[Any, ...], index: int, value: Any) -> tuple[Any, ...]:
-    return (*t[:index], value, *t[index + 1 :])
-
-
-def _subvals(values: Iterable[Any], changes: Iterable[tuple[int, Any]]) -> tuple[Any, ...]:
-    new = dict(changes)
-    return tuple(new.get(k, v) for k, v in enumerate(values))
-
-
-def _cache(*args: Any, **keywords: Any) -> Callable[[Callable[..., Any]], Any]:
-    return functools.lru_cache(maxsize=keywords.get("max_size", 4096))
 
 
 def _safe_map(f: Callable[..., Any], *lists: Iterable[Any]) -> list[Any]:
@@ -159,8 +118,6 @@ PRIVATE: dict[tuple[str, str], Any] = {
         ("ad_checkpoint", name): getattr(hloom.checkpoint_policies, name)
         for name in ("everything_saveable", "nothing_saveable")
     },
-    ("api", "jit"): hloom.jit,
-    ("array", "ArrayImpl"): type(hloom.numpy.zeros(())),
     ("cloud_tpu_init", "running_in_cloud_tpu_vm"): False,
     ("compilation_cache", "is_persistent_cache_enabled"): _NO,
     ("config", "EffortLevel"): enum.Enum("EffortLevel", {"UNKNOWN": 0, "O0": 9, "O1": 19, "O2": 29, "O3": 39}),
@@ -182,18 +139,12 @@ PRIVATE: dict[tuple[str, str], Any] = {
         "b": lambda: np.bool_,
         **{k[0]: _default(v) for k, v in _DEFAULTS.items()},
     },
-    **{("dtypes", f"default_{k}_dtype"): _default(v) for k, v in _DEFAULTS.items()},
     ("numpy.fft", "_fft_norm"): _fft_norm,
-    ("dtypes", "safe_to_cast"): _safe_to_cast,
-    ("dtypes", "to_inexact_dtype"): dtypes.to_inexact,
-    ("dtypes", "to_numeric_dtype"): lambda dtype: np.dtype("int32") if np.dtype(dtype) == bool else np.dtype(dtype),
-    ("dtypes", "is_weakly_typed"): lambda x: dtypes.type_of(x)[1],
     ("dtypes", "python_scalar_types_to_dtypes"): {
         bool: np.dtype("bool"), int: np.dtype("int64"), float: np.dtype("float64"), complex: np.dtype("complex128")
     },
     ("interpreters.mlir", "_platforms_with_donation"): ["cpu"],
     ("lax.control_flow.common", "_dedup_consts"): _CACHE,
-    ("lax.lax", "remaining"): lambda xs, *taken: [x for x in xs if all(x not in others for others in taken)],
     ("lax.control_flow.common", "_pad_constvars"): _CACHE,
     ("lib", "_jax"): _Jaxlib(),
     ("lib", "ifrt_version"): 10**6,
@@ -201,28 +152,14 @@ PRIVATE: dict[tuple[str, str], Any] = {
     ("lib", "version"): tuple(map(int, VERSION.split("."))),
     ("monitoring", "get_event_duration_listeners"): lambda: [f for f in monitoring.DURATIONS if f is not tell],
     ("monitoring", "get_event_listeners"): lambda: list(monitoring.LISTENERS[0]),
-    ("numpy.util", "promote_dtypes"): _promote,
-    ("numpy.util", "promote_dtypes_inexact"): _promote_inexact,
-    ("numpy.util", "promote_dtypes_complex"): _promote_complex,
     ("pjit", "pjit"): hloom.jit,
     ("random.prng", "PRNGImpl"): hloom.extend.random.define_prng_impl,
     ("random.prng", "prngs"): {name: implementation(name) for name in _GENERATORS},
     ("xla_bridge", "backend_stablehlo_version"): _NOTHING,
     ("util", "Mutex"): _Mutex,
-    ("util", "cache"): _cache,
-    ("util", "curry"): _curry,
-    ("util", "foreach"): lambda f, *xs: _safe_map(f, *xs) and None,
     ("util", "install_failure_signal_handler"): _NOTHING,
     ("util", "safe_map"): _safe_map,
-    ("util", "split_list"): util.split_list,
-    ("util", "subvals"): _subvals,
-    ("util", "tuple_insert"): _tuple_insert,
-    ("util", "tuple_update"): _tuple_update,
-    ("xla_bridge", "device_count"): hloom.device_count,
-    ("xla_bridge", "devices"): hloom.devices,
     ("xla_bridge", "get_backend"): _get_backend,
-    ("xla_bridge", "local_devices"): hloom.local_devices,
-    ("xla_bridge", "process_count"): hloom.process_count,
 }  # fmt: skip
 
 

@@ -1,1 +1,1 @@
-"""jax._src.lax: the operations."""
+"""jax._src.lax."""
