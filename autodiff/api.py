@@ -25,6 +25,8 @@ from ..tracer.execution import look_at_modules
 from ..tracer.ops import is_inexact, scalar, zeros
 from ..tracer.recording import is_recording
 from ..tracer.references.refs import Ref, check_aliases, replace_all
+from ..tracer.sharding.lenience import not_refused
+from ..tracer.sharding.placement import of_type
 from ..tracer.source import function_line
 from ..tracer.trees import tree
 from ..tracer.wrapping import wraps
@@ -456,13 +458,13 @@ tree.register_pytree_node(
 def _given_cotangent(leaf: Any, aval: ShapedArray, fun: Function) -> Value | None:
     """The user's cotangent of a result of type `aval`. An integer result takes a cotangent of its shape and any dtype,
     which has no effect."""
-    aval = aval.with_vma(frozenset())
+    aval = aval.plain()
     wanted = aval.str_short() if is_inexact(aval.dtype) else f"float0[{','.join(map(str, aval.shape))}]"
     if getattr(leaf, "dtype", None) == float0:
         got, value = f"float0[{','.join(map(str, leaf.shape))}]", None
     else:
         value = as_value(leaf)
-        got = value.aval.with_vma(frozenset()).str_short()
+        got = value.aval.plain().str_short()
         if not is_inexact(aval.dtype) and value.aval.shape == aval.shape:
             return None
     if got != wanted:
@@ -474,8 +476,9 @@ def _given_cotangent(leaf: Any, aval: ShapedArray, fun: Function) -> Value | Non
 
 
 def _pull_back(program: LinearProgram, avals: Sequence[ShapedArray], cotangents: Sequence[Value | None]) -> list[Any]:
-    """A cotangent for each input, zeros where there is none."""
-    found = iter(transpose_program(program, cotangents))
+    """A cotangent for each input, zeros where there is none, divided as the input."""
+    with not_refused():
+        found = iter(transpose_program(program, cotangents))
     trace = current_trace()
     out: list[Any] = []
     for aval in avals:
@@ -483,7 +486,7 @@ def _pull_back(program: LinearProgram, avals: Sequence[ShapedArray], cotangents:
             out.append(float0_zeros(aval))
             continue
         ct = next(found)
-        out.append(zeros(aval) if ct is None else trace.with_weak_type(ct, aval.weak_type))
+        out.append(of_type(zeros(aval) if ct is None else trace.with_weak_type(ct, aval.weak_type), aval))
     return out
 
 

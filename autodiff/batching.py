@@ -19,7 +19,6 @@ from ..hlo.ir import HloComputation
 from ..hlo.opcode import Opcode
 from ..hlo.shape import Shape
 from ..hlo.support.records import dataclass
-from ..tracer.aval import ShapedArray
 from ..tracer.control_flow.scan import map as map_rows
 from ..tracer.core import (
     Call,
@@ -52,7 +51,7 @@ class BatchTracer(Tracer):
 
     def __init__(self, trace: BatchTrace, value: Value) -> None:
         self._trace = trace
-        self.aval = ShapedArray(value.aval.shape[1:], value.aval.dtype, value.aval.weak_type, vma=value.aval.vma)
+        self.aval = value.aval.row()
         self.value = value
 
     @property

@@ -27,7 +27,7 @@ from ..tracer.arrays.overlay import overlaid_all
 from ..tracer.checks.key_uses import Uses
 from ..tracer.core import Call, Primitive, Tracer, Value, bind, bind_call, current_trace, run_meaning
 from ..tracer.execution import run_call
-from ..tracer.recording import Places, TracedComputation, run_computation, trace_to_computation
+from ..tracer.recording import TracedComputation, run_computation, trace_to_computation
 from ..tracer.references.refs import Ref, check_aliases, refuse_result, replace_all, values_of_references
 from ..tracer.source import function_line
 from ..tracer.traced import JIT, DerivedCache, with_avals
@@ -146,13 +146,12 @@ def checkpoint(
 
             description = f"{function_line(fun)} for checkpoint"
             avals = [v.aval for v in values]
-            known = Places(lambda: values)
             traced = trace_to_computation(
-                flat, avals, name, description=description, keep_references=True, tracks_varying=True, places=known
+                flat, avals, name, description=description, keep_references=True, tracks_varying=True
             )
             captured: list[Any] = traced.captured
             outside = [v.is_traced if isinstance(v, Ref) else isinstance(v, Tracer) for v in captured]
-            return (traced, out_tree), not (places or any(outside) or known.mesh is not None)
+            return (traced, out_tree), not (places or any(outside))
 
         statics = [(k, type(v), v) for k, v in (*fixed.items(), *sorted(fixed_by_name.items()))]
         key = structure, tuple([v.aval for v in values]), len(args), tuple(statics)

@@ -20,21 +20,18 @@ from dataclasses import replace
 from types import NoneType
 from typing import Any, ParamSpec, TypeVar
 
-from ..hlo.errors import UnsupportedError
 from ..hlo.support.tracebacks import boundary
 from ..tracer import ops
 from ..tracer.arguments import ArgumentSpec
-from ..tracer.arrays.array import as_value
+from ..tracer.arrays.array import Array, as_value
 from ..tracer.arrays.overlay import overlaid, storage_of
 from ..tracer.aval import ShapedArray
 from ..tracer.core import Value, current_trace, set_current_trace, thread_state, track_varying, varying
 from ..tracer.jit import JitFunction, jit
-from ..tracer.recording import Places
 from ..tracer.references.refs import Ref, check_aliases, replace_all
 from ..tracer.settings.context import Override, current_context
 from ..tracer.sharding.calls import Border, full_to_shard, shard_to_full
 from ..tracer.sharding.current_mesh import current_device_mesh, current_mesh, get_abstract_mesh, use_abstract_mesh
-from ..tracer.sharding.divisions import division
 from ..tracer.sharding.manual_axes import ManualAxes, current_manual_axes
 from ..tracer.sharding.mesh import AbstractMesh, AxisType, Mesh
 from ..tracer.sharding.partition_spec import PartitionSpec, axes_of
@@ -42,7 +39,7 @@ from ..tracer.sharding.placement import check_runs_here, placed, reshard
 from ..tracer.sharding.shardings import NamedSharding
 from ..tracer.source import function_line
 from ..tracer.traced import Traced
-from ..tracer.tracer import Tracer
+from ..tracer.tracer import Tracer, shallow_copy
 from ..tracer.trees import tree
 from .batches import Axis
 from .batching import BatchTrace, named
@@ -161,8 +158,8 @@ class _MappedProgram(JitFunction[P, R]):
         super().__init__(fun, none, none, inline=False)
         self._where = mesh, tracks, names
 
-    def _trace(self, key: Any, args: Sequence[Any], kwargs: dict[str, Any], places: Places) -> Traced:
-        traced = super()._trace(key, args, kwargs, places)
+    def _trace(self, key: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Traced:
+        traced = super()._trace(key, args, kwargs)
         if traced.is_closed:
             return traced
         with _within(*self._where) as enter:
@@ -286,7 +283,7 @@ def _shard_map(
             return on_references(here, names, args)
         _check_nested(what, here, names)
         if in_specs is Infer:
-            specs = _specs_of_arguments(what, here, names, args)
+            specs = _specs_of_arguments(names, args)
         else:
             specs = tuple(_spread(f"{what} in_specs", in_specs, args, f))
         leaves = tree.leaves(args, is_leaf=lambda x: x is None)
@@ -305,7 +302,7 @@ def _shard_map(
         check_aliases(leaves, [f"leaf {k} of the arguments" for k in range(len(leaves))], (), what)
         values = tree.unflatten(structure, [x.current() if isinstance(x, Ref) else x for x in leaves])
         if in_specs is Infer:
-            specs = _specs_of_arguments(what, here, names, values)
+            specs = _specs_of_arguments(names, values)
         else:
             specs = tuple(_spread(f"{what} in_specs", in_specs, args, f))
 
@@ -391,24 +388,14 @@ def has_references(args: tuple[Any, ...]) -> bool:
     return Ref in map(type, tree.leaves(args))
 
 
-def _specs_of_arguments(
-    what: str, mesh: Mesh, names: frozenset[Any], args: tuple[Any, ...]
-) -> tuple[PartitionSpec | None, ...]:
-    """How the leaves of the arguments are divided along the axes that the function knows. UnsupportedError where that
-    is not known while a function is traced."""
+def _specs_of_arguments(names: frozenset[Any], args: tuple[Any, ...]) -> tuple[PartitionSpec | None, ...]:
+    """How the leaves of the arguments are divided along the axes that the function knows."""
     found: list[PartitionSpec | None] = []
-    for path, leaf in tree.flatten_with_path(args, is_leaf=lambda x: x is None)[0]:
+    for leaf in tree.leaves(args, is_leaf=lambda x: x is None):
         if leaf is None:
             found.append(None)
             continue
-        try:
-            spec = division(as_value(leaf), mesh)
-        except UnsupportedError as error:
-            argument = "in_axes" if what == "smap" else "in_specs"
-            raise UnsupportedError(
-                f"{what} without {argument}: how its argument args{tree.keystr(path)} is divided is not known: "
-                f"{error}\n  Give {argument}, or say it with hloom.reshard."
-            ) from None
+        spec = as_value(leaf).aval.sharding.spec
         found.append(PartitionSpec(*[[a for a in axes_of(entry) if a in names] for entry in spec.partitions]))
     return tuple(found)
 
@@ -595,6 +582,8 @@ def _with_types(f: Callable[..., Any], axes: Any, kind: AxisType, name: str, sha
                 raise TypeError(f"Missing required keyword argument: '{name}'")
             given = kwargs.pop(name)
         mesh = get_abstract_mesh()
+        if mesh.empty and kind is AxisType.Auto:
+            mesh = next((s.mesh.abstract_mesh for s in tree.leaves(given) if isinstance(s, NamedSharding)), mesh)
         if mesh.empty:
             if kind is AxisType.Explicit:
                 raise ValueError(
@@ -608,13 +597,27 @@ def _with_types(f: Callable[..., Any], axes: Any, kind: AxisType, name: str, sha
             return f(*args, **kwargs)
         if kind is AxisType.Explicit:
             with use_abstract_mesh(inner):
-                return f(*_resharded(args, given), **kwargs)
+                return _over(mesh, f(*reshard(_over(inner, args), given), **kwargs))
         with use_abstract_mesh(inner):
-            result = f(*args, **kwargs)
-        return _resharded(result, given)
+            result = f(*_over(inner, args), **_over(inner, kwargs))
+        return reshard(result, given)
 
     return changed
 
 
-def _resharded(x: Any, sharding: Any) -> Any:
-    return reshard(x, sharding)
+def _over(mesh: AbstractMesh, x: Any) -> Any:
+    """`x` (a pytree) with arrays and traced values over the axes of `mesh`, which is their mesh with other types."""
+
+    def leaf(value: Any) -> Any:
+        if isinstance(value, Tracer) and value.aval.division is not None:
+            other = shallow_copy(value)
+            other.aval = value.aval.divided(value.aval.division.update(mesh=mesh))
+            return other
+        place = value.sharding if isinstance(value, Array) else None
+        if isinstance(place, NamedSharding) and place.mesh.shape_tuple == mesh.shape_tuple:
+            assert isinstance(place.mesh, Mesh), f"{place} has no devices"
+            devices = Mesh(place.mesh.devices, mesh.axis_names, mesh.axis_types)
+            return value.with_aval(value.aval, place.update(mesh=devices))
+        return value
+
+    return tree.map(leaf, x)

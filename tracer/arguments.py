@@ -38,7 +38,6 @@ from .errors import (
 )
 from .settings.context import thread
 from .sharding.current_mesh import current_mesh
-from .sharding.devices import SEVERAL
 from .sharding.partition_spec import PartitionSpec
 from .sharding.shardings import NamedSharding, Sharding
 from .source import function_line
@@ -80,6 +79,7 @@ class ShapeDtypeStruct(HasType):
         self.aval = ShapedArray(tuple(shape), dtypes.canonical_dtype(dtype), weak_type)
         if isinstance(sharding, Sharding):
             sharding.check_compatible_aval(self.aval.shape)
+            self.aval = self.aval.divided(sharding)
         self._place = sharding
 
     @property
@@ -105,6 +105,11 @@ class ShapeDtypeStruct(HasType):
         aval = typeof(x)
         place = x.sharding if isinstance(x, Array) and x.committed else None
         return cls(aval.shape, aval.dtype, weak_type=aval.weak_type, sharding=place)
+
+    @classmethod
+    def of(cls, aval: ShapedArray) -> ShapeDtypeStruct:
+        """The type `aval`, with the sharding that it has."""
+        return cls(aval.shape, aval.dtype, weak_type=aval.weak_type, sharding=aval.division)
 
     def update(self, **changes: Any) -> ShapeDtypeStruct:
         """The type with another shape, dtype or weak type."""
@@ -402,11 +407,6 @@ OWN_TYPES: dict[type, Callable[[Any], Any]] = {}
 """`typeof` for values of a library's own classes (`hloom.experimental.hijax`, `hloom.core.pytype_aval_mappings`)."""
 
 
-DIVIDED_TYPES: list[Callable[[Any, ShapedArray], ShapedArray]] = []
-"""With several devices, functions that enter into the type of a value how Explicit axes of a mesh divide it
-(`divisions.py`)."""
-
-
 def typeof(x: Any) -> Any:
     """The type of an array, a tracer or a number: `shape`, `dtype`, `weak_type`; of a reference an `AbstractRef`. On a
     mesh of several devices with Explicit axes, its `sharding` says which of these axes divide which dimension.
@@ -422,11 +422,7 @@ def typeof(x: Any) -> Any:
     aval = getattr(x, "aval", None)
     if hasattr(aval, "inner_aval"):  # `refs` imports this module
         return aval
-    found = abstract(x, lambda: LeafName("x", "typeof"))
-    if SEVERAL:
-        for divided in DIVIDED_TYPES:
-            found = divided(x, found)
-    return found
+    return abstract(x, lambda: LeafName("x", "typeof"))
 
 
 def _short(value: object) -> str:

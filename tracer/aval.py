@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 from weakref import WeakValueDictionary
 
@@ -11,15 +11,15 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from ..hlo.element_type import element_type_of
-from ..hlo.errors import ShapeError, UnsupportedError
+from ..hlo.errors import ShapeError
 from ..hlo.layout import row_major
 from ..hlo.shape import Shape
 from ..hlo.support.forking import Order, fork_lock
 from .arrays.extended import ExtendedDType
 from .caches import on_clear
 from .errors import OperandError
-from .sharding.shardings import undivided
-from .source import user_line
+from .sharding.mesh import CURRENT
+from .sharding.shardings import explicit_part, undivided
 
 FLOAT0 = np.dtype([("float0", np.void, 0)])
 
@@ -66,7 +66,10 @@ class ShapedArray:
     (ShapedArray(float32[2,3]), True)
     """
 
-    __slots__ = ("__weakref__", "_sharding", "_storage", "dtype", "hlo", "is_extended", "shape", "vma", "weak_type")
+    __slots__ = (
+        *("__weakref__", "_storage", "division", "dtype", "hlo", "is_extended", "is_plain", "shape", "vma"),
+        "weak_type",
+    )
 
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
@@ -76,9 +79,12 @@ class ShapedArray:
     is_extended: bool
     """True for dtypes that HLO lacks (`extended.py`)."""
     _storage: ShapedArray | None
-    _sharding: Any
+    division: Any
+    """A NamedSharding by the Explicit axes of a mesh, an entry for each dimension; None if these divide nothing."""
     vma: frozenset[Any]
     """Within a function that `shard_map` maps, the axes of the mesh along which the value varies (`varying.py`)."""
+    is_plain: bool
+    """Whether the type says nothing about devices: no `division`, no `vma`."""
 
     def __new__(
         cls,
@@ -89,10 +95,11 @@ class ShapedArray:
         sharding: Any = None,
         vma: frozenset[Any] = frozenset(),
     ) -> ShapedArray:
-        """The one instance of this type; UnsupportedElementTypeError for a dtype that HLO cannot hold. `sharding` is
-        accepted: only the types that `typeof` gives have one."""
-        if vma:
-            return _varying_type((shape, dtype, weak_type), frozenset(vma))
+        """The one instance of this type; UnsupportedElementTypeError for a dtype that HLO cannot hold. `sharding`: a
+        NamedSharding, of which the type keeps the Explicit axes."""
+        if vma or sharding is not None:
+            plain = ShapedArray(tuple(shape), dtype, weak_type)
+            return _over_devices(plain, frozenset(vma), explicit_part(sharding, len(plain.shape)))
         key = (shape, dtype, weak_type)
         try:
             found = _RECENT.get(key)
@@ -106,7 +113,7 @@ class ShapedArray:
         raise AttributeError("ShapedArray is immutable")
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _restored, (self.shape, self.dtype, self.weak_type, self.vma)
+        return _restored, (self.shape, self.dtype, self.weak_type, self.vma, self.division)
 
     @property
     def storage(self) -> ShapedArray:
@@ -115,23 +122,25 @@ class ShapedArray:
 
     @property
     def sharding(self) -> Any:
-        """A NamedSharding: for a value with a type that `typeof` gave, how the Explicit axes of a mesh divide it; for
-        others, that no dimension is divided, over a mesh without axes. UnsupportedError where that is not known."""
-        if self._sharding is None:
-            return undivided(len(self.shape))
-        if isinstance(self._sharding, str):
-            raise UnsupportedError(f"{self._sharding}\n  at {user_line()}")
-        return self._sharding
+        """A NamedSharding over a mesh without devices: how its Explicit axes divide the value. The mesh of a value that
+        they do not divide is the current one."""
+        return self.division or undivided(len(self.shape), CURRENT.meshes[0])
 
     def divided(self, sharding: Any) -> ShapedArray:
-        """The type with a sharding that it shows: a NamedSharding, or a text that says why it is not known."""
-        found = _DIVIDED.get((self, sharding))
-        if found is None:
-            made = _filled(
-                self.shape, self.dtype, self.weak_type, self.hlo, self._storage, self.vma, sharding=sharding
-            )
-            found = _DIVIDED.setdefault((self, sharding), made)
-        return found
+        """The type of a value in the place `sharding`: it keeps the Explicit axes. None: they divide nothing."""
+        found = None if sharding is None else explicit_part(sharding, len(self.shape))
+        return self if found is self.division else _over_devices(self.plain(), self.vma, found)
+
+    def plain(self) -> ShapedArray:
+        """The same type without what it says about devices."""
+        return self if self.is_plain else ShapedArray(self.shape, self.dtype, self.weak_type)
+
+    def row(self) -> ShapedArray:
+        """The type of an element along the first dimension."""
+        row = ShapedArray(self.shape[1:], self.dtype, self.weak_type)
+        if self.is_plain:
+            return row
+        return _over_devices(row, self.vma, self.division and explicit_part(_without_first(self.division), row.ndim))
 
     @property
     def ndim(self) -> int:
@@ -143,7 +152,10 @@ class ShapedArray:
 
     def with_weak_type(self, weak_type: bool) -> ShapedArray:
         """The same type, weak or not."""
-        return self if weak_type is self.weak_type else ShapedArray(self.shape, self.dtype, weak_type, vma=self.vma)
+        if weak_type is self.weak_type:
+            return self
+        found = ShapedArray(self.shape, self.dtype, weak_type)
+        return found if self.is_plain else _over_devices(found, self.vma, self.division)
 
     @property
     def mat(self) -> ManualAxisType:
@@ -152,7 +164,12 @@ class ShapedArray:
 
     def with_vma(self, vma: frozenset[Any]) -> ShapedArray:
         """The same type of a value that varies along these axes."""
-        return self if vma == self.vma else ShapedArray(self.shape, self.dtype, self.weak_type, vma=vma)
+        return self if vma == self.vma else _over_devices(self.plain(), vma, self.division)
+
+    def like_storage(self, storage: ShapedArray) -> ShapedArray:
+        """The type of an extended dtype over a storage of this type: on the devices on which that is."""
+        division = storage.division and explicit_part(storage.division, self.ndim)
+        return _over_devices(self.plain(), storage.vma, division)
 
     def str_short(self, short_dtypes: bool = False) -> str:
         """As JAX writes it in messages, ``float32[2,3]``, and in jaxprs, ``f32[2,3]``."""
@@ -161,12 +178,10 @@ class ShapedArray:
             for long, short in _SHORT:
                 name = name.replace(long, short)
         varies = f"{{V:{','.join(sorted(map(str, self.vma)))}}}" if self.vma else ""
-        sizes = [str(size) for size in self.shape]
-        if self._sharding is not None and not isinstance(self._sharding, str):
-            for d, entry in enumerate(self._sharding.spec.partitions):
-                if entry is not None:
-                    sizes[d] += f"@{entry}" if not isinstance(entry, tuple) else f"@({','.join(map(str, entry))})"
-        return f"{name}[{','.join(sizes)}]{varies}"
+        sizes = ",".join(map(str, self.shape))
+        if self.division is not None:
+            sizes = divided_sizes(self.shape, self.division.spec.partitions)
+        return f"{name}[{sizes}]{varies}"
 
     def to_tangent_aval(self) -> ShapedArray | Float0Type:
         """The type of tangents of such a value: this type; a float0 type for a value that is not differentiated."""
@@ -179,6 +194,8 @@ class ShapedArray:
     def update(self, **changes: Any) -> ShapedArray:
         """The type with another shape, dtype or weak type."""
         given = {"shape": self.shape, "dtype": self.dtype, "weak_type": self.weak_type, "vma": self.vma, **changes}
+        if len(given["shape"]) == self.ndim:
+            given.setdefault("sharding", self.division)
         return ShapedArray(tuple(given.pop("shape")), given.pop("dtype"), **given)
 
     def __str__(self) -> str:
@@ -186,6 +203,15 @@ class ShapedArray:
 
     def __repr__(self) -> str:
         return f"ShapedArray({self.str_short()}{', weak_type=True' if self.weak_type else ''})"
+
+
+def divided_sizes(shape: Sequence[int], partitions: Sequence[Any]) -> str:
+    """Sizes, each with the axes of a mesh that divide it: ``8@x,4@(y,z)``."""
+    found = []
+    for size, entry in zip(shape, partitions, strict=True):
+        axes = f"({','.join(map(str, entry))})" if isinstance(entry, tuple) else entry
+        found.append(str(size) if entry is None else f"{size}@{axes}")
+    return ",".join(found)
 
 
 _SHORT = (("float", "f"), ("uint", "u"), ("int", "i"), ("complex", "c"))
@@ -211,23 +237,35 @@ def _intern(key: tuple[Any, Any, bool]) -> ShapedArray:
     return aval
 
 
-def _varying_type(key: tuple[Any, Any, bool], vma: frozenset[Any]) -> ShapedArray:
-    plain = ShapedArray(*key)
-    found = _VARYING.get((plain, vma))
+def _over_devices(plain: ShapedArray, vma: frozenset[Any], division: Any) -> ShapedArray:
+    """The type with what it says about devices."""
+    if not vma and division is None:
+        return plain
+    found = _OVER_DEVICES.get((plain, vma, division))
     if found is None:
-        storage = None if plain._storage is None else plain._storage.with_vma(vma)
-        made = _filled(plain.shape, plain.dtype, plain.weak_type, plain.hlo, storage, vma)
-        found = _VARYING.setdefault((plain, vma), made)
+        storage = None if plain._storage is None else _over_devices(plain._storage, vma, _of_storage(plain, division))
+        made = _filled(plain.shape, plain.dtype, plain.weak_type, plain.hlo, storage, vma, division)
+        MARKED[:] = [True]
+        found = _OVER_DEVICES.setdefault((plain, vma, division), made)
     return found
 
 
-_VARYING: dict[tuple[ShapedArray, frozenset[Any]], ShapedArray] = {}
-_DIVIDED: dict[tuple[ShapedArray, Any], ShapedArray] = {}
-on_clear(_DIVIDED.clear)
+def _of_storage(plain: ShapedArray, division: Any) -> Any:
+    assert plain._storage is not None, f"{plain} is its own storage"
+    return division and explicit_part(division, plain._storage.ndim)
 
 
-def _restored(shape: Any, dtype: Any, weak_type: bool, vma: frozenset[Any]) -> ShapedArray:
-    return ShapedArray(shape, dtype, weak_type, vma=vma)
+def _without_first(division: Any) -> Any:
+    return division.update(spec=division.spec.update(partitions=division.spec.partitions[1:]))
+
+
+MARKED: list[bool] = []
+"""Not empty once a type says something about devices: until then no operation asks for it."""
+_OVER_DEVICES: dict[tuple[ShapedArray, frozenset[Any], Any], ShapedArray] = {}
+
+
+def _restored(shape: Any, dtype: Any, weak_type: bool, vma: frozenset[Any], division: Any = None) -> ShapedArray:
+    return ShapedArray(shape, dtype, weak_type, vma=vma, sharding=division)
 
 
 def _the_one(key: tuple[Any, Any, bool], make: Callable[[tuple[Any, Any, bool]], ShapedArray]) -> ShapedArray:
@@ -264,7 +302,7 @@ def _filled(
     hlo: Shape,
     storage: ShapedArray | None,
     vma: frozenset[Any] = frozenset(),
-    sharding: Any = None,
+    division: Any = None,
 ) -> ShapedArray:
     aval = object.__new__(ShapedArray)
     for name, value in (
@@ -275,7 +313,8 @@ def _filled(
         ("is_extended", storage is not None),
         ("_storage", storage),
         ("vma", vma),
-        ("_sharding", sharding),
+        ("division", division),
+        ("is_plain", not vma and division is None),
     ):
         object.__setattr__(aval, name, value)
     return aval

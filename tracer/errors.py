@@ -30,6 +30,11 @@ class JaxprTypeError(TypeError):
     """A jaxpr with equations that do not fit together, or do not fit the values that it is evaluated on."""
 
 
+class ShardingTypeError(Exception):
+    """Operands that Explicit axes of a mesh divide in ways that do not fit together, or a result that could be divided
+    in several ways: JAX's name."""
+
+
 class KeyReuseError(JAXTypeError):
     """A random key was used twice: JAX's name, for ``except`` clauses. Uses of keys are not counted here."""
 

@@ -62,13 +62,12 @@ from .pickled_functions import is_global
 from .profiling.cache_misses import explain_miss
 from .profiling.logs import EXPLAIN_CACHE_MISSES, NO_TRACING, timed
 from .profiling.monitoring import TRACE_EVENT
-from .recording import Places, stand_in_for
+from .recording import stand_in_for
 from .references.programs import module_with_references, running_on_references
 from .references.refs import Ref, check_aliases
 from .settings.context import Override, current_context, thread
 from .sharding.devices import check_device, devices
 from .sharding.devices import devices as known_devices
-from .sharding.divisions import divisions
 from .sharding.jit_shardings import JitShardings, placing, shardings_of
 from .sharding.placed_operations import places_on_one_device
 from .sharding.placement import placed
@@ -104,7 +103,7 @@ class Programs:
     def __init__(self) -> None:
         self.fast: dict[Any, FastTable[Run]] = {}
         """By the options of jit, which affect the call; then by context and by the form of the call."""
-        self.traced: BoundedCache[Traced | _ByPlaces] = BoundedCache()
+        self.traced: BoundedCache[Traced] = BoundedCache()
         # Not a method of this object: that would be a cycle, and programs would wait for the garbage collector.
         self.runners: BoundedCache[Run] = BoundedCache(dropped=functools.partial(_forget_fast_ways, self.fast))
         register_cache(self)
@@ -114,15 +113,6 @@ class Programs:
         self.traced.clear()
         self.runners.clear()
         _forget_fast_ways(self.fast)
-
-
-class _ByPlaces:
-    """The traced programs of a function that reads how its arguments are divided over a mesh: a program for each
-    answer."""
-
-    def __init__(self, mesh: Any) -> None:
-        self.mesh = mesh
-        self.traced: dict[Any, Traced] = {}
 
 
 class _NotCalled(FastTable[Run]):
@@ -398,14 +388,15 @@ class JitFunction(SharedValue, Generic[P, R]):
         except OverflowError:
             raise overflow(leaves, describe) from None
         avals = tuple(map(_avals, values))
+        if self._shardings is not None:
+            avals = self._shardings.divided(dynamic, keywords, avals)
         key = (treedef, avals, statics, context)
-        known = Places(functools.partial(self._known_places, values, dynamic, keywords, avals))
         if Ref in map(type, values):
             check_aliases(values, self._leaf_names(dynamic, keywords, statics), (), "jit")
             if self._state.trace.differentiates:
                 return self._fun(*args, **kwargs)
         if not direct:
-            traced = self._trace(key, dynamic, keywords, known)
+            traced = self._trace(key, dynamic, keywords)
             if traced.rules_take_references and self._state.trace.differentiates:
                 return self._fun(*args, **kwargs)
             if traced.has_references:
@@ -418,9 +409,9 @@ class JitFunction(SharedValue, Generic[P, R]):
         places = places_of(values) if any(map(is_placed, values)) else ()
         run = self._programs.runners.get((key, self._donated, self._shardings, places))
         if run is None:
-            run = self._compiled(key, dynamic, keywords, known, places)
+            run = self._compiled(key, dynamic, keywords, places)
         if context.debug_key_reuse:
-            run = load(".checks.key_reuse", __package__).watched(run, self._trace(key, dynamic, keywords, known))
+            run = load(".checks.key_reuse", __package__).watched(run, self._trace(key, dynamic, keywords))
         if table is not None:
             table[fast_key] = run
         return run(values)
@@ -430,14 +421,12 @@ class JitFunction(SharedValue, Generic[P, R]):
         key: Any,
         args: Sequence[Any],
         kwargs: dict[str, Any],
-        known: Places | None = None,
         places: tuple[Sharding | None, ...] = (),
         traced: Traced | None = None,
     ) -> Run:
         """`places`: of the arguments' leaves; () if none is anywhere."""
         if traced is None:
-            assert known is not None, "what is not traced yet needs places"
-            traced = self._trace(key, args, kwargs, known)
+            traced = self._trace(key, args, kwargs)
             may_wait = traced.is_closed and not traced.has_references and not traced.donated
             if self._is_library and may_wait and not places:
                 return self._run_or_put_off(traced, key, args, kwargs)
@@ -484,7 +473,7 @@ class JitFunction(SharedValue, Generic[P, R]):
         is_plain = len(types) == 1 and tree.treedef_is_strict_leaf(structure) and types[0] is types[0].storage
         is_plain = is_plain and not types[0].weak_type
         captured = storages(tuple(traced.captured))
-        program: Run | None = compiled(key, args, kwargs, None, (), traced) if state.recorder is None else None
+        program: Run | None = compiled(key, args, kwargs, (), traced) if state.recorder is None else None
 
         def run(arrays: Sequence[Array]) -> Any:
             nonlocal program
@@ -495,7 +484,7 @@ class JitFunction(SharedValue, Generic[P, R]):
                     return results[0] if is_plain else tree.unflatten(structure, with_avals(results, types))
             if program is None:
                 try:
-                    program = compiled(key, (), {}, None, (), traced)
+                    program = compiled(key, (), {}, (), traced)
                 except (UnsupportedError, NotImplementedError):  # it was deferred before, so that this went unnoticed
                     return traced.bind(arrays, inline=True)
             return program(arrays)
@@ -503,23 +492,11 @@ class JitFunction(SharedValue, Generic[P, R]):
         self._programs.runners[key, self._donated, self._shardings, ()] = run
         return run
 
-    def _known_places(
-        self, values: Sequence[Any], args: Sequence[Any], kwargs: dict[str, Any], avals: Sequence[Any]
-    ) -> Sequence[Any]:
-        """The objects that know the places of the arguments' leaves: the leaves themselves, or the shardings that jit
-        was given."""
-        if self._shardings is None:
-            return values
-        asked = self._shardings.of_arguments(args, kwargs, avals)
-        return [v if a is None else a for v, a in zip(values, asked, strict=True)]
-
-    def _trace(self, key: Any, args: Sequence[Any], kwargs: dict[str, Any], places: Places) -> Traced:
+    def _trace(self, key: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Traced:
         """The function traced for the types in `key`. One that uses values of an outer trace is kept within that."""
         treedef, avals, statics, _ = key
         trace = self._state.trace
         traced = self._programs.traced.get(key)
-        if isinstance(traced, _ByPlaces):
-            traced = traced.traced.get(divisions(places, traced.mesh))
         if traced is None and trace.programs is not None:
             traced, contents = trace.programs.get((self._programs, key), (None, ()))
             if traced is not None and [*map(id, contents)] != [*map(id, _closure_contents(self._fun))]:
@@ -534,27 +511,15 @@ class JitFunction(SharedValue, Generic[P, R]):
             if EXPLAIN_CACHE_MISSES.value and not self._is_library:
                 explain_miss(self._fun, key, self._programs.traced.keys(), labels)
             with timed(f"tracing {self._name} for jit", TRACE_EVENT), collecting_seldom():
-                traced = trace_function(
-                    self._fun, treedef, avals, statics, labels, float0_results=True, places=places
-                )
+                traced = trace_function(self._fun, treedef, avals, statics, labels, float0_results=True)
             if key[3].debug_key_reuse:
                 load(".checks.key_reuse", __package__).check(traced)
             if traced.is_closed:
-                self._keep(key, traced, places)
-            elif trace.parent is not None and not traced.has_references and not traced.asks:
+                self._programs.traced[key] = traced
+            elif trace.parent is not None and not traced.has_references:
                 trace.programs = trace.programs or {}
                 trace.programs[self._programs, key] = traced, _closure_contents(self._fun)
         return replace(traced, donated=self._donated_leaves(args, kwargs, statics)) if self._donated else traced
-
-    def _keep(self, key: Any, traced: Traced, places: Places) -> None:
-        """For the next call with such arguments."""
-        if places.mesh is None:
-            self._programs.traced[key] = traced
-            return
-        table = self._programs.traced.get(key)
-        if not isinstance(table, _ByPlaces) or table.mesh.shape_tuple != places.mesh.shape_tuple:
-            table = self._programs.traced[key] = _ByPlaces(places.mesh)
-        table.traced[divisions(places, table.mesh)] = traced
 
     def _donated_leaves(self, args: Sequence[Any], kwargs: dict[str, Any], statics: StaticArguments) -> tuple[int, ...]:
         """Which leaves are donated."""
@@ -585,11 +550,11 @@ class JitFunction(SharedValue, Generic[P, R]):
         avals = tuple(
             [x.aval if isinstance(x, Ref) else abstract_example(x, d) for x, d in zip(leaves, describe, strict=True)]
         )
+        if self._shardings is not None:
+            avals = self._shardings.divided(dynamic, keywords, avals)
         key = (treedef, avals, statics, current_context())
         places = [_place_of_example(x) for x in leaves]
-        given = [p if isinstance(x, ShapeDtypeStruct) else x for x, p in zip(leaves, places, strict=True)]
-        known = Places(functools.partial(self._known_places, given, dynamic, keywords, avals))
-        traced = self._trace(key, dynamic, keywords, known)
+        traced = self._trace(key, dynamic, keywords)
         over_devices = None
         if len(known_devices()) > 1:
             over_devices = functools.partial(self._over_devices, traced, places, dynamic, keywords, statics)
@@ -835,9 +800,8 @@ def eval_shape(fun: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
     leaves, treedef = tree.flatten((args, kwargs))
     describe = leaf_describer(fun, args, kwargs)
     avals = [abstract_example(x, functools.partial(describe, k)) for k, x in enumerate(leaves)]
-    places = Places(lambda: [x.sharding if isinstance(x, ShapeDtypeStruct) else x for x in leaves])
-    traced = trace_function(fun, treedef, avals, types_only=True, float0_results=True, places=places)
-    structs = [ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type) for a in traced.out_avals]
+    traced = trace_function(fun, treedef, avals, types_only=True, float0_results=True)
+    structs = [ShapeDtypeStruct.of(a) for a in traced.out_avals]
     return tree.unflatten(traced.out_tree, structs)
 
 

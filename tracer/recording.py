@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from ..hlo.builder import make_computation, make_constant, make_parameter
@@ -21,10 +22,10 @@ from ..hlo.opcode import Opcode
 from ..hlo.ops import SPECS, Trait
 from ..hlo.ops.structure import GetTupleElementAttributes
 from ..hlo.shape import Shape
-from ..hlo.support.lazy import lazy_property
+from ..hlo.support.loading import load
 from .arrays.array import Array, on_several
 from .arrays.overlay import overlaid_all, storage_of
-from .aval import ShapedArray, aval_of_shape
+from .aval import MARKED, ShapedArray, aval_of_shape
 from .checks.key_uses import uses_keys_up
 from .core import (
     Trace,
@@ -39,8 +40,15 @@ from .core import (
 )
 from .primitive import Call
 from .settings.context import current_context
-from .sharding.varying import NONE, result_vmas, vmas_of
+from .sharding.varying import result_vmas, vmas_of
 from .tracer import Tracer, check_for_leaks
+
+
+@lru_cache(maxsize=1)
+def divisions() -> Any:
+    """The rules for types with shardings, which only programs over meshes need."""
+    return load(".sharding.divisions", __package__)
+
 
 MAX_CONSTANT_SIZE = 1
 """Concrete arrays of at most this many elements become constants of the program; larger ones, hidden parameters."""
@@ -84,43 +92,6 @@ class RecordedTracer(Tracer):
         return super().told_origin()
 
 
-class Row:
-    """The stand-in for an element of an array along its first axis, as the body of a loop takes it."""
-
-    def __init__(self, array: Value) -> None:
-        self._array = array
-
-    def below(self) -> tuple[Value, int]:
-        """As `Tracer.below`."""
-        return self._array, 1
-
-
-class Places:
-    """Where the arguments of a function are while it is traced. Once they have been read, the result of tracing depends
-    on them."""
-
-    def __init__(self, values: Callable[[], Sequence[Any]]) -> None:
-        """values: the known facts about each argument: a value, a sharding, or None if it is on no device yet."""
-        self._find = values
-        self.mesh: Any = None
-        """The mesh with the axes in question."""
-
-    @lazy_property
-    def values(self) -> Sequence[Any]:
-        return self._find()
-
-    def asked(self, position: int, mesh: Any) -> Any:
-        """The known facts about an argument, for a question about the axes of `mesh`. UnsupportedError if there was a
-        question about another mesh."""
-        if self.mesh is not None and self.mesh.shape_tuple != mesh.shape_tuple:
-            raise UnsupportedError(
-                f"a function asks how its arguments are divided over two meshes, {self.mesh} and {mesh}: give one of "
-                "them in_specs"
-            )
-        self.mesh = mesh
-        return self.values[position]
-
-
 class HloTracer(RecordedTracer):
     """A value of an HloTrace."""
 
@@ -154,11 +125,13 @@ class Recorder(Trace):
         self, opcode: Opcode, operands: Sequence[Value], attributes: Attributes, shape: Shape
     ) -> Value | list[Value]:
         """The result of an op on values: a tracer, or a list of them."""
-        vmas = [o.aval.vma for o in operands]
+        marked = [o for o in operands if not o.aval.is_plain]
         if shape.tuple_shapes is None:
             result = self.add(opcode, tuple([self.lift(o) for o in operands]), attributes, shape)
-            vma = NONE.union(*vmas) if any(vmas) else NONE
-            return self.tracer_class(self, ShapedArray(shape.dimensions, shape.element.dtype, vma=vma), result)
+            aval = ShapedArray(shape.dimensions, shape.element.dtype)
+            if marked:
+                (aval,) = self._over_devices(result, operands, [aval])
+            return self.tracer_class(self, aval, result)
         inputs: tuple[HloInstruction, ...]
         if opcode is Opcode.WHILE:
             inputs = (self._tuple(operands),)
@@ -169,13 +142,25 @@ class Recorder(Trace):
             inputs = tuple([self.lift(o) for o in operands])
         result = self.add(opcode, inputs, attributes, shape)
         elements = result.shape.elements
-        found = [NONE] * len(elements)
-        if current_context().manual_axes is not None:
-            found = result_vmas(opcode, attributes, vmas, len(elements))
+        avals: Sequence[ShapedArray] = [aval_of_shape(s) for s in elements]
+        if MARKED:
+            avals = self._over_devices(result, operands, avals)
         return [
-            self.tracer_class(self, aval_of_shape(s).with_vma(v), self.element(result, k, s))
-            for k, (s, v) in enumerate(zip(elements, found, strict=True))
+            self.tracer_class(self, aval, self.element(result, k, s))
+            for k, (s, aval) in enumerate(zip(elements, avals, strict=True))
         ]
+
+    def _over_devices(
+        self, result: HloInstruction, operands: Sequence[Value], avals: Sequence[ShapedArray]
+    ) -> Sequence[ShapedArray]:
+        """The types of an instruction's results, with what they say about devices."""
+        if current_context().manual_axes is not None:
+            vmas = result_vmas(result.opcode, result.attributes, [o.aval.vma for o in operands], len(avals))
+            avals = [a.with_vma(v) for a, v in zip(avals, vmas, strict=True)]
+        found: Sequence[ShapedArray] = divisions().result_types(
+            result, [o.aval for o in operands], avals, bool(self.tracks_varying)
+        )
+        return found
 
     def _tuple(self, operands: Sequence[Value]) -> HloInstruction:
         inputs = tuple([self.lift(o) for o in operands])
@@ -207,10 +192,6 @@ class HloTrace(Recorder):
         self.references: dict[Any, list[Any]] = {}
         """References to mutable arrays from outside (`refs.py`): the current value of each, and whether it is written.
         Each is also among the captured values."""
-        self.places: Places | None = None
-        """Of the arguments that the first parameters stand for."""
-        self.divisions: dict[Any, Any] = {}
-        """For `divisions.py`: by mesh, how instructions are divided over devices, as far as this was computed."""
         self._description = description
         self._known: dict[int, HloInstruction] = {}
         self._kept: list[Value] = []  # so that the ids in _known stay taken
@@ -304,14 +285,23 @@ class HloTrace(Recorder):
                 found[i] = copied
                 if i.opcode in _MAY_ACT and _is_kept(copied):
                     self.effects.append(copied)
-        vmas = [NONE] * len(computation.root.operands)
-        if current_context().manual_axes is not None:
-            known = [NONE if v is None else v.aval.vma for v in values]  # type: ignore[redundant-expr]  # None: unused
-            vmas = vmas_of(computation, known)
-        return [self._copied(found[r], v) for r, v in zip(computation.root.operands, vmas, strict=True)]
+        roots = computation.root.operands
+        avals: Sequence[ShapedArray] = [aval_of_shape(r.shape) for r in roots]
+        if MARKED:
+            avals = self._copied_types(computation, values, avals)
+        return [self._copied(found[r], a) for r, a in zip(roots, avals, strict=True)]
 
-    def _copied(self, result: HloInstruction, vma: frozenset[Any]) -> Value:
-        aval = aval_of_shape(result.shape).with_vma(vma)
+    def _copied_types(
+        self, computation: HloComputation, values: Sequence[Value | None], avals: Sequence[ShapedArray]
+    ) -> Sequence[ShapedArray]:
+        given = [aval_of_shape(p.shape) if v is None else v.aval for p, v in zip(computation.parameters, values)]
+        if current_context().manual_axes is not None:
+            vmas = vmas_of(computation, [a.vma for a in given])
+            avals = [a.with_vma(v) for a, v in zip(avals, vmas, strict=True)]
+        found: Sequence[ShapedArray] = divisions().types_of(computation, given, avals)
+        return found
+
+    def _copied(self, result: HloInstruction, aval: ShapedArray) -> Value:
         if result.opcode is Opcode.CONSTANT:
             return Array(aval, result.attributes.literal.array)
         return HloTracer(self, aval, result)
@@ -337,9 +327,8 @@ def with_computation(call: Call, operands: Sequence[Value]) -> tuple[Call, list[
     """The call with a computation as its meaning; the outside values that this uses, as further operands."""
     if isinstance(call.meaning, HloComputation):
         return call, []
-    places = Places(lambda: operands)
     avals = [o.aval for o in operands]
-    traced = trace_to_computation(call.meaning, avals, call.label, tracks_varying=True, places=places)
+    traced = trace_to_computation(call.meaning, avals, call.label, tracks_varying=True)
     return replace(call, meaning=traced.computation, captured=len(traced.captured)), traced.captured
 
 
@@ -375,7 +364,6 @@ def trace_to_computation(
     types_only: bool = False,
     keep_references: bool = False,
     tracks_varying: bool = False,
-    places: Places | None = None,
 ) -> TracedComputation:
     """Record `fun`, which takes and returns a list of values, on parameters of the types `avals`.
 
@@ -384,11 +372,9 @@ def trace_to_computation(
     `keep_references`: the caller gives references from outside their values, and takes the written values; otherwise a
     write is an error, and the captured values are the current ones.
     `tracks_varying`: `fun` is a user's, not one that repeats a program (`varying.py`).
-    `places`: of the arguments that the parameters stand for, if they are known.
     """
     looks = keep_references and current_context().looks_for_errors
     trace = (LOOKING[0] if looks else HloTrace)(current_trace(), name, description, types_only)
-    trace.places = places
     trace.tracks_varying = tracks_varying
     names = parameter_names or [("", "")] * len(avals)
     with set_current_trace(trace), source_metadata(metadata), scope(""):

@@ -19,7 +19,7 @@ from .caches import register_cache
 from .core import Call, Primitive, Value, bind_call, current_trace, eval_computation
 from .errors import NonArrayArgumentError
 from .execution import module_of, run_call
-from .recording import Places, run_computation, stand_in_for, trace_to_computation
+from .recording import run_computation, stand_in_for, trace_to_computation
 from .references.refs import AbstractRef, Ref, refuse_result, replace_all, values_of_references
 from .settings.context import current_context
 from .source import function_line, warn_user
@@ -50,13 +50,11 @@ class Traced:
 
     rules_take_references: bool = False
     """Whether rules of users may write to references from outside when gradients are known."""
-    asks: bool = False
-    """Whether it depends on how its arguments are divided over devices."""
 
     @property
     def may_be_kept(self) -> bool:
         """Whether another call with arguments of these types is the same program."""
-        return self.is_closed and not self.asks
+        return self.is_closed
 
     @property
     def is_closed(self) -> bool:
@@ -174,14 +172,12 @@ def trace_function(
     types_only: bool = False,
     float0_results: bool = False,
     what: str = "jit",
-    places: Places | None = None,
 ) -> Traced:
     """Trace a function of pytrees; `treedef` is the structure of (positional, keyword) dynamic arguments.
 
     types_only: for `eval_shape`; the computation will not be used.
     float0_results: the result may have float0 arrays, which are nodes of `out_tree`.
     what: the user's function that it is traced for, in messages.
-    places: of the leaves of the arguments.
     Arguments with an AbstractRef as their type are references for `fun`.
     """
     out_tree: Any = None
@@ -215,13 +211,11 @@ def trace_function(
         types_only=types_only,
         keep_references=True,
         tracks_varying=True,
-        places=places,
     )
     return Traced(
         *(name, traced.computation, tuple(traced.captured), tuple(avals), traced.out_avals[:count], out_tree, donated),
         written=(*written, *traced.written),
         rules_take_references=traced.rules_take_references,
-        asks=places is not None and places.mesh is not None,
     )
 
 

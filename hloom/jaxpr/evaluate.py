@@ -17,6 +17,7 @@ from ..tracer.arrays.array import as_value
 from ..tracer.arrays.overlay import storages
 from ..tracer.core import Value, source_metadata
 from ..tracer.recording import TracedComputation, returns_element, trace_to_computation
+from ..tracer.sharding.lenience import not_refused
 from ..tracer.trees import tree
 from .atoms import Literal, Var
 from .nodes import ClosedJaxpr, Jaxpr, JaxprEqn
@@ -45,7 +46,7 @@ def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any, propagate_source
 
     for equation in jaxpr.eqns:
         before, params = equation.primitive.get_bind_params(equation.params)
-        with _lines_of(equation) if propagate_source_info else nullcontext():
+        with _lines_of(equation) if propagate_source_info else nullcontext(), not_refused():
             result = equation.primitive.bind(*before, *[read(a) for a in equation.invars], **params)
         env.update(zip(equation.outvars, tree.leaves(result), strict=True))
     return [read(atom) for atom in jaxpr.outvars]

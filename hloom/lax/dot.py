@@ -19,7 +19,7 @@ from ..tracer.arrays.array import as_value
 from ..tracer.core import Value, bind
 from ..tracer.errors import OperandError, TypePromotionError, UnsupportedError
 from ..tracer.ops import convert
-from ..tracer.sharding.placement import asked_place
+from ..tracer.sharding.placement import computed_in
 from .instructions import all_weak
 from .precision import Algorithm, PrecisionLike, algorithm_of, operand_precision
 
@@ -34,7 +34,7 @@ def dot_general(
     precision: PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
     *,
-    out_sharding: None = None,
+    out_sharding: Any = None,
 ) -> Value:
     """Sum of products over the contracting dimensions, for each index of the batch dimensions.
 
@@ -46,7 +46,9 @@ def dot_general(
     >>> lax.dot_general(x, y, dimension_numbers=(([2], [1]), ([0], [0]))).shape
     (5, 2, 4)
     """
-    asked_place(out_sharding, "dot_general")
+    if out_sharding is not None:
+        given = dimension_numbers, precision, preferred_element_type
+        return computed_in(out_sharding, "dot_general", lambda: dot_general(lhs, rhs, *given))
     x, y = as_value(lhs), as_value(rhs)
     x, y, out, algorithm = _in_types(x, y, preferred_element_type, precision)
     attributes = _attributes(dimension_numbers, precision, algorithm)
@@ -141,7 +143,12 @@ def dot(
     """
     x, y = as_value(lhs), as_value(rhs)
     if dimension_numbers is not None:
-        return dot_general(x, y, dimension_numbers, precision, preferred_element_type)
+        given = dimension_numbers, precision, preferred_element_type
+        return dot_general(x, y, *given, out_sharding=out_sharding)
+    if out_sharding is not None:
+        return computed_in(
+            out_sharding, "dot", lambda: dot(x, y, precision=precision, preferred_element_type=preferred_element_type)
+        )
     if not (1 <= x.aval.ndim <= 2 and 1 <= y.aval.ndim <= 2):
         raise OperandError(
             f"lax.dot takes vectors and matrices, not {x.aval.str_short()} and {y.aval.str_short()}", "dot_rank"

@@ -46,7 +46,7 @@ from ..tracer.caches import on_clear
 from ..tracer.core import Value, bind, thread_state
 from ..tracer.errors import AxisError, ConcretizationTypeError, OperandError
 from ..tracer.ops import convert
-from ..tracer.sharding.placement import in_asked_place
+from ..tracer.sharding.placement import computed_in, in_asked_place
 
 _state = thread_state()
 
@@ -140,6 +140,10 @@ def broadcast_in_dim(
     Array([[1, 1, 1],
            [2, 2, 2]], dtype=int32)
     """
+    if out_sharding is not None:
+        return computed_in(
+            out_sharding, "broadcast_in_dim", lambda: broadcast_in_dim(operand, shape, broadcast_dimensions)
+        )
     x, shape = as_value(operand), canonical_shape(shape)
     dimensions = tuple(broadcast_dimensions)
     if len(dimensions) != x.aval.ndim:
@@ -206,7 +210,8 @@ def broadcast(operand: Any, sizes: Sequence[int], *, out_sharding: Any = None) -
            [1, 2]], dtype=int32)
     """
     x, sizes = as_value(operand), canonical_shape(sizes)
-    return broadcast_in_dim(x, (*sizes, *x.aval.shape), range(len(sizes), len(sizes) + x.aval.ndim))
+    dimensions = range(len(sizes), len(sizes) + x.aval.ndim)
+    return broadcast_in_dim(x, (*sizes, *x.aval.shape), dimensions, out_sharding=out_sharding)
 
 
 def broadcast_like(arr: Any, like_arr: Any) -> Value:
@@ -258,6 +263,8 @@ def reshape(
     >>> lax.reshape(jnp.array([[1, 2], [3, 4]]), (4,), dimensions=(1, 0))
     Array([1, 3, 2, 4], dtype=int32)
     """
+    if out_sharding is not None:
+        return computed_in(out_sharding, "reshape", lambda: reshape(operand, new_sizes, dimensions))
     x, sizes = as_value(operand), canonical_shape(new_sizes)
     if dimensions is not None:
         x = transpose(x, dimensions)

@@ -32,6 +32,7 @@ from ..tracer.errors import OperandError, UnsupportedError
 from ..tracer.ops import convert, scalar_like, unary
 from ..tracer.recording import returns_element, trace_to_computation
 from ..tracer.settings.context import current_context
+from ..tracer.sharding.placement import computed_in
 from ..tracer.source import function_line
 from ..tracer.trees import tree
 from . import instructions as ew
@@ -93,6 +94,8 @@ def reduce_sum(operand: Any, axes: Sequence[int], *, out_sharding: Any = None) -
     >>> lax.reduce_sum(jnp.array([[1, 5], [7, 2]]), (0,))
     Array([8, 7], dtype=int32)
     """
+    if out_sharding is not None:
+        return computed_in(out_sharding, "reduce_sum", lambda: reduce_sum(operand, axes))
     x = _numbers("reduce_sum", operand)
     if not current_context().allow_f16_reductions:
         _check_half(x, axes)

@@ -22,7 +22,7 @@ from ..tracer.arrays.operators import ArrayBase, ArrayLike
 from ..tracer.compound import compound
 from ..tracer.core import Value
 from ..tracer.errors import OperandError
-from ..tracer.sharding.placement import asked_place
+from ..tracer.sharding.placement import computed_in
 from ..tracer.tracer import Tracer
 from .binary_ufuncs import mod
 from .concrete_values import require_known
@@ -58,7 +58,8 @@ def reshape(a: ArrayLike, shape: Any, order: str = "C", *, copy: bool | None = N
     Array([[0, 2, 4],
            [1, 3, 5]], dtype=int32)
     """
-    asked_place(out_sharding, "reshape")
+    if out_sharding is not None:
+        return computed_in(out_sharding, "reshape", lambda: reshape(a, shape, order))
     x = ensure_arraylike("reshape", a)
     sizes = list(canonical_shape(shape))
     if sizes.count(-1) > 1:
@@ -84,8 +85,7 @@ def ravel(a: ArrayLike, order: str = "C", *, out_sharding: Any = None) -> Value:
     >>> jnp.ravel(jnp.array([[1, 2], [3, 4]]))
     Array([1, 2, 3, 4], dtype=int32)
     """
-    asked_place(out_sharding, "ravel")
-    return reshape(a, -1 if as_value(a).aval.size else 0, order)
+    return reshape(a, -1 if as_value(a).aval.size else 0, order, out_sharding=out_sharding)
 
 
 def along(x: Value, axis: int | None) -> tuple[Value, int]:
@@ -194,7 +194,8 @@ def broadcast_to(array: ArrayLike, shape: Any, *, out_sharding: Any = None) -> V
     Array([[1, 2],
            [1, 2]], dtype=int32)
     """
-    asked_place(out_sharding, "broadcast_to")
+    if out_sharding is not None:
+        return computed_in(out_sharding, "broadcast_to", lambda: broadcast_to(array, shape))
     x, sizes = ensure_arraylike("broadcast_to", array), canonical_shape(shape)
     own = x.aval.shape
     if len(own) > len(sizes):

@@ -12,7 +12,7 @@ from ..hlo.support.records import dataclass
 from ..tracer.arrays.array import as_value
 from ..tracer.core import Value
 from ..tracer.errors import OperandError
-from ..tracer.sharding.placement import asked_place
+from ..tracer.sharding.placement import computed_in
 from .array_manipulation import diagonal
 from .promotion import broadcast_to_shape, check_arraylike, no_out, promote_dtypes
 
@@ -54,7 +54,10 @@ def einsum(
     >>> jnp.einsum("ii", x)
     Array(5, dtype=int32)
     """
-    asked_place(out_sharding, "einsum")
+    if out_sharding is not None:
+        given = {"out": out, "optimize": optimize, "precision": precision, "_dot_general": _dot_general}
+        given["preferred_element_type"] = preferred_element_type
+        return computed_in(out_sharding, "einsum", lambda: einsum(subscripts, *operands, **given))
     no_out("einsum", out)
     arrays, spec = _arrays_and_spec(subscripts, operands)
     values = promote_dtypes(*arrays, name="einsum")

@@ -48,6 +48,7 @@ from ..tracer.errors import (
 from ..tracer.ops import convert, read_block, write_block
 from ..tracer.settings.context import current_context
 from ..tracer.sharding.partition_spec import PartitionSpec
+from ..tracer.sharding.placement import computed_in
 from ..tracer.sharding.shardings import Sharding
 from ..tracer.source import warn_user
 from ..tracer.tracer import Tracer
@@ -535,7 +536,10 @@ class IndexUpdate:
         """
         found = _CLIP if mode is None else GatherScatterMode.from_any(mode)
         fill_value = None if fill_value is None else _check_fill(fill_value)
-        return _read(self._array, self._index, _wraps(options), found, fill_value)
+        wraps = _wraps(options)
+        return computed_in(
+            options.get("out_sharding"), ".at.get", lambda: _read(self._array, self._index, wraps, found, fill_value)
+        )
 
     def set(self, values: Any, *, mode: Mode = None, **options: Unpack[Options]) -> Value:
         """x with x[index] = values: a copy, which costs nothing under jit where x is not used any more.
@@ -655,6 +659,9 @@ class IndexUpdate:
 
     def _update(self, values: Any, operation: _Operation, mode: Mode, options: Options) -> Value:
         """The values are promoted with x, combined with its elements, and the results get x's dtype."""
+        if options.get("out_sharding") is not None:
+            place = options.pop("out_sharding")
+            return computed_in(place, ".at.update", lambda: self._update(values, operation, mode, options))
         x, wrap = self._array, _wraps(options)
         arrays = _array_index(x.aval.shape, self._index, wrap)
         if arrays is not None:

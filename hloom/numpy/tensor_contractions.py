@@ -12,7 +12,7 @@ from ..tracer.arrays.operators import ArrayLike
 from ..tracer.compound import compound
 from ..tracer.core import Value
 from ..tracer.errors import OperandError
-from ..tracer.sharding.placement import asked_place
+from ..tracer.sharding.placement import computed_in
 from .array_manipulation import moveaxis, stack
 from .binary_ufuncs import multiply
 from .promotion import broadcast_to_shape, no_out, promote_dtypes, strong
@@ -34,7 +34,9 @@ def dot(
     >>> jnp.dot(jnp.array([[1, 2], [3, 4]]), jnp.array([1, 1]))
     Array([3, 7], dtype=int32)
     """
-    asked_place(out_sharding, "dot")
+    if out_sharding is not None:
+        given = {"precision": precision, "preferred_element_type": preferred_element_type}
+        return computed_in(out_sharding, "dot", lambda: dot(a, b, **given))
     x, y = promote_dtypes(a, b, name="dot")
     if not x.aval.shape or not y.aval.shape:
         shape = x.aval.shape or y.aval.shape
@@ -70,7 +72,9 @@ def matmul(
     >>> jnp.matmul(jnp.ones((5, 2, 3)), jnp.ones((3, 4))).shape
     (5, 2, 4)
     """
-    asked_place(out_sharding, "matmul")
+    if out_sharding is not None:
+        given = {"precision": precision, "preferred_element_type": preferred_element_type}
+        return computed_in(out_sharding, "matmul", lambda: matmul(a, b, **given))
     x, y = promote_dtypes(a, b, name="matmul")
     if not x.aval.shape or not y.aval.shape:
         raise OperandError(
@@ -162,7 +166,9 @@ def tensordot(
     >>> jnp.tensordot(jnp.ones((2, 3, 4)), jnp.ones((3, 5)), axes=(1, 0)).shape
     (2, 4, 5)
     """
-    asked_place(out_sharding, "tensordot")
+    if out_sharding is not None:
+        given = {"precision": precision, "preferred_element_type": preferred_element_type}
+        return computed_in(out_sharding, "tensordot", lambda: tensordot(a, b, axes, **given))
     x, y = promote_dtypes(a, b, name="tensordot")
     lhs, rhs = _contracted(axes, x, y)
     if len(lhs) != len(rhs) or any(d < 0 for d in (*lhs, *rhs)) or max(rhs, default=-1) >= y.aval.ndim:

@@ -19,6 +19,7 @@ from ..tracer.arrays.array import Array, is_elsewhere, with_storage
 from ..tracer.aval import ShapedArray
 from ..tracer.compound import Compound, argument_names
 from ..tracer.settings.context import current_context
+from ..tracer.sharding.placement import computed_in
 from .implementations import KeyDType, implementation
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -55,6 +56,9 @@ class _Draw(Compound):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         try:
+            if kwargs.get("out_sharding") is not None:
+                out_sharding = kwargs.pop("out_sharding")
+                return computed_in(out_sharding, "a draw", lambda: self(*args, **kwargs))
             place = self._place
             given = args[place] if len(args) > place else kwargs.get(self._size, self._default)
             if given is None and self._default is None:

@@ -447,6 +447,38 @@ CASES = [
             "(lambda y: jax.vmap(jax.grad(lambda u: f(u)))(y + a[0]))",
         )
     ],
+    # types: how Explicit axes divide results, and what is refused
+    *[
+        f"on(lambda x: [str(jax.typeof(v)) for v in jax.tree.leaves(({e},))], 'x', 'y')"
+        for e in (
+            "x", "jnp.sin(x)", "x + 1", "x.T", "x.sum(1)", "x.sum()", "x.max(0)",
+            "jnp.argmax(x, 0)",
+            "x.reshape(4, 2, 4)", "x.reshape(8, 2, 2)", "jnp.expand_dims(x, 1)", "jnp.broadcast_to(x, (3, 8, 4))",
+            "lax.slice(x, (0, 0), (4, 2))", "x.reshape(32)", "jnp.pad(x, ((0, 8), (0, 0)))",
+            "jnp.concatenate([x, x])", "jnp.flip(x, 0)",
+            "jnp.stack([x, x])", "x.astype(jnp.int32)", "jnp.where(x > 0, x, 0)", "lax.rev(x, (0,))", "x > 0",
+            "x @ jax.reshard(x.T, P(None, None))", "jnp.matmul(x, x.T, out_sharding=P('x', None))",
+            "jnp.einsum('ij,kj->ik', x, x, out_sharding=P(None, 'y'))", "jnp.reshape(x, (32,), out_sharding=P('x'))",
+            "jnp.sort(jax.reshard(x, P('x', None)), 1)", "jnp.cumsum(jax.reshard(x, P('x', None)), 1)",
+            "jnp.zeros((8, 4), out_sharding=P('x'))", "jnp.broadcast_to(x.sum(1), (4, 8), out_sharding=P('y', 'x'))",
+            "jax.vmap(lambda r: r * 2)(jax.reshard(x, P(None, 'y')))", "jax.grad(lambda v: (v ** 2).sum())(x)",
+            "x.at[jnp.array([0, 1])].get(out_sharding=P(None, 'y'))", "lax.dynamic_slice(x, (0, 0), (8, 2))",
+            "lax.scan(lambda c, r: (c + r, r), jax.reshard(jnp.zeros(4), P('y')), jax.reshard(x, P(None, 'y')))",
+            "jax.random.normal(jax.random.key(0), (8, 4), out_sharding=P('x'))",
+            "jax.sharding.auto_axes(lambda v: v @ v.T, out_sharding=P('x', None))(x)",
+            "jax.sharding.auto_axes(lambda v: v.T, axes='x', out_sharding=P('y', 'x'))(x)",
+        )
+    ],
+    *[
+        f"on(lambda x: error(lambda: {way})[:68], 'x', 'y')"
+        for e in (
+            "x @ x.T", "jnp.reshape(jax.reshard(x, P(None, 'y')), 32)",
+            "jnp.concatenate([x, jax.reshard(x, P('y', None))])",
+            "jnp.where(x > 0, x, jax.reshard(x, P('y', 'x')))", "jnp.sort(x, 0)",
+            "x + jax.reshard(x, P('y', 'x'))",
+        )
+        for way in (e, f"jax.jit(lambda x: {e})(x)")
+    ],
 ]
 
 

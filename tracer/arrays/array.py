@@ -103,7 +103,7 @@ class Array(ArrayBase):
     def from_shards(cls, aval: ShapedArray, shards: list[DeviceBuffer], sharding: Sharding) -> Self:
         """An array of type `aval` with `shards` on the devices of this process, in the order of `sharding`."""
         self: Any = _new_at(sharding)
-        self.aval = aval
+        self.aval = aval.divided(sharding)
         self._shards = shards
         return self  # type: ignore[no-any-return]
 
@@ -204,7 +204,7 @@ class Array(ArrayBase):
         if place is None and slot_is_set(self, "_placed"):
             place = self._placed
         other = _new_at(place)
-        other.aval = aval
+        other.aval = aval if place is None else aval.divided(place)
         is_empty = True
         for slot in _FORMS:
             if slot_is_set(self, slot):
@@ -853,8 +853,9 @@ def _short(value: object) -> str:
 
 def with_storage(aval: ShapedArray, storage: Array) -> Array:
     """The array of an extended dtype that overlays `storage`."""
-    array = _new_at(storage._placed if slot_is_set(storage, "_placed") else None)
-    array.aval, array._storage = aval, storage
+    place = storage._placed if slot_is_set(storage, "_placed") else None
+    array = _new_at(place)
+    array.aval, array._storage = aval if place is None else aval.divided(place), storage
     return array
 
 

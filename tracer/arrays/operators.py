@@ -17,6 +17,7 @@ from numpy.typing import DTypeLike
 from ...hlo.library import part_above
 from ...hlo.support.tracebacks import boundaries
 from ..aval import ShapedArray
+from ..sharding.lenience import not_refused
 
 
 class _NotYet:
@@ -218,7 +219,8 @@ class ArrayBase:
     def __iter__(self) -> Iterator[ArrayBase]:
         if not self.aval.shape:
             raise TypeError("iteration over an array without dimensions")
-        return iter([_np.index_get(self, i) for i in range(self.aval.shape[0])])
+        with not_refused():
+            return iter([_np.index_get(self, i) for i in range(self.aval.shape[0])])
 
     def __reversed__(self) -> Iterator[ArrayBase]:
         return iter(list(self)[::-1])

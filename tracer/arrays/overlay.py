@@ -30,7 +30,7 @@ def overlaid(value: Value, aval: ShapedArray) -> Value:
     """`value`, the storage of an array of type `aval`, as that array; itself where the type is not extended."""
     if value.aval is aval or not aval.is_extended:
         return value
-    aval = aval.with_vma(value.aval.vma)
+    aval = aval.like_storage(value.aval)
     assert value.aval is aval.storage, f"{value.aval} is not the storage of {aval}"
     if isinstance(value, Array):
         return with_storage(aval, value)

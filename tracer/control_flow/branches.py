@@ -22,7 +22,7 @@ from ..aval import ShapedArray
 from ..core import Tracer, Value, bind_conditional, bind_while, varying
 from ..errors import TreeStructureError
 from ..ops import clamp, compare, convert, scalar_like
-from ..recording import Places, returns_element, run_computation, takes_one_tuple, trace_to_computation
+from ..recording import returns_element, run_computation, takes_one_tuple, trace_to_computation
 from ..references.refs import Ref, check_aliases, replace_all, values_of_references
 from ..settings.context import current_context
 from ..source import function_line
@@ -61,7 +61,7 @@ def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], i
     described = Body("while_loop", body_fun, tree.structure(init_val))
 
     def trace_body(avals: list[ShapedArray]) -> Traced:
-        traced = trace_function(body_fun, treedef, avals, what="while_loop", places=Places(lambda: values))
+        traced = trace_function(body_fun, treedef, avals, what="while_loop")
         described.check_structure(traced.out_tree)
         return traced
 
@@ -97,7 +97,7 @@ def run_loop(
 
     def make() -> tuple[Any, bool]:
         settled, body = described.settle(values, trace_body)
-        condition = trace_function(cond_fun, treedef, avals_of(settled), places=Places(lambda: values))
+        condition = trace_function(cond_fun, treedef, avals_of(settled))
         _check_condition(cond_fun, condition)
         if condition.references_written(()):
             return None, False
@@ -245,9 +245,8 @@ def _branches(
     values, treedef = arguments_of(functions[0], *operands)
 
     def make() -> tuple[Any, bool]:
-        places = Places(lambda: values)
         traced = [
-            trace_function(f, treedef, avals_of(values), float0_results=True, what=what, places=places)
+            trace_function(f, treedef, avals_of(values), float0_results=True, what=what)
             for f in functions
         ]
         avals = joined_types(what, traced, functions, names)

@@ -30,7 +30,7 @@ from ..core import Call, Primitive, Tracer, Value, bind_call, bind_while, curren
 from ..errors import NonArrayArgumentError, TreeStructureError
 from ..execution import run_call
 from ..ops import convert, read_block, scalar_like, write_block
-from ..recording import Places, Row, run_computation, takes_one_tuple, trace_to_computation, with_parameters
+from ..recording import run_computation, takes_one_tuple, trace_to_computation, with_parameters
 from ..references.refs import Ref, check_aliases, replace_all, values_of_references
 from ..settings.context import current_context
 from ..source import function_line
@@ -97,10 +97,10 @@ def scan(
     carry, _ = arguments_of(f, init)
     described = Body("scan", f, tree.structure(init))
     treedef = tree.structure(((init, xs), {}))
-    slices, places = _slices(inputs), _places(carry, inputs)
+    slices = _slices(inputs)
 
     def trace_body(avals: list[ShapedArray]) -> Traced:
-        traced = trace_function(f, treedef, [*avals, *slices], what="scan", places=places)
+        traced = trace_function(f, treedef, [*avals, *slices], what="scan")
         pair = [] if tree.treedef_is_strict_leaf(traced.out_tree) else traced.out_tree.children()
         if len(pair) != 2:
             raise TreeStructureError(
@@ -154,7 +154,7 @@ def _described(traced: Traced) -> str:
 
 
 def _slices(inputs: Sequence[Value]) -> list[ShapedArray]:
-    return [ShapedArray(x.aval.shape[1:], x.aval.dtype, x.aval.weak_type, vma=x.aval.vma) for x in inputs]
+    return [x.aval.row() for x in inputs]
 
 
 def _bind_scan(
@@ -189,11 +189,6 @@ def _bind_scan(
         replace_all(references, found[len(carry) : len(start)])
         del found[len(carry) : len(start)]
     return traced, found
-
-
-def _places(carry: Sequence[Value], inputs: Sequence[Value]) -> Places:
-    """The places of a body's arguments: the carry, and a row of each array."""
-    return Places(lambda: [*carry, *[Row(x) for x in inputs]])
 
 
 def _check_unroll(name: str, unroll: Any) -> None:
@@ -376,7 +371,7 @@ def map(f: Callable[[Any], Any], xs: Any) -> Any:
     treedef = tree.structure(((xs,), {}))
 
     def settle() -> Traced:
-        return trace_function(f, treedef, _slices(inputs), places=_places([], inputs))
+        return trace_function(f, treedef, _slices(inputs))
 
     traced, leaves = _bind_scan(f, ("map", treedef), settle, [], inputs, count, False, is_counted=False)
     return tree.unflatten(traced.out_tree, leaves)
@@ -497,10 +492,9 @@ def _while_between(start: Value, stop: Value, body_fun: Callable[[Any, Any], Any
 
     body.__name__ = getattr(body_fun, "__name__", "body")
     state = [start, stop, *carry]
-    places = Places(lambda: state)
 
     def trace_body(avals: list[ShapedArray]) -> Traced:
-        return trace_function(body, treedef, avals, places=places)
+        return trace_function(body, treedef, avals)
 
     leaves = run_loop(described, condition, trace_body, state, treedef, (body_fun,))
     assert leaves is not None, "the condition writes no references"
@@ -532,7 +526,7 @@ def _counted_scan(start: Array, length: int, body_fun: Callable[[Any, Any], Any]
     treedef = tree.structure(((init_val, 0), {}))
 
     def trace_body(avals: list[ShapedArray]) -> Traced:
-        traced = trace_function(body, treedef, [*avals, INDEX], places=Places(lambda: [*carry, None]))
+        traced = trace_function(body, treedef, [*avals, INDEX])
         described.check_structure(traced.out_tree)
         return traced
 

@@ -111,7 +111,8 @@ SHARD_TO_FULL = Primitive(
 
 
 def constrain(x: Value, sharding: Sharding) -> Value:
-    """`x`, which the compiler must divide so."""
+    """`x`, which the compiler must divide so. Its type says so for Explicit axes."""
+    x.aval.divided(sharding)  # from now on types say something about devices
     meaning = _constraint_meaning(x.aval.hlo, sharding)
     (found,) = bind_call(Call(CONSTRAINT, meaning, sharding, "sharding_constraint", _shown(sharding)), [x])
     return found

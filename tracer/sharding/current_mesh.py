@@ -41,21 +41,25 @@ def current_mesh() -> Mesh | AbstractMesh:
     found = mesh if not mesh.empty else block
     if found.empty:
         return abstract
-    if abstract.empty or found.abstract_mesh.axis_types == abstract.axis_types:
+    if abstract.empty or (found.shape_tuple, found.axis_types) == (abstract.shape_tuple, abstract.axis_types):
         return found
-    if (found.axis_names, found.axis_sizes) != (abstract.axis_names, abstract.axis_sizes):
-        return abstract
-    return Mesh(found.devices, found.axis_names, abstract.axis_types)
+    return _with_devices(abstract, found) or abstract
 
 
 def current_device_mesh(mesh: AbstractMesh) -> Mesh | None:
-    """The current mesh with devices, or the mesh of an enclosing `shard_map`, if it has the axes of `mesh`; with the
-    types of these."""
+    """The devices of the current mesh, or of the mesh of an enclosing `shard_map`, in a mesh with the axes of `mesh`:
+    in their order, if there are as many."""
     manual = current_context().manual_axes
     for found in (*CURRENT.meshes[1:], *([] if manual is None else [manual.mesh])):
-        if found.shape_tuple == mesh.shape_tuple and not found.empty:
-            return Mesh(found.devices, found.axis_names, mesh.axis_types)
+        if not found.empty and (devices := _with_devices(mesh, found)) is not None:
+            return devices
     return None
+
+
+def _with_devices(mesh: AbstractMesh, found: Mesh) -> Mesh | None:
+    if found.size != mesh.size:
+        return None
+    return Mesh(found.devices.reshape(mesh.axis_sizes), mesh.axis_names, mesh.axis_types)
 
 
 class set_mesh:  # JAX's name

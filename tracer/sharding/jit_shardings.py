@@ -51,6 +51,15 @@ class JitShardings:
         paths = tree.paths_of_structure(tree.structure(full))
         return _for_leaves(self.inputs, "in_shardings", full, paths, shapes)
 
+    def divided(
+        self, args: Sequence[Any], kwargs: Mapping[str, Any], avals: tuple[Any, ...]
+    ) -> tuple[Any, ...]:
+        """The types of the arguments' leaves, which Explicit axes divide as `in_shardings` says."""
+        if self.inputs is UNSPECIFIED:
+            return avals
+        found = self.of_arguments(args, kwargs, avals)
+        return tuple([a if s is None else a.divided(s) for a, s in zip(avals, found, strict=True)])
+
     def check(
         self, args: Sequence[Any], kwargs: Mapping[str, Any], avals: Sequence[ShapedArray], traced: Traced
     ) -> tuple[list[Sharding | None], list[Sharding | None]]:

@@ -297,7 +297,10 @@ class AbstractMesh(_AnyMesh):
         return kind, (self.axis_sizes, self.axis_names, self.axis_types)
 
     def __repr__(self) -> str:
-        return f"AbstractMesh({self._shown() or '()'}, axis_types={self.axis_types})"
+        device = self.abstract_device
+        kind = "" if device is None else f", device_kind={device.device_kind}, num_cores={device.num_cores}"
+        kind += "" if device is None else f", platform={device.platform}"
+        return f"AbstractMesh({self._shown() or '()'}, axis_types={self.axis_types}{kind})"
 
 
 def _made_abstract(sizes: tuple[int, ...], names: tuple[Any, ...], types: Any, device: Any) -> AbstractMesh:

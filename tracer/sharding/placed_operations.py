@@ -21,7 +21,7 @@ from ..primitive import Call
 from ..settings.context import Context, current_context
 from .calls import CONSTRAINT
 from .devices import SEVERAL
-from .divisions import results_of
+from .divisions import is_refused, results_of
 from .hlo_shardings import Assignment
 from .mesh import Mesh
 from .partition_spec import PartitionSpec
@@ -32,19 +32,26 @@ T = TypeVar("T")
 
 
 def spmd(
-    module: HloModule, assignment: Assignment, places: Sequence[Place], asked: Sequence[Place] | None = None
-) -> Spmd:
-    """The program of `module` over the devices of `assignment`. See `Spmd`."""
+    module: HloModule, assignment: Assignment, places: Sequence[Place], asked: Sequence[Place] | None = None,
+    is_strict: bool = False,
+) -> Spmd:  # fmt: skip
+    """The program of `module` over the devices of `assignment`. See `Spmd`. is_strict: as in `results_of`."""
     meshes: dict[Mesh, None] = {}
     for sharding in (*places, *named_shardings(module.entry)):
         mesh = getattr(sharding, "mesh", None)
         if isinstance(mesh, Mesh):
             meshes[mesh] = None
     wanted = list(asked or [None] * len(module.entry.root.shape.elements))
-    explicit = [m for m in meshes if m.are_all_axes_explicit]
-    if len(explicit) == 1 and None in wanted:  # how they are divided follows from the operands
-        wanted = [a or f for a, f in zip(wanted, results_of(module.entry, places, explicit[0]), strict=True)]
+    explicit = sorted([m for m in meshes if m.explicit_axes], key=lambda m: -len(m.explicit_axes))
+    if len({m.shape_tuple for m in explicit}) == 1 and None in wanted:  # how they are divided follows from the operands
+        found = results_of(module.entry, places, explicit[0], is_strict)
+        wanted = [a or _stated(f) for a, f in zip(wanted, found, strict=True)]
     return Spmd(module, assignment, [_whole(p) for p in places], wanted, list(meshes))
+
+
+def _stated(place: NamedSharding) -> Place:
+    """The place, if types say it: where Auto axes are left, they leave an undivided result to the partitioner."""
+    return place if place.mesh.are_all_axes_explicit or not place.is_fully_replicated else None
 
 
 def _whole(place: Place) -> Place:
@@ -53,8 +60,9 @@ def _whole(place: Place) -> Place:
 
 
 def places_on_one_device(
-    entry: HloComputation, places: Sequence[Place], asked: Sequence[Place] | None = None, further: Sequence[Place] = ()
-) -> list[Place]:
+    entry: HloComputation, places: Sequence[Place], asked: Sequence[Place] | None = None,
+    further: Sequence[Place] = (), is_strict: bool = False,
+) -> list[Place]:  # fmt: skip
     """The places of a program's results, if it runs on one device, as JAX decides: the place that is `asked` for, or to
     which the program constrains the result; on a mesh with Explicit axes, the place that follows from the operands.
     Else the place of the first argument that has one, for a result with as many dimensions, and all of its mesh for the
@@ -67,7 +75,7 @@ def places_on_one_device(
         found = [_whole_mesh(named)] * len(ranks)
     mesh = getattr(next(iter(found), None), "mesh", None)
     if isinstance(mesh, Mesh) and mesh.are_all_axes_explicit:
-        found = [d or f for d, f in zip(results_of(entry, places, mesh), found, strict=True)]
+        found = list(results_of(entry, places, mesh, is_strict))
     found = [_constraint(r) or f for r, f in zip(results, found, strict=True)]
     return [a or f for a, f in zip(asked, found, strict=True)] if asked is not None else found
 
@@ -96,9 +104,10 @@ def _constraint(result: HloInstruction | None) -> Place:
 
 @lru_cache(maxsize=1024)
 def _places_of_op(
-    opcode: Opcode, operands: tuple[Shape, ...], attributes: Any, shape: Shape, places: tuple[Place, ...]
-) -> list[Place]:
-    return places_on_one_device(_module_of_op(opcode, operands, attributes, shape).entry, places)
+    opcode: Opcode, operands: tuple[Shape, ...], attributes: Any, shape: Shape, places: tuple[Place, ...],
+    is_strict: bool,
+) -> list[Place]:  # fmt: skip
+    return places_on_one_device(_module_of_op(opcode, operands, attributes, shape).entry, places, is_strict=is_strict)
 
 
 on_clear(_places_of_op.cache_clear)
@@ -122,9 +131,9 @@ def run_placed(computation: HloComputation, arrays: Sequence[Array], name: str) 
 @lru_cache(maxsize=1024)
 def _program_of_op(
     opcode: Opcode, operands: tuple[Shape, ...], attributes: Any, shape: Shape, assignment: Assignment,
-    places: tuple[Place, ...], context: Context,
+    places: tuple[Place, ...], context: Context, is_strict: bool,
 ) -> Spmd:  # fmt: skip
-    return spmd(_module_of_op(opcode, operands, attributes, shape), assignment, places)
+    return spmd(_module_of_op(opcode, operands, attributes, shape), assignment, places, is_strict=is_strict)
 
 
 on_clear(_program_of_op.cache_clear)
@@ -163,10 +172,11 @@ class PlacementLayer(Layer):
         places = places_of(arrays)
         assignment = device_set_of(places, [a.aval for a in arrays], named, opcode.value) if SEVERAL else None
         shapes = tuple([a.aval.hlo for a in arrays])
+        is_strict = is_refused(arrays)
         if assignment is None or not is_several(assignment):
-            found = _places_of_op(opcode, shapes, attributes, shape, places)
+            found = _places_of_op(opcode, shapes, attributes, shape, places, is_strict)
             return _put(self.below.process(opcode, operands, attributes, shape), found)
-        program = _program_of_op(opcode, shapes, attributes, shape, assignment, places, current_context())
+        program = _program_of_op(opcode, shapes, attributes, shape, assignment, places, current_context(), is_strict)
         results = program.call_checked(arrays, opcode.value, is_library=True)
         return list(results) if shape.is_tuple else results[0]
 

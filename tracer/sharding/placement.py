@@ -6,6 +6,7 @@ nothing at first, and a part is copied when a program on its device first needs 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
@@ -15,12 +16,14 @@ from ..arrays.array import Array, as_value
 from ..arrays.layouts import Format, Layout, Space
 from ..arrays.operators import Value
 from ..arrays.overlay import overlaid, storage_of
+from ..aval import ShapedArray
 from ..core import current_trace
 from ..errors import DeletedArrayError
 from ..trees import tree
 from .calls import constrain
 from .current_mesh import current_device_mesh, current_mesh
 from .devices import CpuDevice
+from .lenience import not_refused
 from .manual_axes import current_manual_axes
 from .mesh import AbstractMesh, AxisType, Mesh
 from .partition_spec import PartitionSpec
@@ -163,6 +166,30 @@ def _of_rank(place: NamedSharding, rank: int, is_padded: bool) -> NamedSharding:
     if is_padded:
         entries += [None] * (rank - len(entries))
     return place if len(entries) == len(place.spec) else place.update(spec=place.spec.update(partitions=entries))
+
+
+def computed_in(out_sharding: Any, what: str, compute: Callable[[], Value]) -> Value:
+    """The result of the function `what` in the place `out_sharding`; if that is None, where operands say. Types need
+    not say how the result is divided that is put somewhere."""
+    if out_sharding is None:
+        return compute()
+    asked_place(out_sharding, what)
+    with not_refused():
+        return in_asked_place(compute(), None, out_sharding, what)
+
+
+def of_type(value: Value, aval: ShapedArray) -> Value:
+    """The value, divided by the Explicit axes as a type says. As it is where the mesh's devices are not known."""
+    if value.aval.division is aval.division:
+        return value
+    wanted = aval.division
+    if wanted is None:
+        wanted = NamedSharding(value.aval.division.mesh, PartitionSpec(*[None] * aval.ndim))
+    mesh = current_device_mesh(wanted.mesh)
+    if mesh is None and isinstance(value, Array) and isinstance(value.sharding, NamedSharding):
+        own = value.sharding.mesh
+        mesh = own if isinstance(own, Mesh) and own.abstract_mesh == wanted.mesh else None
+    return value if mesh is None else placed(value, wanted.update(mesh=mesh), "the type")
 
 
 @lru_cache(maxsize=256)

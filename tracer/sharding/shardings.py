@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -298,9 +298,27 @@ class NamedSharding(Sharding):
         return f"NamedSharding(mesh={self.mesh}, spec={self.spec}{kind})"
 
 
-def undivided(rank: int) -> NamedSharding:
-    """The sharding of a type of `rank` dimensions: no dimension is divided, over no mesh."""
-    return NamedSharding(AbstractMesh((), ()), PartitionSpec(*[None] * rank))
+def undivided(rank: int, mesh: AbstractMesh) -> NamedSharding:
+    """The sharding of a type of `rank` dimensions of which `mesh` divides none."""
+    return NamedSharding(mesh, PartitionSpec(*[None] * rank))
+
+
+@lru_cache(maxsize=4096)
+def explicit_part(sharding: Sharding, rank: int) -> NamedSharding | None:
+    """The part of a sharding that types of `rank` dimensions keep: the Explicit axes. None if they divide nothing."""
+    if not isinstance(sharding, NamedSharding):
+        return None
+    mesh = sharding.mesh.abstract_mesh
+    explicit = mesh.explicit_axes
+    kept = [tuple([a for a in axes_of(e) if a in explicit]) for e in sharding.spec.partitions[:rank]]
+    if not any(kept):
+        return None
+    return NamedSharding(mesh, spec_of_axes([*kept, *[()] * (rank - len(kept))]))
+
+
+def spec_of_axes(division: Sequence[Sequence[Any]]) -> PartitionSpec:
+    """The spec with these axes for each dimension."""
+    return PartitionSpec(*[None if not a else a[0] if len(a) == 1 else tuple(a) for a in division])
 
 
 def _check_spec(mesh: Mesh | AbstractMesh, spec: PartitionSpec) -> None:

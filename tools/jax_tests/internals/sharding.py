@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from hloom.hlo.sharding import HloSharding, ShardingError
+from hloom.hlo.sharding import HloSharding
+from hloom.tracer.errors import ShardingTypeError
 from hloom.tracer.sharding.hlo_shardings import GSPMDSharding, assignment_of, to_hlo
 from hloom.tracer.sharding.shardings import DuplicateSpecError, Sharding
 
@@ -67,7 +68,7 @@ _NO_MESH = hloom.sharding.Mesh(np.empty((), dtype=object), ())
 PRIVATE: dict[tuple[str, str], Any] = {
     ("api", "device_put_replicated"): _device_put_replicated,
     ("api", "device_put_sharded"): _device_put_sharded,
-    ("core", "ShardingTypeError"): ShardingError,
+    ("core", "ShardingTypeError"): ShardingTypeError,
     ("mesh", "empty_abstract_mesh"): hloom.sharding.AbstractMesh((), ()),
     ("mesh", "empty_concrete_mesh"): _NO_MESH,
     ("named_sharding", "DuplicateSpecError"): DuplicateSpecError,
