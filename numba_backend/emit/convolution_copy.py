@@ -12,6 +12,7 @@ a stride of 2 covers every second cell: the copy has the even cells in one plane
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -154,13 +155,14 @@ def lies_as_copied(geometry: Geometry) -> bool:
     )
 
 
-def carry(writer: Writer, digits: Sequence[Name], bounds: Sequence[Expr]) -> None:
-    """Go to the next number: add one to the last digit, and carry. The first bound is not used."""
-    writer.augment(digits[-1], "+", 1)
-    for d in range(len(digits) - 1, 0, -1):
-        with writer.if_(digits[d].eq(bounds[d])):
-            writer.assign(digits[d], 0)
-            writer.augment(digits[d - 1], "+", 1)
+def carry(writer: Writer, digits: Sequence[Expr], bounds: Sequence[Expr]) -> None:
+    """Go to the next number: add one to the last digit of `take_apart`, and carry. The first bound is not used."""
+    variables = [(digit, bound) for digit, bound in zip(digits, bounds, strict=True) if isinstance(digit, Name)]
+    writer.augment(variables[-1][0], "+", 1)
+    for (above, _), (digit, bound) in reversed(list(itertools.pairwise(variables))):
+        with writer.if_(digit.eq(bound)):
+            writer.assign(digit, 0)
+            writer.augment(above, "+", 1)
 
 
 def _features_as_cells(geometry: Geometry) -> Geometry:
@@ -187,7 +189,7 @@ def emit_copy(geometry: Geometry, first_image: int, images: int) -> EmittedKerne
         geometry = _features_as_cells(geometry)
     sizes, cells = geometry.sizes, geometry.cells
     text = KernelText("padded", guarded=True)
-    writer, zero = text.writer, cast(memory_type(sizes.element_type), 0)
+    writer = text.writer
     x = text.operand("x", sizes.element_type, 0).pointer
     out = text.output("out", sizes.element_type, 0).pointer
     features = text.argument("features", sizes.features)
@@ -231,11 +233,9 @@ def emit_copy(geometry: Geometry, first_image: int, images: int) -> EmittedKerne
             base = writer.assign("base", row_major([*indices, ZERO], [ZERO, features, *n]) + shift)
             at = writer.assign("at", product(row, counts[-1]))
             left, right = _inside(writer, tests, shift, steps[-1], n[-1], counts[-1])
-            each_of(writer, left, lambda j: writer.store(out, at + j, zero), (4,))
+            _write_sides(writer, out, at, left, right, counts[-1])
             to, origin = writer.assign("to", at + left), writer.assign("origin", base + left * steps[-1])
             each_of(writer, right - left, lambda j: writer.store(out, to + j, x[origin + j * steps[-1]]))
-            ending = writer.assign("ending", at + right)
-            each_of(writer, counts[-1] - right, lambda j: writer.store(out, ending + j, zero), (4,))
         carry(writer, all_digits, bounds)
     rows = images * geometry.strips * geometry.image // (cells[-1].size * joined)
     return text.finish(rows)
@@ -261,6 +261,14 @@ def _inside(
     return left, right
 
 
+def _write_sides(writer: Writer, out: Name, at: Expr, left: Expr, right: Expr, count: Expr) -> None:
+    """The zeros of a row, up to its cell `left` and from `right` on: one text for both."""
+    with writer.loop("side", Number(2)) as side:
+        to = writer.assign("to", at + side * right)
+        zeros = writer.assign("zeros", left + side * (count - right - left))
+        each_of(writer, zeros, lambda j: writer.store(out, to + j, cast(str(pointee(out.type)), 0)), (4,))
+
+
 def _write_phases(
     writer: Writer, x: Name, out: Name, tests: list[Expr], origin: Expr, at: Expr,
     axis: tuple[Expr, Expr, Expr, Expr, Expr], phases: int,
@@ -273,7 +281,6 @@ def _write_phases(
             out[to1 + j] = x[base + j * 2 + 1]
     """
     low, step, size, count, plane = axis
-    zero = cast(str(pointee(x.type)), 0)
     base = writer.assign("base", origin)
     starts = [writer.assign(f"to{p}", at + plane * p if p else at) for p in range(phases)]
     bounds = [_inside(writer, tests, p - low, step, size, count, str(p)) for p in range(phases)]
@@ -287,12 +294,10 @@ def _write_phases(
 
     each_of(writer, end - first, all_phases)
     for p, (start, (left, right)) in enumerate(zip(starts, bounds, strict=True)):
-        each_of(writer, left, lambda j, to=start: writer.store(out, to + j, zero), (4,))  # type: ignore[misc]
+        _write_sides(writer, out, start, left, right, count)
         for begin, stop in ((left, minimum(first, right)), (maximum(end, left), right)):
             with writer.if_(begin < stop), writer.loop("j", begin, stop) as j:
                 writer.store(out, start + j, x[base + j * step + p])
-        ending = writer.assign("ending", start + right)
-        each_of(writer, count - right, lambda j, to=ending: writer.store(out, to + j, zero), (4,))  # type: ignore[misc]
 
 
 def emit_panels(sizes: Sizes, groups: int, depth: int, columns: int) -> EmittedKernel:

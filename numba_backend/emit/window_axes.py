@@ -229,18 +229,23 @@ def added(a: Expr, b: Expr) -> Expr:
     return Binary("+", a, b)
 
 
-def take_apart(text: KernelText, number: Expr, names: Sequence[str], sizes: Sequence[Expr]) -> list[Name]:
-    """The digits of a number in row-major order; the first digit is the rest. The first size is not used. ::
+def take_apart(text: KernelText, number: Expr, names: Sequence[str], sizes: Sequence[Expr]) -> list[Expr]:
+    """The digits of a number in row-major order: variables, or 0 where a size is a literal 1. The first digit is the
+    rest, and the first size is not used. ::
 
-        o1 = row % m1
         rest1 = row // m1
+        o1 = row - rest1 * m1
         o0 = rest1
     """
     if not names:
         return []
-    digits = []
+    digits: list[Expr] = []
     for position in range(len(names) - 1, 0, -1):
-        digits.append(text.writer.assign(names[position], number % sizes[position]))
-        number = text.writer.assign(f"rest{position}", number // sizes[position])
+        if is_number(sizes[position], 1):
+            digits.append(ZERO)
+            continue
+        rest = text.writer.assign(f"rest{position}", number // sizes[position])
+        digits.append(text.writer.assign(names[position], number - rest * sizes[position]))
+        number = rest
     digits.append(text.writer.assign(names[0], number))
     return digits[::-1]

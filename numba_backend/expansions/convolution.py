@@ -29,6 +29,8 @@ from ...hlo.passes.patterns import binary, convert, reshape, transpose, unary
 from ...hlo.shape import Shape
 from ...hlo.window import ConvolutionDimensionNumbers, WindowDimension, is_trivial
 from ..emit.convolution import SUPPORTED
+from ..emit.product import type_of_sums
+from ..loops.lanes import WIDTHS
 
 LEAST_GRADIENT = 1 << 15
 """Multiplications of a derivative that has a form of its own: native loops do not take these forms."""
@@ -189,7 +191,7 @@ def wanted_gradient(convolution: HloInstruction) -> ConvolutionDimensionNumbers 
         return None
     outputs = convolution.operands[1].shape.dimensions[numbers.kernel_output_feature] // attributes.batch_group_count
     last = numbers.input_batch == len(sizes) - 1 or (taps < SHORT_ROW and outputs >= MANY_OUTPUTS)
-    columns = _rounded(outputs, TILE_BYTES // element.byte_width)
+    columns = _rounded(outputs, _columns(element))
     many = columns <= SOME_COLUMNS * outputs and convolution.shape.num_elements >= MANY_ELEMENTS * outputs
     return gradient_numbers(len(window), last or many)
 
@@ -235,14 +237,15 @@ def _has_few_places(convolution: HloInstruction) -> bool:
     numbers, sizes = attributes.dimension_numbers, convolution.shape.dimensions
     if sizes[numbers.output_batch] <= 1 or not attributes.window:
         return False
-    tile, window = TILE_BYTES // convolution.shape.element.byte_width, attributes.window
+    tile, window = _columns(convolution.shape.element), attributes.window
     places, last, spread = 1, 0, 0
     for d, part in zip(numbers.output_spatial, window, strict=True):
         places *= sizes[d]
         reach = (part.size - 1) * part.window_dilation // part.stride
         spread = last * sizes[d] + sizes[d] - 1
         last = last * (reach + sizes[d]) + sizes[d] - 1
-    if _rounded(last + 1, tile) > MOST_WASTE * places:
+    columns = _rounded(last + 1, tile)
+    if columns > MOST_WASTE * places and _saved_columns(convolution, places, columns, tile) > 0:
         return True
     columns = _rounded((spread if window[-1].stride == 1 else last) + 1, tile)
     return columns > SOME_WASTE * places and _saves_columns(convolution, places, columns, tile)
@@ -253,12 +256,26 @@ def _saves_columns(convolution: HloInstruction, places: int, columns: int, tile:
     order of channels last."""
     numbers = convolution.attributes.dimension_numbers
     array, kernel = (o.shape for o in convolution.operands)
-    images, groups = convolution.shape.dimensions[numbers.output_batch], convolution.attributes.feature_group_count
-    made = kernel.dimensions[numbers.kernel_output_feature]
-    depth = kernel.num_elements // max(made, 1)
-    saved = images * depth * (columns * made - places * groups * _rounded(made // groups, tile))
+    depth = kernel.num_elements // max(kernel.dimensions[numbers.kernel_output_feature], 1)
+    images = convolution.shape.dimensions[numbers.output_batch]
+    saved = images * depth * _saved_columns(convolution, places, columns, tile)
     moved = MOVED * (array.num_elements + convolution.shape.num_elements) + MOVED_WEIGHT * kernel.num_elements
     return bool(saved > moved)
+
+
+def _saved_columns(convolution: HloInstruction, places: int, columns: int, tile: int) -> int:
+    """How many sums for an image channels last has fewer than channels first, with `columns` for each output. The tile
+    of few outputs is half as wide."""
+    groups = convolution.attributes.feature_group_count
+    made = convolution.operands[1].shape.dimensions[convolution.attributes.dimension_numbers.kernel_output_feature]
+    outputs = made // groups
+    row = _rounded(outputs, tile // 2 if outputs <= tile // 2 else tile)
+    return int(columns * made - places * groups * row)
+
+
+def _columns(element: ElementType) -> int:
+    """The columns of a tile. Small integers have wider sums."""
+    return TILE_BYTES // WIDTHS[type_of_sums(element)]
 
 
 def _rounded(number: int, tile: int) -> int:

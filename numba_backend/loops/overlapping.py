@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from contextlib import nullcontext
 
 from .expressions import ZERO, Expr, Number
-from .writer import Writer
+from .writer import Opening, Scope, Writer
 
 
-def each_of(writer: Writer, count: Expr, act: Callable[[Expr], None], sizes: tuple[int, ...] = (16, 4)) -> None:
+def each_of(
+    writer: Writer, count: Expr, act: Callable[[Expr], None], sizes: tuple[int, ...] = (16, 4), most: float = math.inf
+) -> None:
     """Write code that calls `act` for j in range(count), perhaps twice for some j: in blocks of some `sizes`. The last
-    block overlaps the one before it, so that no element is left over for a loop that takes them one by one. ::
+    block overlaps the one before it, so that no element is left over for a loop that takes them one by one. `most`: the
+    largest count. ::
 
     if count >= 64:
         for j in range(count):
@@ -36,16 +41,28 @@ def each_of(writer: Writer, count: Expr, act: Callable[[Expr], None], sizes: tup
     if isinstance(count, Number):
         block(ZERO, int(count.value))
         return
-    with writer.if_(count >= 4 * sizes[0]), writer.loop("lane", count) as lane:
-        act(lane)
+    branches = 0
+
+    def branch(size: int) -> Opening[Scope]:
+        nonlocal branches
+        branches += 1
+        return (writer.elif_ if branches > 1 else writer.if_)(count >= size)
+
+    if most >= 4 * sizes[0]:
+        with branch(4 * sizes[0]), writer.loop("lane", count) as lane:
+            act(lane)
     for size in sizes:
-        with writer.elif_(count >= size):
+        if most < size:
+            continue
+        with branch(size):
             block(ZERO, size)
             for start in (size, 2 * size):
-                with writer.if_(count > start + size):
-                    block(Number(start), size)
+                if most > start + size:
+                    with writer.if_(count > start + size):
+                        block(Number(start), size)
             block(writer.assign("rest", count - size), size)
-    with writer.else_():
+    with writer.else_() if branches else nullcontext():
         for k in range(3):
-            with writer.if_(count > k):
-                act(Number(k))
+            if most > k:
+                with writer.if_(count > k):
+                    act(Number(k))

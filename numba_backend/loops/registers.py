@@ -50,18 +50,20 @@ class _Unrolled(Substitution):
     def block(self, block: Block) -> Block:
         """The statements without loops; the numbers that names of the block stand for are known in it only."""
         inside = _Unrolled(self._values, self._once)
-        return [new for statement in block for new in inside._written(statement)]
+        return [new for statement in block for new in inside.statements(statement)]
 
-    def _written(self, statement: Statement) -> Block:
+    def statements(self, statement: Statement) -> Block:
         if isinstance(statement, For):
             bounds = _bounds(self.expression(statement.start or ZERO), self.expression(statement.stop))
             if bounds is not None:
                 return self._iterations(statement, *bounds)
-        match new := self._statement(statement):
-            case Assign(targets=(Name(name=name),), values=(Number(value=int()) as number,)) if name in self._once:
+        match new := super().statements(statement):
+            case [Assign(targets=(Name(name=name),), values=(Number(value=int()) as number,))] if (
+                isinstance(statement, Assign) and name in self._once
+            ):
                 self._values[name] = number
                 return []
-        return [new]
+        return new
 
     def _iterations(self, loop: For, start: _Bound, stop: _Bound) -> Block:
         result: Block = []

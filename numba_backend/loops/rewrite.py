@@ -6,7 +6,7 @@ import operator
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from .expressions import Binary, Call, Expr, Load, Name, Number, is_number, minus, plus, times
+from .expressions import ZERO, Binary, Call, Expr, Load, Name, Number, is_number, minus, plus, times
 from .statements import (
     Assign,
     Augment,
@@ -25,7 +25,8 @@ _INDEX: dict[str, Callable[[Expr, Expr], Expr]] = {"+": plus, "-": minus, "*": t
 """Arithmetic on indices, which drops neutral terms and factors."""
 
 _OF_NUMBERS: dict[str, Callable[[int, int], int]] = {
-    "+": operator.add, "-": operator.sub, "*": operator.mul, "minimum": min, "maximum": max,
+    "+": operator.add, "-": operator.sub, "*": operator.mul, "minimum": min, "maximum": max, "==": operator.eq,
+    "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
 }  # fmt: skip
 
 Reader = Callable[[Expr], Expr]
@@ -66,7 +67,23 @@ class Substitution:
 
     def block(self, block: Block) -> Block:
         """The statements with the names of the other program."""
-        return [self._statement(statement) for statement in block]
+        return [new for statement in block for new in self.statements(statement)]
+
+    def statements(self, statement: Statement) -> Block:
+        """The statement with the other names; of branches that literals decide on, only the one that runs."""
+        if not isinstance(statement, If):
+            return [self._statement(statement)]
+        branches: list[tuple[Expr, Block]] = []
+        otherwise = statement.otherwise
+        for test, block in statement.branches:
+            new = self.expression(test)
+            if type(new) is Number and new.value is True:
+                otherwise = block
+                break
+            if not (type(new) is Number and new.value is False):
+                branches.append((new, self.block(block)))
+        rest = None if otherwise is None else self.block(otherwise)
+        return [If(branches, rest)] if branches else rest or []
 
     def expression(self, e: Expr) -> Expr:
         """The expression with the names of the other program."""
@@ -85,9 +102,11 @@ class Substitution:
         if known is not None:
             return known
         new = with_new_parts(e, parts)
-        if new is not e and type(e) is Binary and e.op in _INDEX and e.type == "int64":
-            return _INDEX[e.op](*parts)
-        return new
+        if new is e or type(e) is not Binary or e.type != "int64":
+            return new
+        if is_number(parts[1], 1) and e.op in ("//", "%"):
+            return parts[0] if e.op == "//" else ZERO
+        return _INDEX[e.op](*parts) if e.op in _INDEX else new
 
     def _name(self, name: Name) -> Name:
         """The new name of a variable."""
@@ -113,9 +132,6 @@ class Substitution:
                     first = None
                 counter, last = self._name(variable), expression(stop)
                 return replace(statement, variable=counter, start=first, stop=last, body=self.block(body))
-            case If(branches=branches, otherwise=otherwise):
-                new_branches = [(expression(test), self.block(block)) for test, block in branches]
-                return If(new_branches, None if otherwise is None else self.block(otherwise))
             case While(test=test, body=body):
                 return While(expression(test), self.block(body))
             case Augment(target=target, op=op, value=value):
@@ -132,7 +148,7 @@ class Substitution:
 
 
 def _known(e: Expr, parts: tuple[Expr, ...]) -> Number | None:
-    """The result of integer arithmetic on literals, for bounds of loops and for indices once sizes are literals."""
+    """The result of integer arithmetic on literals, for bounds of loops, indices and tests once sizes are literals."""
     name = e.op if type(e) is Binary else e.function if type(e) is Call else ""
     known = _OF_NUMBERS.get(name)
     if known is None or len(parts) != 2:

@@ -74,7 +74,8 @@ OUTPUT_ROWS[Opcode.CONVOLUTION] = _output_rows
 
 
 def _tile_last(sizes: Sizes, rows: int) -> Tile:
-    return tile_of(target_machine(), sizes.element_type, max(rows, 2))
+    outputs = sizes.made if _is_depthwise(sizes) else sizes.outputs
+    return tile_of(target_machine(), sizes.element_type, max(rows, 2), outputs)
 
 
 def _at(argument: Argument, sizes: Sizes, elements: int) -> Argument:

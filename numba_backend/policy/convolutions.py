@@ -79,12 +79,16 @@ class Panels:
     group: int
 
 
-def tile_of(machine: Machine, element_type: ElementType, rows: int) -> Tile:
+def tile_of(machine: Machine, element_type: ElementType, rows: int, outputs: int | None = None) -> Tile:
     """The tile for a machine's registers. `rows`: how many there are to do. Few are shared out evenly; for fewer
-    than four the tile is longer, since each sum waits for the one before: 0.9 of the time for two."""
+    than four the tile is longer, since each sum waits for the one before: 0.9 of the time for two. `outputs`: how many
+    columns have results, if they may be few. Columns without results are zeros that are multiplied too: for 8 outputs
+    one register takes 0.5 of the time of two."""
     count, nbytes = machine.registers, machine.register_bytes
     lanes = nbytes // WIDTHS[type_of_sums(element_type)]
     columns = max(LEAST_COLUMNS, max(-(-8 // rows), 2 if count < 32 or nbytes >= 64 else 3) * lanes)
+    if outputs is not None:
+        columns = min(columns, max(LEAST_COLUMNS, -(-outputs // lanes) * lanes))
     most = min(6 if count < 32 else 8, (12 if count < 32 else 24) * lanes // columns)
     if rows < 2 * most:
         most = -(-rows // -(-rows // most))

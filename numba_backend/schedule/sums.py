@@ -164,11 +164,11 @@ class Sums:
                 with writer.if_(algorithm.adds.ne(0)):
                     add()
                 with writer.else_():
-                    each_of(writer, wide, put)
+                    each_of(writer, wide, put, most=self.width)
             elif algorithm.adds:
                 add()
             else:
-                each_of(writer, wide, put)
+                each_of(writer, wide, put, most=self.width)
         for loop in self.unrolled:
             del here.starts[loop.name]
 

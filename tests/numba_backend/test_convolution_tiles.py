@@ -184,6 +184,21 @@ def test_sums_of_integers_are_vectors_without_pieces(name: str, last: bool, elem
     assert not re.search(r"[it]0s|in range\(\d+\):\n +sums", text)
 
 
+_SMALL = Conv(2, 4, (8, 8), 8, (_window(3, 1, 1, 1),) * 2)
+
+
+@pytest.mark.parametrize(
+    ("last", "element", "columns"), [(True, E.F32, 16), (True, E.S32, 16), (False, E.F32, 32), (False, E.S8, 64)]
+)
+def test_small_convolutions_have_few_kernels(last: bool, element: ElementType, columns: int) -> None:
+    """The tile of few outputs has one register of columns. Sums of small integers are wider than the integers are:
+    images that fill a tile need no transposes."""
+    with compiling_for(replace(ANY_TARGET, registers=32, register_bytes=64)):
+        texts = _texts(_module(_SMALL, last, element))
+    assert not any("transpose" in text for text in texts)
+    assert any(f"sums0 = local_array({columns}, " in text for text in texts)
+
+
 @pytest.mark.slow
 @pytest.mark.usefixtures("_in_blocks")
 @pytest.mark.parametrize(

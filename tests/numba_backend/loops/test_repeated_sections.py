@@ -161,10 +161,11 @@ def test_bounds_are_computed_when_they_are_known() -> None:
         For(COUNTER, None, Call("minimum", (Number(1), n)), 1, [Store(pointer("out"), COUNTER, Number(1.0))]),
         For(COUNTER, Call("maximum", (Number(1), Number(0))), n, 1, [Store(pointer("out"), COUNTER, Number(2.0))]),
         For(COUNTER, Call("maximum", (n, Number(1))), Number(2), 1, [Store(pointer("out"), COUNTER, Number(3.0))]),
+        If([(n.eq(3), [Store(pointer("out"), n // 1, Number(4.0))])], [Store(pointer("out"), n % 1, Number(5.0))]),
     ]
     written = Substitution({"n": Number(2)}, {}, lambda name: name).block(split)
-    assert lines_of(without_single_iterations(written)) == ["out[0] = 1.0", "out[1] = 2.0"]
-    assert [len(lines_of([loop])) for loop in without_single_iterations(split)] == [2, 2, 2]  # n is not known here
+    assert lines_of(without_single_iterations(written)) == ["out[0] = 1.0", "out[1] = 2.0", "out[0] = 5.0"]
+    assert [len(lines_of([one])) for one in without_single_iterations(split)] == [2, 2, 2, 4]  # n is not known here
 
 
 def test_a_difference_from_zero() -> None:
