@@ -80,7 +80,7 @@ def this_machine() -> Machine:
     caches = _caches("/sys/devices/system/cpu/cpu0/cache")
     any_ = ANY_TARGET
     first, second, third = caches.get("1", any_.first_cache), caches.get("2", any_.second_cache), caches.get("3", 0)
-    system = Machine(available_cpus(), count, nbytes, "avx512_bf16" in words, _LINE, first, second, third)
+    system = Machine(available_cpus(), count, nbytes, "avx512_bf16" in words, LINE, first, second, third)
     return with_numbers(system, os.environ.get(MACHINE_VARIABLE, ""))
 
 
@@ -114,8 +114,8 @@ def with_numbers(machine: Machine, text: str) -> Machine:
         found[name] = int(value)
     if found.get("register_bytes", 16) not in (16, 32, 64) or found.get("registers", 16) not in (16, 32):
         raise UnsupportedError(f"{MACHINE_VARIABLE}={text!r}: registers are 16 or 32, and have 16, 32 or 64 bytes")
-    if found.get("cores", 1) < 1 or found.get("cache_line", _LINE) != _LINE:
-        raise UnsupportedError(f"{MACHINE_VARIABLE}={text!r}: there is a core at least; a line has {_LINE} bytes")
+    if found.get("cores", 1) < 1 or found.get("cache_line", LINE) != LINE:
+        raise UnsupportedError(f"{MACHINE_VARIABLE}={text!r}: there is a core at least; a line has {LINE} bytes")
     multiplies_bf16 = bool(found.pop("multiplies_bf16", machine.multiplies_bf16))
     changed = replace(machine, multiplies_bf16=multiplies_bf16, **found)
     if changed.first_cache < _LEAST_CACHE or changed.second_cache < changed.first_cache:
@@ -126,7 +126,7 @@ def with_numbers(machine: Machine, text: str) -> Machine:
 
 
 _LEAST_CACHE = 1 << 12
-_LINE = 64
+LINE = 64
 """Kernels write lines of so many bytes on all processors: the widest vector register has as many, and of longer lines
 the halves follow each other."""
 

@@ -23,7 +23,7 @@ from ..numba_backend.ahead.blas import Blas
 from ..numba_backend.ahead.compiling import standalone
 from ..numba_backend.ahead.standalone import StandaloneProgram
 from ..numba_backend.ahead.targets import TargetError, TargetMachine
-from ..tracer.jit import JitFunction, jit
+from ..tracer.jit import jit
 from ..tracer.stages import Lowered
 from ..tracer.trees import tree
 from .array_files import ArrayFileError, read_arrays
@@ -114,7 +114,8 @@ def _graph(source: Source, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Gra
         path = Path(source)
         return graph_of_module(parse(path.read_text(), str(path)))
     elif callable(source):
-        lowered = (source if isinstance(source, JitFunction) else jit(source)).lower(*args, **kwargs)
+        # of a function that `hloom.schedule` checks, too, the scheduled program
+        lowered = (source if hasattr(source, "lower") else jit(source)).lower(*args, **kwargs)
         fun = source
     else:
         raise TypeError(

@@ -21,11 +21,10 @@ from __future__ import annotations
 from ...hlo.element_type import ElementType
 from ..emitted_kernel import HI, LO, EmittedKernel, program_of
 from ..loops.expressions import Name, Number, call
-from ..loops.lanes import FULL
 from ..loops.statements import PointerParameter, SizeParameter
 from ..loops.typing import pointer_to
 from ..loops.writer import Writer
-from ..machine import target_machine
+from ..machine import LINE, target_machine
 
 _PIECE = 4096
 
@@ -42,7 +41,7 @@ def is_streamed(nbytes: int) -> bool:
 
 def emit_copy(nbytes: int) -> EmittedKernel:
     """The kernel that copies so many bytes to a place that does not overlap."""
-    writer, line = Writer(), FULL
+    writer, line = Writer(), LINE
     x, out = (Name(name, pointer_to("uint8")) for name in ("x", "out"))
     parameters = (
         PointerParameter("x", ElementType.U8, 0, None), PointerParameter("out", ElementType.U8, None, 0),

@@ -55,7 +55,7 @@ def emit_extrema(instruction: HloInstruction, scan: Scan) -> EmittedKernel:
                 own.keep(outputs, own.offset(row, first + j), [value])
 
             _block(own, load, keep, width, so_far, arrays)
-    notes = window_notes(instruction, scan_steps(scan.block), f"{ROW}, {STEP}")
+    notes = window_notes(instruction, scan_steps(scan.block, scan.piece), f"{ROW}, {STEP}")
     return own.text.finish(own.total, vector_bits=VECTOR_BITS, notes=notes)
 
 

@@ -35,10 +35,8 @@ from ..schedule.steps import Part, Split, size_of
 from .reduce import key_functions
 from .scalar_computations import Buffer, KernelText
 from .window_axes import added
-from .window_schedule import COLUMN, ROW, STEP, scan_steps, window_notes
+from .window_schedule import COLUMN, ROW, STEP, piece_notes, scan_steps, window_notes
 
-PIECE = 1040
-"""Elements of a piece of a long row; no power of two, so that the lanes use different sets of the cache."""
 ONE_BY_ONE = Part(ROW, "group", size=1)
 
 
@@ -50,13 +48,18 @@ class Scan:
     size: int
     inner: int
     backwards: bool
-    pieces: int = 1
-    """The number of pieces of a row."""
+    piece: Part | None = None
+    """The pieces that a row is cut into."""
     block: Part | Split = ONE_BY_ONE
     """Rows that advance together, or columns, whose values a local array holds; or elements of a row that are combined
     at a time."""
     in_keys: bool = False
     """Maxima and minima are held as integers: see `keys_of`."""
+
+    @property
+    def pieces(self) -> int:
+        """The number of pieces of a row."""
+        return -(-self.size // size_of(self.piece)) if self.piece else 1
 
 
 def scan_of(instruction: HloInstruction) -> Scan | None:
@@ -194,8 +197,9 @@ class Rows(Scans):
         """
         if not self.cut:
             return Row(self.writer.assign(f"row{lane}", product(number, self.size)), self.size)
-        first = self.writer.assign(f"first{lane}", number % self.pieces * PIECE)
-        steps = self.writer.assign(f"steps{lane}", minimum(PIECE, self.size - first))
+        length = size_of(self.scan.piece)
+        first = self.writer.assign(f"first{lane}", number % self.pieces * length)
+        steps = self.writer.assign(f"steps{lane}", minimum(length, self.size - first))
         whole = number // self.pieces * self.size
         start = self.writer.assign(f"row{lane}", whole - first if self.scan.backwards else whole + first)
         return Row(start, steps)
@@ -250,7 +254,7 @@ def emit_sums(instruction: HloInstruction, scan: Scan) -> EmittedKernel:
             own.join(accumulators, own.load(own.sources, own.offset(row, s)))
         for output, accumulator in zip(sums, accumulators, strict=True):
             text.store(output, piece, accumulator)
-    return text.finish(own.total)
+    return text.finish(own.total, notes=piece_notes(instruction, scan.piece, "piece", "over s"))
 
 
 def emit_starts(instruction: HloInstruction, scan: Scan) -> EmittedKernel:
@@ -267,7 +271,7 @@ def emit_starts(instruction: HloInstruction, scan: Scan) -> EmittedKernel:
                 writer.assign(total, output.load(piece))
                 text.store(output, piece, accumulator)
             own.join(accumulators, sums)
-    return text.finish(scan.outer)
+    return text.finish(scan.outer, notes=piece_notes(instruction, scan.piece, ROW, "along piece"))
 
 
 def emit_rows(instruction: HloInstruction, scan: Scan) -> EmittedKernel:
@@ -312,5 +316,5 @@ def emit_rows(instruction: HloInstruction, scan: Scan) -> EmittedKernel:
         if lanes > 1:
             with writer.else_(), writer.loop("single", number, total) as single:
                 advance([single])
-    notes = window_notes(instruction, scan_steps(scan.block), f"{ROW}, {STEP}")
+    notes = window_notes(instruction, scan_steps(scan.block, scan.piece), f"{ROW}, {STEP}")
     return text.finish(-(-own.total // lanes), notes=notes)

@@ -18,6 +18,8 @@ from ...hlo.ir import HloInstruction
 from ...hlo.window import dilated, is_plain
 from ..emitted_kernel import HI, LO, EmittedKernel
 from ..loops.expressions import ZERO, Expr, Name, call, unary
+from ..schedule.steps import Slice
+from .reduce import reducer_word
 from .scalar_computations import KernelText
 from .window_axes import MANY_ROWS, UNROLLED, KernelAxis, Windows, axes_of, row_major
 
@@ -39,7 +41,11 @@ def emit_select_and_scatter(instruction: HloInstruction) -> EmittedKernel:
     """
     scatter = _SelectAndScatter(instruction)
     scatter.write(scatter.writer.assign("init", scatter.start.load(ZERO)))
-    return scatter.text.finish(1 if scatter.sliced is None else scatter.axes[scatter.sliced].axis.size)
+    algorithm = f"out[selected(k)] = {reducer_word(scatter.scatter)} over positions"
+    if scatter.sliced is None:
+        return scatter.text.finish(1, notes=(algorithm,))
+    extent = scatter.axes[scatter.sliced].axis.size
+    return scatter.text.finish(extent, notes=(algorithm, Slice(f"o{scatter.sliced}")))
 
 
 class _SelectAndScatter(Windows):

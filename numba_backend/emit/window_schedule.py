@@ -5,6 +5,7 @@
     Part("row", "group", size=8)            rows of a scan that advance together (`Unroll`)
     Part("j", "block", size=128)            columns of a scan that advance together
     Split("s", "first", 256, "short")       elements of a scan of maxima or minima that are combined at a time
+    Part("s", "piece", size=1040)           pieces of the rows of a scan, each of which is a row then
 
 `row` goes through all positions along the other dimensions, `j` through those along the last one, `s` is the scanned
 dimension, and `k` the elements of a window. As in `nest_schedule.py`, the other steps follow from the blocks.
@@ -22,7 +23,7 @@ from ..schedule.nest import MOST_SUMS, check_steps, loops_of, plain_algorithm
 from ..schedule.steps import Order, Parallel, Part, Schedule, Slice, Split, Unroll, size_of
 from .reduce import reducer_word
 
-ROW, COLUMN, STEP = "row", "j", "s"
+ROW, COLUMN, STEP, PIECES = "row", "j", "s", "piece"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,16 +67,25 @@ def window_notes(instruction: HloInstruction, steps: Schedule, index: str = f"{R
     return (f"{outputs} = {word} {over}", *steps)
 
 
-def scan_steps(block: Part | Split) -> Schedule:
-    """The whole schedule of a scan with these blocks."""
+def piece_notes(instruction: HloInstruction, piece: Part | None, shared: str, over: str) -> tuple[object, ...]:
+    """The comments above a kernel of the sums of pieces, whose loop `shared` threads share."""
+    outputs = ", ".join(f"sums{k}[{ROW}, {PIECES}]" for k, _ in enumerate(instruction.shape.leaves()))
+    word = reducer_word(instruction.attributes.to_apply)
+    return (f"{outputs} = {word} {over}", *([piece] if piece else ()), Parallel((shared,)))
+
+
+def scan_steps(block: Part | Split, piece: Part | None = None) -> Schedule:
+    """The whole schedule of a scan with these blocks. `piece`: rows are cut into pieces, which are scanned like
+    rows."""
+    pieces = (piece,) if piece else ()
     if isinstance(block, Split):
-        return (block, Parallel((ROW,)))
+        return (*pieces, block, Parallel((ROW,)))
     if block.dimension == ROW:
-        return (block, Unroll(ROW), Parallel((block.loop,)))
+        return (*pieces, block, Unroll(ROW), Parallel((block.loop,)))
     return (block, Order(ROW, block.loop, STEP, COLUMN), Parallel((ROW, block.loop)))
 
 
-def scan_block(own: Part | Split, given: Schedule) -> Part | Split:
+def scan_block(own: Part | Split, given: Schedule, piece: Part | None = None) -> Part | Split:
     """The blocks of a schedule that is given for a scan which has the blocks `own`. ScheduleError if it does not
     fit."""
     for step in given:
@@ -87,7 +97,7 @@ def scan_block(own: Part | Split, given: Schedule) -> Part | Split:
             break
     else:
         raise ScheduleError(f"these loops have a step such as {own}")
-    check_steps(given, scan_steps(found))
+    check_steps(given, scan_steps(found, piece))
     size = size_of(found)
     if isinstance(found, Part) and found.dimension == ROW and size > MOST_SUMS:
         raise ScheduleError(f"{size} rows are written out, {MOST_SUMS} at most")

@@ -24,6 +24,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
+from ..machine import LINE
 from .expressions import Binary, Call, Expr, Load, Name, Number, Unary
 from .statements import Assign, Block, Comment, For, Statement, Store, with_blocks
 
@@ -37,9 +38,6 @@ WIDTHS |= {f"u{name}": width for name, width in WIDTHS.items() if name.startswit
 _COMPLEX = frozenset(("complex64", "complex128"))
 WIDTHS |= {"complex64": 8, "complex128": 16}
 """Bytes of elements in memory."""
-
-FULL = 64
-"""Bytes of the widest vector register, and of a line of the cache."""
 
 NARROW = 2
 """Bytes of the widest elements that LLVM does not make vectors of in straight code (runtime/llvm_backend.py)."""
@@ -85,7 +83,7 @@ def in_lanes(loop: For, registers: Collection[str] | None = None, own: Collectio
         pays = copies and narrowest <= NARROW and all(isinstance(store.value, Load) for store in stores)
     else:
         near = registers is None or not _arrays(stores).isdisjoint(registers)
-        pays = copies or (near and count * narrowest >= FULL)
+        pays = copies or (near and count * narrowest >= LINE)
     if not pays or not kinds.isdisjoint(_COMPLEX) or not names <= set(own):
         return loop
     try:
@@ -121,7 +119,7 @@ def check_kind(loop: For) -> None:
     elif loop.kind == "streamed":
         match statements_of(loop.body):
             case [Store(value=Load(pointer=Name(type=type_)), pointer=Name(type=same))] if (
-                type_ == same and trip_count(loop) * WIDTHS[type_[:-1]] % FULL == 0
+                type_ == same and trip_count(loop) * WIDTHS[type_[:-1]] % LINE == 0
             ):
                 _check_lanes(loop)
             case _:

@@ -22,12 +22,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 
+from ..machine import LINE
 from .expressions import ZERO, Expr, Name, maximum, minimum
 from .lanes import WIDTHS
 from .writer import Writer
-
-LINE = 64
-"""Bytes of a line of the cache."""
 
 _PIECE = 4096
 """Bytes of a piece of a row."""

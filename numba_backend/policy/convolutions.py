@@ -34,6 +34,7 @@ from ..schedule.steps import (
     Step,
     Unroll,
 )
+from . import FEW_IMAGES
 
 LEAST_COLUMNS = 16
 """LLVM unrolls loops over fewer elements before it makes vectors of them, and then may fail."""
@@ -47,8 +48,6 @@ FEWEST_BLOCKS, TILES = 8, 8
 MANY_POSITIONS = 256
 """Channels last: the fewest rows of a block at which the product runs at full speed."""
 
-FEW_IMAGES = 8
-"""Fewer images are not enough work to share between threads as they are."""
 MANY_ITEMS = 64
 """With at least so many pieces of work, threads finish at about the same time."""
 COPIED, COPIED_ROW, SEGMENT = 5.0, 300.0, 100.0

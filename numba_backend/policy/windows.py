@@ -14,11 +14,12 @@ from ..emit.window import axes_of_reduction, emit_reduce_window, rows_of
 from ..emit.window_axes import MANY_ROWS
 from ..emit.window_extrema import emit_extrema
 from ..emit.window_joint import can_join_rows, emit_joint, longest_row
-from ..emit.window_scan import PIECE, Scan, emit_columns, emit_rows, held_types, keys_of, scan_of
-from ..emit.window_schedule import COLUMN, ROW, STEP, WindowBlocks, scan_block, window_blocks
+from ..emit.window_scan import Scan, emit_columns, emit_rows, held_types, keys_of, scan_of
+from ..emit.window_schedule import COLUMN, PIECES, ROW, STEP, WindowBlocks, scan_block, window_blocks
 from ..emitted_kernel import EmittedKernel
 from ..machine import target_machine
 from ..schedule.steps import Part, Schedule, Split, size_of
+from . import FEW_IMAGES
 
 GROUPS = 16
 """Rows of results that are computed together: there are so many groups of them at least, for the threads."""
@@ -27,6 +28,8 @@ BLOCK = 1024
 
 FEW_ROWS = 16
 """With fewer rows in a scan, long ones are cut into pieces, so that there is work for each thread."""
+PIECE = 1040
+"""Elements of a piece of a long row; no power of two, so that the lanes use different sets of the cache."""
 LANES = 8
 """Rows that advance together, where a step is one operation on four bytes. With eight rows of f64 LLVM would gather."""
 SCANNED_COLUMNS = 128
@@ -35,9 +38,6 @@ LEAST_IN_KEYS = 64
 """Maxima and minima of rows of so many elements are scanned vector by vector."""
 IN_KEYS = 256
 """Elements of a block of these: all its passes find it in the first-level cache."""
-
-FEW_IMAGES = 8
-"""Fewer images are not pieces."""
 
 
 def image_bytes() -> int:
@@ -127,7 +127,7 @@ def scan_kernels(instruction: HloInstruction) -> Scan | None:
         return replace(scan, block=Part(COLUMN, "block", size=SCANNED_COLUMNS))
     scan = replace(scan, in_keys=scan.size >= LEAST_IN_KEYS and keys_of(instruction) is not None)
     if scan.outer < FEW_ROWS and scan.size >= 4 * PIECE:
-        scan = replace(scan, pieces=-(-scan.size // PIECE))
+        scan = replace(scan, piece=Part(STEP, PIECES, size=PIECE))
     if scan.in_keys:
         return replace(scan, block=Split(STEP, "first", IN_KEYS, "short"))
     types, steps = held_types(instruction, scan), len(instruction.attributes.to_apply.instructions)
@@ -138,6 +138,6 @@ def scan_kernels(instruction: HloInstruction) -> Scan | None:
 def scan_kernel(instruction: HloInstruction, scan: Scan, given: Schedule | None = None) -> EmittedKernel:
     """The last kernel of a scan, or its only one. `given`: see `window_kernel`."""
     if given is not None:
-        scan = replace(scan, block=scan_block(scan.block, given))
+        scan = replace(scan, block=scan_block(scan.block, given, scan.piece))
     emit = emit_columns if scan.inner > 1 else emit_extrema if scan.in_keys else emit_rows
     return replace(emit(instruction, scan), under=partial(scan_kernel, instruction, scan))

@@ -26,12 +26,12 @@ import llvmlite.ir as llir
 from ..loops.expressions import Expr, Load, Name
 from ..loops.lanes import WIDTHS, statements_of, trip_count
 from ..loops.statements import For, Store
+from ..machine import LINE
 from .lane_loops import Scalar
 
 _I32, _I64 = llir.IntType(32), llir.IntType(64)
 _PART = 16
 """Bytes of the parts of a register within which processors interleave."""
-_LINE = 64
 _AHEAD = 256
 """Bytes from a block to the prefetched data of a later one."""
 
@@ -53,7 +53,7 @@ def write_transpose(builder: Any, loop: For, register: int, scalar: Scalar) -> N
         address = builder.gep(scalar(pointer, at), [scalar(index, at)])
         return builder.bitcast(address, row.as_pointer())
 
-    for n in range(whole if 2 * whole * width >= _LINE else 0):  # else most lines are requested again
+    for n in range(whole if 2 * whole * width >= LINE else 0):  # else most lines are requested again
         _prefetch(builder, place(load.pointer, load.index, n, 0))
     for across in range(0, whole, side):
         for down in range(0, whole, side):
@@ -118,7 +118,7 @@ def write_streamed(builder: Any, loop: For, register: int, scalar: Scalar) -> No
     store, load = _copied(loop)
     width = WIDTHS[store.pointer.type[:-1]]
     unit = min(width, 8)
-    nbytes = min(register, _LINE)
+    nbytes = min(register, LINE)
     lanes = nbytes // unit
     row = llir.VectorType(llir.IntType(8 * unit), lanes)
     at = {loop.variable.name: 0}
@@ -127,7 +127,7 @@ def write_streamed(builder: Any, loop: For, register: int, scalar: Scalar) -> No
     to, source = (builder.bitcast(place, row.as_pointer()) for place in (to, source))
     whole = trip_count(loop) * width // nbytes
     values = [builder.load(builder.gep(source, [llir.Constant(_I64, n)]), align=unit) for n in range(whole)]
-    within = builder.and_(builder.ptrtoint(to, _I64), llir.Constant(_I64, _LINE - 1))
+    within = builder.and_(builder.ptrtoint(to, _I64), llir.Constant(_I64, LINE - 1))
     lines, others, done = (builder.append_basic_block(name) for name in ("lines", "others", "stored"))
     builder.cbranch(builder.icmp_signed("==", within, llir.Constant(_I64, 0)), lines, others)
     past = builder.module.add_metadata([llir.Constant(_I32, 1)])

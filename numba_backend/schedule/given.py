@@ -50,6 +50,9 @@ _LOCAL_BYTES = 1 << 18
 """Most bytes of a kernel's local arrays, which are on the stack of a thread."""
 
 
+_FIXED = "its emitter fixes the order of its loops: only Vectors and Share can be given"
+
+
 def scheduled(kernel: EmittedKernel, given: Steps) -> EmittedKernel:
     """The kernel under the steps of `given`. Steps of loops take the place of all that it has; without such, its loops
     stay. ScheduleError if they do not fit, or would change results."""
@@ -64,10 +67,12 @@ def scheduled(kernel: EmittedKernel, given: Steps) -> EmittedKernel:
 def _with_loops(kernel: EmittedKernel, given: Schedule) -> EmittedKernel:
     program = kernel.program
     if not program.notes:
-        raise ScheduleError("its emitter fixes the order of its loops: only Vectors and Share can be given")
+        raise ScheduleError(_FIXED)
     if kernel.under is not None:
         return kernel.under(given)
     algorithm: Any = program.notes[0]
+    if isinstance(algorithm, str):
+        raise ScheduleError(_FIXED)
     old: Schedule = tuple(program.notes[1:])  # type: ignore[arg-type]
     sizes = {p.name: p.value for p in kernel.parameters if isinstance(p, SizeParameter)}
     pointers = [p for p in kernel.parameters if not isinstance(p, SizeParameter)]

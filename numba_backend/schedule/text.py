@@ -206,6 +206,9 @@ def schedules_of_user(given: str | Mapping[str, str | Sequence[Step | KernelStep
 
 def _checked_names(schedules: dict[str, Steps]) -> dict[str, Steps]:
     for name, schedule in schedules.items():
+        for kind in (steps.Vectors, steps.Share):
+            if len(different := {str(step) for step in schedule if isinstance(step, kind)}) > 1:
+                raise ScheduleError(f"{name} has one step {kind.__name__}, not {' and '.join(sorted(different))}")
         for step in schedule:
             if name == EVERY and not isinstance(step, KERNEL_STEPS):
                 raise ScheduleError(f"{step} is for one kernel, by its name, not for all")

@@ -209,12 +209,16 @@ def test_feeds_and_fetches_are_chosen_and_the_rest_is_left_out() -> None:
 
 
 def test_a_program_has_the_schedules_of_its_module() -> None:
-    columns = hloom.schedule(lambda x: x @ x.T, {"dot": "Accumulate('j')\nParallel(('i',))"})
+    columns, compared = (
+        hloom.schedule(lambda x: x @ x.T, {"dot": "Accumulate('j')\nParallel(('i',))"}, check=check)
+        for check in (False, True)
+    )
     x = np.ones((30, 40), np.float32)
     found = columns.lower(x)  # type: ignore[attr-defined]
     module = replace(found.module, frontend_attributes=((SCHEDULES, "dot:\n Accumulate('j')\n Parallel(('i',))"),))
     plain = hloom.aot.compile(lambda x: x @ x.T, (x,)).c_source
-    first, *others = [hloom.aot.compile(*each).c_source for each in ((columns, (x,)), (found,), (module,))]
+    sources = ((columns, (x,)), (compared, (x,)), (found,), (module,))
+    first, *others = [hloom.aot.compile(*each).c_source for each in sources]
     assert "panel" in plain and "panel" not in first and all(
         re.findall(r"for \(.*", other) == re.findall(r"for \(.*", first) for other in others
     )

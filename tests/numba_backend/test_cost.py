@@ -160,8 +160,6 @@ TEXTS = {
     "expansions/convolution.py: TILE_BYTES": "forms are chosen in HLO, before there is a kernel; the same everywhere",
     "expansions/stencil.py: VECTOR_BYTES": "the same",
     "linalg/forms.py: _MOST_LOCAL_BYTES": "which sizes of matrices have a kernel: a part of the program's text",
-    "loops/nontemporal.py: LINE": "what a streamed loop writes",
-    "runtime/block_moves.py: _LINE": "the same",
     "ahead/product.py: _GRAIN_FLOP": "C for any compiler: no machine is known",
 }
 """Numbers that belong to the text of a kernel, and to the schedule that will be chosen for it."""

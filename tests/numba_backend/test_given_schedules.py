@@ -190,6 +190,8 @@ REFUSED: dict[str, tuple[Any, str]] = {
     "a word in a file": ("dot:\n hello there", "line 2 of the schedules: 'hello there' is no step"),
     "a step of no kernel": ("Slice('i')", "line 1 of the schedules: a step comes after the name"),
     "a kernel twice": ("dot:\n Slice('i')\ndot:\n", "line 3 of the schedules: there are two schedules of dot"),
+    "two widths": ({"*": "Vectors(256)\nVectors(512)"}, "* has one step Vectors, not Vectors(bits=256) and Vectors"),
+    "two shares": ("dot:\n Share(0)\n Share(9)", "dot has one step Share"),
     "an odd width": ({"*": "Vectors(257)"}, "128, 256 or 512"),
     "a bad name": ({"d ot": "Vectors(256)"}, "is no name of a kernel"),
 }  # fmt: skip

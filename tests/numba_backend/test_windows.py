@@ -12,8 +12,7 @@ from hloom.hlo.builder import make_computation, make_instruction, make_module, m
 from hloom.hlo.ops.window import ReduceWindowAttributes
 from hloom.hlo.window import Window
 from hloom.numba_backend.compiler import NumbaCompiler
-from hloom.numba_backend.emit.window_scan import PIECE
-from hloom.numba_backend.policy.windows import FEW_ROWS, LANES, LEAST_IN_KEYS
+from hloom.numba_backend.policy.windows import FEW_ROWS, LANES, LEAST_IN_KEYS, PIECE
 
 import hloom
 from hloom import hlo, lax
