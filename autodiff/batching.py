@@ -62,6 +62,9 @@ class BatchTracer(Tracer):
     def below(self) -> tuple[Value, int]:
         return self.value, 1
 
+    def __repr__(self) -> str:
+        return f"VmapTracer(aval={self.aval.str_short()}, batched={self.value.aval.str_short()})"
+
 
 class BatchTrace(Trace):
     """Runs each op on whole batches under the parent trace."""

@@ -12,7 +12,7 @@ from typing import Any
 
 from ..tracer.arguments import NO_STATICS, leaf_names
 from ..tracer.arrays.array import as_value
-from ..tracer.core import Value
+from ..tracer.core import Tracer, Value
 from ..tracer.errors import OperandError
 from ..tracer.ops import is_inexact
 from ..tracer.source import function_line, user_line
@@ -29,7 +29,9 @@ def at(fun: Function) -> str:
 
 
 def described(value: object) -> str:
-    """A value in a message."""
+    """A value in a message. A traced value is its type: users do not know what traces it."""
+    if isinstance(value, Tracer):
+        return f"a traced {value.aval.str_short()}"
     text = repr(value)
     return f"{text if len(text) <= 60 else text[:57] + '...'} of type {type(value).__name__}"
 

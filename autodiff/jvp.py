@@ -59,6 +59,11 @@ class JVPTracer(Tracer):
     def below(self) -> tuple[Value, int]:
         return self.primal, 0
 
+    def __repr__(self) -> str:
+        if getattr(self.tangent, "is_linear", False):  # a linear program is recorded: the tangent has no value
+            return f"GradTracer(primal={self.primal}, typeof(tangent)={self.tangent.aval.str_short(short_dtypes=True)})"
+        return f"JVPTracer(primal={self.primal}, tangent={self.tangent})"
+
 
 class JVPTrace(Trace):
     """Runs each op on primals and tangents under the parent trace.

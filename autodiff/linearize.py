@@ -44,6 +44,7 @@ class LinearTracer(RecordedTracer):
     """A tangent: an instruction of the linear program being recorded."""
 
     __slots__ = ()
+    is_linear = True
 
 
 class LinearTrace(Recorder):

@@ -199,7 +199,7 @@ class ShapedArray:
         return ShapedArray(tuple(given.pop("shape")), given.pop("dtype"), **given)
 
     def __str__(self) -> str:
-        return self.str_short()
+        return f"{'~' if self.weak_type else ''}{self.str_short()}"
 
     def __repr__(self) -> str:
         return f"ShapedArray({self.str_short()}{', weak_type=True' if self.weak_type else ''})"

@@ -391,13 +391,13 @@ def finfo(dtype: DTypeLike) -> Any:
 
 
 def iinfo(dtype: DTypeLike) -> Any:
-    """numpy.iinfo, for ml_dtypes' integers too: `min`, `max` and `bits` of an integer dtype.
+    """As numpy.iinfo, for ml_dtypes' integers too: `min`, `max` and `bits` of an integer dtype.
 
     >>> jnp.iinfo(jnp.int8).min, jnp.iinfo(jnp.uint4).max
     (-128, 15)
     """
     element = element_type_of(_dtype_of_spec(dtype))
-    return ml_dtypes.iinfo(element.dtype) if element.is_small else np.iinfo(element.dtype)  # type: ignore[no-untyped-call]
+    return ml_dtypes.iinfo(element.dtype)  # type: ignore[no-untyped-call]
 
 
 def is_extended(dtype: Any) -> bool:

@@ -271,7 +271,7 @@ class Tracer(ArrayBase):
         return self
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}<{self.aval.str_short()}{'*' if self.aval.weak_type else ''}>"
+        return f"JitTracer({self.aval})"
 
 
 _OF_ARRAYS = frozenset({"sharding", "block_until_ready", "copy_to_host_async", "device", "format"})

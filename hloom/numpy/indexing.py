@@ -499,6 +499,9 @@ class IndexUpdateHelper:
     def __getitem__(self, index: Any) -> IndexUpdate:
         return IndexUpdate(as_value(self._array), index)
 
+    def __repr__(self) -> str:
+        return f"_IndexUpdateHelper({self._array!r})"
+
 
 @boundaries
 class IndexUpdate:
@@ -522,6 +525,9 @@ class IndexUpdate:
     def __init__(self, array: Value, index: Any) -> None:
         self._array = array
         self._index = _with_arrays(index)
+
+    def __repr__(self) -> str:
+        return f"_IndexUpdateRef({self._array!r}, {self._index!r})"
 
     def get(self, *, mode: Mode = None, fill_value: Any = None, **options: Unpack[Options]) -> Value:
         """x[index], with a choice of the value for an index out of bounds: `mode`, see the class.

@@ -498,7 +498,7 @@ def test_types() -> None:
     assert f"{keys}" == str(keys) == repr(keys)
     shown = []
     hloom.jit(lambda k: (shown.append((repr(k), k.shape, k.dtype)), k)[1])(keys)
-    assert shown == [("HloTracer<key<fry>[3]>", (3,), keys.dtype)]
+    assert shown == [("JitTracer(key<fry>[3])", (3,), keys.dtype)]
 
 
 def test_dtypes_module() -> None:

@@ -209,7 +209,7 @@ def test_tracers_cannot_be_pickled_or_hashed() -> None:
         assert copy.copy(x) is x and copy.deepcopy(x) is x
         with pytest.raises(TypeError, match="unhashable"):
             hash(x)
-        assert repr(x) == "HloTracer<float32[3]>"
+        assert repr(x) == "JitTracer(float32[3])"
         return x
 
     hloom.jit(f)(X)

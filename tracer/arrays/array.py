@@ -338,19 +338,19 @@ class Array(ArrayBase):
     def __repr__(self) -> str:
         self._refuse_deleted()
         if not (self.is_fully_addressable or self.is_fully_replicated):
-            return f"Array({self.aval.shape}, dtype={self.aval.dtype.name})"
+            return f"Array(shape={self.aval.shape}, dtype={self.aval.dtype.name})"
         if self.aval.is_extended:
             return f"Array({self.aval.shape}, dtype={self.aval.dtype.name}) overlaying:\n{self._storage._view}"
         if slot_is_set(self, "_placed") and isinstance(self._placed, ManualSharding):
             return f"<{self.aval.str_short()} of each device of {self._placed.mesh}>"
         weak = ", weak_type=True" if self.aval.weak_type else ""
-        suffix = f"dtype={self.aval.dtype.name}{weak})"
+        suffix = f"dtype={self.aval.dtype.name}{weak}"
         if self.size == 0:
-            return f"Array([], shape={self.aval.shape}, {suffix}"
+            return f"Array([], shape={self.aval.shape}, {suffix})"
         text = np.array2string(self._view, prefix="Array(", separator=", ", suffix=",")
-        last_line = len(text) - text.rfind("\n") - 1 + (len("Array(") if "\n" not in text else 0)
-        join = ", " if last_line + len(suffix) + 2 <= np.get_printoptions()["linewidth"] else ",\n      "
-        return f"Array({text}{join}{suffix}"
+        # JAX's gap where NumPy starts a line: programs compare texts of arrays, in doctests for example
+        is_long = len(text) - text.rfind("\n") + len(suffix) + 3 > np.get_printoptions()["linewidth"]
+        return f"Array({text},{'      ' if is_long else ' '}{suffix})"
 
     def __str__(self) -> str:
         if self.aval.is_extended or not (self.is_fully_addressable or self.is_fully_replicated):

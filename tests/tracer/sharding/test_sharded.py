@@ -284,7 +284,7 @@ parts, whole = NamedSharding(mesh, P("d")), NamedSharding(mesh, P())
 x = hloom.make_array_from_process_local_data(parts, np.arange(4, dtype=np.float32) + 4 * me)
 assert (hloom.process_count(), hloom.device_count(), hloom.local_device_count()) == (2, 4, 2)
 assert [d.id for d in hloom.local_devices()] == [2 * me, 2 * me + 1] and mesh.is_multi_process
-assert not x.is_fully_addressable and repr(x) == "Array((8,), dtype=float32)"
+assert not x.is_fully_addressable and repr(x) == "Array(shape=(8,), dtype=float32)"
 assert [s.index[0].start for s in x.addressable_shards] == [4 * me, 4 * me + 2]
 assert [s.data is None for s in x.global_shards] == [k // 2 != me for k in range(4)]
 try:
