@@ -6,11 +6,26 @@ By the path of the module in `jax._src`. Each has JAX's meaning. `module:attribu
 from __future__ import annotations
 
 _TABLE = """
+ad_checkpoint.saved_residuals = autodiff.saved:saved_residuals
 array.ArrayImpl = :Array
 checkify.JaxException = autodiff.checks:JaxRuntimeError
+config.trace_context = tracer.settings.context:current_context
+config.update = :config.update
+core.EvalTrace = tracer.core:EvalTrace
+core.ShardingTypeError = tracer.errors:ShardingTypeError
 dispatch.wait_for_tokens = debug.callbacks:effects_barrier
+distributed.initialize = distributed:initialize
+distributed.is_initialized = distributed:is_initialized
+distributed.shutdown = distributed:shutdown
+lax.lax.asarray = numpy:asarray
+mesh.thread_resources = interpreters.pxla:thread_resources
+named_sharding.DuplicateSpecError = tracer.sharding.shardings:DuplicateSpecError
+nn.initializers._compute_fans = nn.initializers.scaling:_fans
+pjit.pjit = :jit
 source_info_util.register_exclusion = hlo.support.source:add_internal_file
 tree_util._registry = tracer.trees.nodes:CONTAINERS
+tree_util.broadcast_prefix = tracer.trees.tree:broadcast_prefix
+tree_util.treedef_is_strict_leaf = tracer.trees.tree:treedef_is_strict_leaf
 """
 
 

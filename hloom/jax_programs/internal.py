@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import typing
-from typing import Any, NoReturn
+from typing import Any
 
-from ..hlo.errors import UnsupportedError
 from ..namespaces.jax_names import reason
+from ..namespaces.not_written import NotWritten
 
 _PACKAGE = __name__.partition(".")[0]
 _SUBJECTS = {
@@ -22,36 +21,35 @@ _SUBJECTS = {
 """Why names are not here, by modules of `jax._src`."""
 
 
-class Internal:
-    """In place of a class, a function or a value. Annotations may name it; all else is an UnsupportedError."""
+class Internal(NotWritten):
+    """The class of such names. Annotations may name them; all else is an UnsupportedError, also `isinstance`: the
+    class in JAX may be that of objects which have another class here."""
 
-    __slots__ = ("_why",)
+    _why: tuple[str, str]
 
-    def __init__(self, name: str, public: str) -> None:
-        self._why = name, public
+    def __new__(meta, name: str, bases: tuple[type, ...], contents: dict[str, Any]) -> Internal:
+        for base in bases:
+            if isinstance(base, Internal):
+                base._refuse()
+        return super().__new__(meta, name, bases, contents)
 
-    def _refuse(self, *_: Any, **__: Any) -> NoReturn:
-        raise UnsupportedError(explanation(*self._why))
+    def _explain(cls) -> str:
+        return explanation(*cls._why)
 
-    __call__ = __instancecheck__ = __subclasscheck__ = __mro_entries__ = __iter__ = __len__ = _refuse
-    __enter__ = __contains__ = __bool__ = __lt__ = __gt__ = __add__ = __setitem__ = _refuse
+    def __getitem__(cls, parameters: Any) -> Any:
+        return cls  # in an annotation
 
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):  # Python's own questions, such as that for __wrapped__
-            raise AttributeError(name)
-        self._refuse()
+    def __repr__(cls) -> str:
+        return f"<{cls._why[0]}, which {_PACKAGE} does not have>"
 
-    def __getitem__(self, parameters: Any) -> Any:
-        return self  # in an annotation
+    __instancecheck__ = __subclasscheck__ = __iter__ = __len__ = __enter__ = __contains__ = NotWritten._refuse
+    __bool__ = __lt__ = __gt__ = __add__ = __setitem__ = NotWritten._refuse
 
-    def __or__(self, other: Any) -> Any:
-        return typing.Union[self, other]  # noqa: UP007  # the operator is what is defined here
 
-    def __ror__(self, other: Any) -> Any:
-        return typing.Union[other, self]  # noqa: UP007
-
-    def __repr__(self) -> str:
-        return f"<{self._why[0]}, which {_PACKAGE} does not have>"
+def internal(name: str, public: str) -> Internal:
+    """An object in the place of a name of `jax._src`. public: a public name of JAX for the same, if there is one."""
+    module, _, last = name.rpartition(".")
+    return Internal(last, (), {"__module__": module, "_why": (name, public)})
 
 
 def explanation(name: str, public: str) -> str:

@@ -24,7 +24,7 @@ from typing import Any, TypeVar
 
 from ..hlo.support.loading import load
 from .declared import DECLARED
-from .internal import Internal, explanation
+from .internal import Internal, explanation, internal
 from .misses import MISSES
 
 _PACKAGE = __name__.partition(".")[0]
@@ -78,6 +78,11 @@ class Source(ModuleType):
         return sorted({*self.__dict__, *names(self._hloom_path)})
 
 
+def modules() -> list[str]:
+    """The paths of all modules of `jax._src`."""
+    return list(_record()[1])
+
+
 def module(path: str) -> ModuleType | None:
     """The module `jax._src.PATH`; None: JAX has none."""
     if path and path not in _record()[1]:
@@ -110,13 +115,13 @@ def find(path: str, name: str) -> Any:
         try:
             return importlib.import_module(other if other.startswith("jax") else f"jax._src.{other}")
         except ImportError:
-            return Internal(f"jax._src.{path}.{name}", "")
+            return internal(f"jax._src.{path}.{name}", "")
     if where == "~":
         return TypeVar(other)
     if where.startswith("@"):
         return find(where[1:], other)
     found = _published("" if where == "jax" else where, other) if where != "-" else _NOTHING
-    return Internal(f"jax._src.{path}.{name}", _public(where, other)) if found is _NOTHING else found
+    return internal(f"jax._src.{path}.{name}", _public(where, other)) if found is _NOTHING else found
 
 
 def _public(where: str, name: str) -> str:

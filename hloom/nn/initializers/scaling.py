@@ -95,9 +95,9 @@ def _scaled(x: Value, variance: float, times: int = 1, deviation: float = 1.0) -
 
 def _fans(
     shape: tuple[int, ...],
-    in_axis: int | Sequence[int],
-    out_axis: int | Sequence[int],
-    batch_axis: int | Sequence[int],
+    in_axis: int | Sequence[int] = -2,
+    out_axis: int | Sequence[int] = -1,
+    batch_axis: int | Sequence[int] = (),
 ) -> tuple[float, float]:
     """Inputs and outputs of each unit: a kernel's other dimensions count for both."""
     if len(shape) < 2 and in_axis == -2:

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 from hloom.autodiff.api import LinearizedFunction
-from hloom.autodiff.saved import saved_residuals
 from hloom.tracer.profiling import monitoring
 from hloom.tracer.trees import tree
 
@@ -113,7 +112,6 @@ _CACHE = SimpleNamespace(cache_clear=_NOTHING, cache_info=lambda: SimpleNamespac
 """A cache of JAX's, which tests empty or ask for misses: there is no such cache here, so nothing misses it."""
 
 PRIVATE: dict[tuple[str, str], Any] = {
-    ("ad_checkpoint", "saved_residuals"): saved_residuals,
     **{
         ("ad_checkpoint", name): getattr(hloom.checkpoint_policies, name)
         for name in ("everything_saveable", "nothing_saveable")
@@ -152,7 +150,6 @@ PRIVATE: dict[tuple[str, str], Any] = {
     ("lib", "version"): tuple(map(int, VERSION.split("."))),
     ("monitoring", "get_event_duration_listeners"): lambda: [f for f in monitoring.DURATIONS if f is not tell],
     ("monitoring", "get_event_listeners"): lambda: list(monitoring.LISTENERS[0]),
-    ("pjit", "pjit"): hloom.jit,
     ("random.prng", "PRNGImpl"): hloom.extend.random.define_prng_impl,
     ("random.prng", "prngs"): {name: implementation(name) for name in _GENERATORS},
     ("xla_bridge", "backend_stablehlo_version"): _NOTHING,

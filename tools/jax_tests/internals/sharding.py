@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 from hloom.hlo.sharding import HloSharding
-from hloom.tracer.errors import ShardingTypeError
 from hloom.tracer.sharding.hlo_shardings import GSPMDSharding, assignment_of, to_hlo
-from hloom.tracer.sharding.shardings import DuplicateSpecError, Sharding
+from hloom.tracer.sharding.shardings import Sharding
 
 import hloom
 
@@ -63,15 +62,9 @@ def _axes_of_dimensions(mapping: Mapping[str, int]) -> Any:
     return hloom.P(*entries)
 
 
-_NO_MESH = hloom.sharding.Mesh(np.empty((), dtype=object), ())
-
 PRIVATE: dict[tuple[str, str], Any] = {
     ("api", "device_put_replicated"): _device_put_replicated,
     ("api", "device_put_sharded"): _device_put_sharded,
-    ("core", "ShardingTypeError"): ShardingTypeError,
-    ("mesh", "empty_abstract_mesh"): hloom.sharding.AbstractMesh((), ()),
-    ("mesh", "empty_concrete_mesh"): _NO_MESH,
-    ("named_sharding", "DuplicateSpecError"): DuplicateSpecError,
     ("op_shardings", "are_hlo_shardings_equal"): HloSharding.__eq__,
     ("op_shardings", "is_hlo_sharding_replicated"): lambda sharding: sharding.is_replicated,
     ("sharding", "IndivisibleError"): ValueError,

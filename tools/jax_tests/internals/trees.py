@@ -33,5 +33,4 @@ def _broadcast_flattened_prefix(leaves: Sequence[Any], prefix: Any, full: Any) -
 PRIVATE: dict[tuple[str, str], Any] = {
     ("tree_util", "prefix_errors"): _prefix_errors,
     ("tree_util", "broadcast_flattened_prefix_with_treedef"): _broadcast_flattened_prefix,
-    ("tree_util", "treedef_is_strict_leaf"): tree.treedef_is_strict_leaf,
 }

@@ -167,7 +167,6 @@ PRIVATE: dict[tuple[str, str], Any] = {
     ("lax.utils", "int_dtype_for_shape"): lambda shape, *, signed: _int_for(max(shape, default=0), signed),
     ("lax.windowed_reductions", "_select_and_gather_add"): _select_and_gather_add,
     ("lax.windowed_reductions", "_select_and_scatter_add"): _select_and_scatter_add,
-    ("random", "default_prng_impl"): lambda: implementation(hloom.config.jax_default_prng_impl),
     ("random.prng", "KeyTy"): KeyDType,
     ("random.prng", "PRNGKeyArray"): PRNGKeyArray,
     ("random.prng", "random_bits"): _bits,
