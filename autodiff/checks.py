@@ -69,7 +69,10 @@ _BOOL = np.dtype(np.bool_)
 
 
 class JaxRuntimeError(ValueError):
-    """A check failed: the error of `Error.throw`, and of `check` where it runs at once."""
+    """A check failed: the error of `Error.throw`, and of `check` where it runs at once. The message begins with the
+    text of the check: programs compare it."""
+
+    is_complete = True  # for the boundary of the function that raises it
 
 
 @dataclass(frozen=True, slots=True)

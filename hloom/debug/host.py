@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from ..hlo.errors import CustomCallError
+from ..hlo.errors import CustomCallError, JaxRuntimeError
 from ..hlo.support.records import dataclass
 from ..hlo.support.shared_value import SharedValue
 from ..tracer.arrays.array import Array, as_value, with_storage
@@ -66,7 +67,9 @@ class HostCallback(SharedValue):
             note = f"raised by the function of {self.what}: {function_line(self.function)}, called at {self.line}"
             if note not in getattr(error, "__notes__", ()):
                 error.add_note(note)
-            raise
+            if isinstance(error, JaxRuntimeError) or not isinstance(error, Exception):
+                raise
+            raise _as_jax_raises(error) from error
         return self._checked(returned) if self.results else []
 
     def _checked(self, returned: Any) -> list[Array]:
@@ -106,6 +109,22 @@ class HostCallback(SharedValue):
             "  Return arrays of exactly these shapes and dtypes (numpy.asarray(x, dtype)), or change "
             "result_shape_dtypes."
         )
+
+
+def _as_jax_raises(error: Exception) -> Exception:
+    """The error of a user's function as a JaxRuntimeError, with JAX's text: the name of its class, then its message. It
+    is of its own class, too, so that programs can catch it by either."""
+    kind = _class_as_jax_raises(type(error))  # type: ignore[arg-type]  # mypy takes type(error) for an instance
+    made: Exception = kind.__new__(kind, *error.args)
+    made.__dict__.update(error.__dict__)
+    made.text = f"{type(error).__name__}: {error}"  # type: ignore[attr-defined]
+    return made
+
+
+@functools.lru_cache(maxsize=64)
+def _class_as_jax_raises(kind: type[Exception]) -> type[Exception]:
+    members = {"__module__": JaxRuntimeError.__module__, "__str__": lambda self: self.text}
+    return type(JaxRuntimeError.__name__, (kind, JaxRuntimeError), members)
 
 
 def _named(treedef: Any) -> list[tuple[Any, ...]]:

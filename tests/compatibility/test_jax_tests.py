@@ -13,6 +13,7 @@ import pytest
 from tools.jax_tests.checkout import cut, front_end
 from tools.jax_tests.machinery import machinery
 from tools.jax_tests.report import kind, read, report, wanted
+from tools.jax_tests.suites import Suite
 
 FILES = {
     "tests/small_test.py": """
@@ -53,6 +54,24 @@ def test_the_front_end_is_cut_out(repository: Path, tmp_path: Path) -> None:
     assert "jax._src.lax.lax" in (place / "modules.txt").read_text().split()
     assert (place / "jax/experimental/sparse/test_util.py").is_file()
     assert cut(repository, "v1", tmp_path) == place
+
+
+def test_a_librarys_tests_are_cut_out(repository: Path, tmp_path: Path) -> None:
+    suite = Suite("small", "", "v1", "tests")
+    place = suite.cut(repository, "v1", tmp_path)
+    assert [f.name for f in suite.files(place)] == ["gpu_things_test.py", "small_test.py"]
+    assert not (place / "jax").exists() and suite.cut(place, "v1", tmp_path) == place  # as a source distribution
+
+
+def test_a_librarys_tests_run(repository: Path, tmp_path: Path) -> None:
+    pytest.importorskip("absl")
+    command = [sys.executable, "-m", "tools.jax_tests", "run", str(repository), "--suite", "equinox", "--ref", "v1"]
+    command += ["--folder", str(tmp_path), "--out", str(tmp_path / "out.jsonl"), "--workers", "0"]
+    ran = subprocess.run(command, check=True, cwd=Path(__file__).parents[2], capture_output=True, text=True)
+    assert "100.00%" in ran.stdout
+    assert {name: line["outcome"] for name, line in read(tmp_path / "out.jsonl").items()} == {
+        "small_test.py::SmallTest::test_sum": "passed"
+    }
 
 
 def test_internal_modules_have_stand_ins(repository: Path, tmp_path: Path) -> None:
@@ -127,7 +146,7 @@ def outcomes(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run_tests(place: Path, out: Path, **chosen: str) -> tuple[dict[str, str], Path]:
-    choice = {"WITH": "hloom", "OUT": str(out), "ONE_IN": "1", "PIECE": "0", **chosen}
+    choice = {"SUITE": "jax", "WITH": "hloom", "OUT": str(out), "ONE_IN": "1", "PIECE": "0", **chosen}
     environment = {**os.environ, "HLOOM_JAX_TESTS": str(place), "JAX_PLATFORMS": "cpu"}
     environment |= {f"HLOOM_JAX_TESTS_{name}": value for name, value in choice.items()}
     command = [sys.executable, "-m", "pytest", "-c", os.devnull, "--rootdir", str(place), "-n", "0"]

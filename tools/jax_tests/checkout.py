@@ -1,4 +1,4 @@
-"""Cuts the tests of one version of JAX, and the helpers that they import, out of a git checkout."""
+"""Cuts tests of one version, and the helpers that they import, out of a git checkout."""
 
 from __future__ import annotations
 
@@ -37,6 +37,20 @@ NOT_FRONT_END = (
 """Files that `front_end` leaves out, as patterns."""
 
 
+def cut_folder(repository: Path, ref: str, inside: str, folder: Path) -> Path:
+    """The folder with what is `inside` a repository at `ref`; made unless it is there.
+
+    repository: a git repository that has `ref`; or the unpacked source distribution, which is the result.
+    Raises subprocess.CalledProcessError if the repository has not that version.
+    """
+    if (repository / inside).is_dir() and not (repository / ".git").is_dir() and not (repository / "HEAD").is_file():
+        return repository.resolve()
+    place = folder / ref.replace("/", "-")
+    if not place.is_dir():
+        _unpack(repository, ref, [inside], place)
+    return place
+
+
 def cut(repository: Path, ref: str, folder: Path) -> Path:
     """The folder with the tests of JAX at `ref`; made unless it is there.
 
@@ -46,12 +60,16 @@ def cut(repository: Path, ref: str, folder: Path) -> Path:
     place = folder / ref.replace("/", "-")
     if not (place / "tests").is_dir():
         paths = ["tests", *_present(repository, ref)]
-        packed = subprocess.run(["git", "-C", repository, "archive", ref, *paths], check=True, capture_output=True)
-        place.mkdir(parents=True, exist_ok=True)
-        with tarfile.open(fileobj=io.BytesIO(packed.stdout)) as archive:
-            archive.extractall(place, filter="data")
+        _unpack(repository, ref, paths, place)
         (place / MODULES).write_text("\n".join(_modules(repository, ref)))
     return place
+
+
+def _unpack(repository: Path, ref: str, paths: list[str], place: Path) -> None:
+    packed = subprocess.run(["git", "-C", repository, "archive", ref, *paths], check=True, capture_output=True)
+    place.mkdir(parents=True, exist_ok=True)
+    with tarfile.open(fileobj=io.BytesIO(packed.stdout)) as archive:
+        archive.extractall(place, filter="data")
 
 
 def _modules(repository: Path, ref: str) -> list[str]:

@@ -1,6 +1,8 @@
-"""The plugin that pytest loads for JAX's tests: hloom in place of JAX, a limit of time, a file of outcomes.
+"""The plugin that pytest loads for tests of JAX and of libraries: hloom in place of JAX, a limit of time, a file of
+outcomes.
 
-The environment says how: HLOOM_JAX_TESTS is the folder of the tests; HLOOM_JAX_TESTS_WITH is "hloom" or "jax";
+The environment says how: HLOOM_JAX_TESTS is the folder of the tests; HLOOM_JAX_TESTS_SUITE is "jax", whose tests need
+stand-ins for internal modules, or a library; HLOOM_JAX_TESTS_WITH is "hloom" or "jax";
 HLOOM_JAX_TESTS_OUT is the file of outcomes, with a line of JSON for each test; HLOOM_JAX_TESTS_ONE_IN,
 HLOOM_JAX_TESTS_PIECE and HLOOM_JAX_TESTS_FAILED choose tests.
 """
@@ -30,10 +32,16 @@ MOST_SECONDS = 600
 _PLACE = Path(os.environ["HLOOM_JAX_TESTS"])
 _ON_HLOOM = os.environ["HLOOM_JAX_TESTS_WITH"] == "hloom"
 
-if _ON_HLOOM:
+_STANDS_IN = _ON_HLOOM and os.environ["HLOOM_JAX_TESTS_SUITE"] == "jax"
+
+if _STANDS_IN:
     from . import counting, private, stand_ins
 
     stand_ins.install(_PLACE)
+elif _ON_HLOOM:
+    import hloom
+
+    hloom.as_jax()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -53,8 +61,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def test_name(nodeid: str) -> str:
-    """file_test.py::Class::test, wherever the file is."""
-    return re.sub(r"^.*?(\w+_test\.py)", r"\1", _of_jax(nodeid))
+    """file_test.py::Class::test, in the folder of the tests."""
+    return _of_jax(nodeid).removeprefix("tests/")
 
 
 def _of_jax(nodeid: str) -> str:
@@ -85,7 +93,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
-    if not _ON_HLOOM:
+    if not _STANDS_IN:
         return (yield)
     private.Private.testing = True
     counting.count()
