@@ -157,6 +157,14 @@ class ShapedArray:
         found = ShapedArray(self.shape, self.dtype, weak_type)
         return found if self.is_plain else _over_devices(found, self.vma, self.division)
 
+    def strip_weak_type(self) -> ShapedArray:
+        """The same type, not weak."""
+        return self.with_weak_type(False)
+
+    def update_weak_type(self, weak_type: bool) -> ShapedArray:
+        """The same type, weak or not: JAX's name."""
+        return self.with_weak_type(weak_type)
+
     @property
     def mat(self) -> ManualAxisType:
         """How values vary along the axes of the mesh that `shard_map` maps over."""

@@ -85,6 +85,9 @@ class Primitive(SharedValue):
     """Set it to True if the functions of a primitive that is defined as in JAX return lists, and its rules take them.
     A meaning may return a container of arrays in any case."""
 
+    call_primitive = False
+    """Whether an equation calls a jaxpr, which interpreters of jaxprs ask."""
+
     custom_call_target = ""
     """A custom call that computes the same from the same operands, with the parameters as its configuration: one of
     hloom's own. A backend that has a kernel for it runs that; others run the meaning."""
@@ -111,9 +114,9 @@ class Primitive(SharedValue):
         """Whether hloom's own library made it."""
         return str(getattr(self._meaning, "__module__", "")).partition(".")[0] == _PACKAGE
 
-    def get_bind_params(self, params: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
-        """For interpreters of jaxprs: the arguments that `bind` takes before the operands, and its parameters."""
-        return [], dict(params)
+    def get_bind_params(self, params: dict[str, Any]) -> dict[str, Any]:
+        """For interpreters of jaxprs: the parameters of `bind`."""
+        return dict(params)
 
     def bind(self, *operands: Any, **params: Any) -> Any:
         """The operation on `operands`: the results of the meaning, an array or a container of arrays.
@@ -186,6 +189,17 @@ class Primitive(SharedValue):
         `interpreters.mlir`."""
         self.as_in_jax().impl = impl
         return impl
+
+    @property
+    def impl(self) -> Callable[..., Any]:
+        """The implementation that `def_impl` has set, for interpreters of jaxprs; `bind`, if it has a meaning only.
+
+        Raises NotImplementedError if it has none of them.
+        """
+        given = None if self._definition is None else self._definition.impl
+        if given is None and not self.has_meaning:
+            raise NotImplementedError(f"Evaluation rule for {self.name!r} not implemented")
+        return self.bind if given is None else given
 
     def def_abstract_eval(self, abstract_eval: F) -> F:
         """Set the types of results, as JAX's primitives do: abstract_eval(*types, **params) -> a ShapedArray, or a list

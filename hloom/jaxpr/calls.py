@@ -29,6 +29,7 @@ from ..hlo.opcode import Opcode
 from ..lax.composite import CompositeUse
 from ..tracer import core, dtypes
 from ..tracer.arrays.array import as_value
+from ..tracer.arrays.overlay import storages
 from ..tracer.aval import ShapedArray, aval_of_shape
 from ..tracer.control_flow.branches import while_loop
 from ..tracer.control_flow.scan import SCAN, Scan, scan
@@ -234,8 +235,19 @@ def _kept(name: str, call: Call, operands: Sequence[Atom], body: Body, /, **para
     return Shown(name, operands, {"call_jaxpr": body.nested(call.computation), "call": call, **params})
 
 
-def _bind_kept(*values: Value, call_jaxpr: ClosedJaxpr, call: Call, **params: Any) -> list[Value]:
-    found = traced(call_jaxpr, call.label)
+def _bind_kept(
+    *values: Value, call: Call, call_jaxpr: Any = None, subfuns: Sequence[Any] = (), **params: Any
+) -> list[Value]:
+    """subfuns: one WrappedFun in place of the jaxpr."""
+    if subfuns:
+        (function,) = subfuns
+
+        def run(given: list[Value]) -> Sequence[Value]:
+            return storages(tuple([as_value(leaf) for leaf in function.call_wrapped(*given)]))
+
+        found = trace_to_computation(run, [v.aval.storage for v in values], call.label)
+    else:
+        found = traced(call_jaxpr, call.label)
     return bind_call(replace(call, meaning=found.computation), [*values, *found.captured])
 
 

@@ -45,9 +45,8 @@ def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any, propagate_source
         return literal_value(atom) if isinstance(atom, Literal) else env[atom]
 
     for equation in jaxpr.eqns:
-        before, params = equation.primitive.get_bind_params(equation.params)
         with _lines_of(equation) if propagate_source_info else nullcontext(), not_refused():
-            result = equation.primitive.bind(*before, *[read(a) for a in equation.invars], **params)
+            result = equation.primitive.bind(*[read(a) for a in equation.invars], **equation.params)
         env.update(zip(equation.outvars, tree.leaves(result), strict=True))
     return [read(atom) for atom in jaxpr.outvars]
 

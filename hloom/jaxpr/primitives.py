@@ -35,9 +35,13 @@ class JaxprPrimitive(SharedValue):
         found = self._function()(*[o if isinstance(o, Token) else as_value(o) for o in operands], **params)
         return list(found) if self._multiple_results else found
 
-    def get_bind_params(self, params: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
-        """The arguments that `bind` takes before the operands (none), and its parameters (the equation's)."""
-        return [], dict(params)
+    def get_bind_params(self, params: dict[str, Any]) -> dict[str, Any]:
+        """The parameters of `bind`: those of the equation. A function with derivatives of its own is in `subfuns`, in
+        place of its jaxpr."""
+        made = dict(params)
+        if self.name in _WITH_FUNCTIONS:
+            made["subfuns"] = (part_above("jaxprs").wrapped_jaxpr(made.pop("call_jaxpr")),)
+        return made
 
     def define(self, apply: Callable[..., Any], multiple_results: bool) -> None:
         """Set the function that it binds."""
@@ -49,6 +53,11 @@ class JaxprPrimitive(SharedValue):
         """Whether `bind` returns a list."""
         self._function()
         return self._multiple_results
+
+    @property
+    def call_primitive(self) -> bool:
+        """Whether an equation is a call of the jaxpr `call_jaxpr`."""
+        return self.name in _CALLS
 
     @property
     def is_defined(self) -> bool:
@@ -69,6 +78,8 @@ class JaxprPrimitive(SharedValue):
         return self.name
 
 
+_CALLS = frozenset({"call", "closed_call"})
+_WITH_FUNCTIONS = frozenset({"custom_jvp_call", "custom_vjp_call"})
 _known: dict[str, JaxprPrimitive] = {}
 
 

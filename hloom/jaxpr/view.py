@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ..api_util.wrapped_functions import WrappedFun
 from ..hlo.effects import has_side_effect
 from ..hlo.errors import UnsupportedError
 from ..hlo.ir import HloComputation, HloInstruction
@@ -36,7 +37,7 @@ from ..tracer.trees import tree
 from ..tracer.wrapping import wraps
 from . import calls, elementwise, library, movement, reduce  # each registers its rules
 from .atoms import Atom, DropVar, Literal, Var
-from .evaluate import remember
+from .evaluate import jaxpr_as_fun, remember
 from .movement import broadcast_in_dim
 from .nodes import ClosedJaxpr, Effect, Jaxpr, JaxprEqn, OpEffect, SourceInfo, no_effects
 from .primitives import primitive_named
@@ -293,6 +294,11 @@ _SEVERAL = frozenset({
     "eig", "hessenberg", "lu", "qr", "schur", "split", "top_k", "tridiagonal", "unstack",
 })  # fmt: skip
 """Functions of `hloom.lax` and `hloom.lax.linalg` that return several arrays."""
+
+
+def wrapped_jaxpr(closed: ClosedJaxpr) -> WrappedFun:
+    """The jaxpr as a function that primitives take in `subfuns`."""
+    return WrappedFun(jaxpr_as_fun(closed))
 
 
 def operation_of(name: str) -> tuple[Callable[..., Any], bool]:

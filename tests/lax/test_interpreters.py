@@ -113,7 +113,10 @@ def test_several_results_symbolic_zeros_and_positions() -> None:
 
 def test_a_transpose_rule_gets_what_is_unknown_as_undefined_primals() -> None:
     p = Primitive("twice")
+    with pytest.raises(NotImplementedError, match="Evaluation rule for 'twice' not implemented"):
+        p.impl(1.0)
     p.def_impl(lambda x: x + x)
+    assert p.impl(1.5) == 3
     p.def_abstract_eval(lambda x: x)
     mlir.register_lowering(p, mlir.lower_fun(lambda x: x + x, multiple_results=False))
     seen: list[Any] = []
@@ -243,7 +246,9 @@ def test_traces_that_programs_look_at() -> None:
     assert f(2) == 8
     assert core.primal_dtype_to_tangent_dtype(np.dtype(np.int32)) == hloom.float0
     assert ShapedArray((2,), np.dtype(np.int32)).to_tangent_aval().dtype == hloom.float0
-    assert ShapedArray((2,), np.dtype(np.float32), True).to_tangent_aval() is ShapedArray((2,), np.dtype(np.float32))
+    weak, strong = ShapedArray((2,), np.dtype(np.float32), True), ShapedArray((2,), np.dtype(np.float32))
+    assert weak.to_tangent_aval() is strong and weak.strip_weak_type() is strong
+    assert strong.update_weak_type(True) is weak
 
 
 def test_pythons_numbers_in_residuals_stay_numbers() -> None:

@@ -50,6 +50,35 @@ def test_constants_are_what_the_function_uses_from_outside() -> None:
         hloom.core.eval_jaxpr(closed.jaxpr, [], X)
 
 
+def test_an_interpreter_binds_what_equations_give() -> None:
+    """As JAX's documents write one. A function with a derivative of its own is in `subfuns`."""
+
+    def interpret(jaxpr: Any, consts: Any, *args: Any) -> list[Any]:
+        env = dict(zip([*jaxpr.constvars, *jaxpr.invars], [*consts, *args], strict=True))
+
+        def read(atom: Any) -> Any:
+            return atom.val if isinstance(atom, core.Literal) else env[atom]
+
+        for eqn in jaxpr.eqns:
+            params = eqn.primitive.get_bind_params(eqn.params)
+            called.append((eqn.primitive.name, "subfuns" in params, eqn.primitive.call_primitive))
+            found = eqn.primitive.bind(*map(read, eqn.invars), **params)
+            env.update(zip(eqn.outvars, found if eqn.primitive.multiple_results else [found], strict=True))
+        return [read(v) for v in jaxpr.outvars]
+
+    def f(x: Any) -> Any:
+        return hloom.nn.relu(x) * 2.0
+
+    closed = hloom.make_jaxpr(f)(X)
+    called: list[tuple[str, bool, bool]] = []
+    np.testing.assert_array_equal(interpret(closed.jaxpr, closed.consts, X)[0], f(X))
+    assert called == [("custom_jvp_call", True, False), ("mul", False, False)]
+    again = hloom.make_jaxpr(lambda x: interpret(closed.jaxpr, closed.consts, x))(X)
+    assert str(again) == str(closed)
+    at_zero = hloom.grad(lambda x: interpret(closed.jaxpr, closed.consts, x)[0].sum())(X * 0)
+    assert not np.any(at_zero), "by relu's own rule"
+
+
 def test_values_of_an_outer_trace_are_constants_too() -> None:
     seen = []
 

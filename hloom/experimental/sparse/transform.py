@@ -76,8 +76,7 @@ def _evaluate(jaxpr: Any, consts: Any, args: Any) -> list[Any]:
         operands = [read(a) for a in eqn.invars]
         inner = eqn.params.get("jaxpr", eqn.params.get("call_jaxpr"))
         if not any(_is_sparse(x) for x in operands):
-            made, params = eqn.primitive.get_bind_params(dict(eqn.params))
-            found = eqn.primitive.bind(*made, *operands, **params)
+            found = eqn.primitive.bind(*operands, **eqn.params)
         elif eqn.primitive.name in _RULES:
             found = _RULES[eqn.primitive.name](*operands, **eqn.params)
         elif inner is not None and eqn.primitive.name in _CALLS:
