@@ -31,9 +31,9 @@ from ...hlo.targets import target_named
 from ..layers import LAYERS
 from ..profiling.logs import EXPLAIN_CACHE_MISSES, LOG_COMPILES, NO_TRACING
 from . import absl_flags, environment
-from .context import Context, current_context, start
+from .context import Context, Override, current_context, start
 from .of_jax import OF_JAX
-from .setting import InContext, OfJax, OfProcess, Setting
+from .setting import Block, InContext, OfJax, OfProcess, Setting
 
 MATMUL_PRECISIONS = {
     **{name: name for name in ("default", "high", "highest")},
@@ -426,7 +426,18 @@ debug_nans: InContext[bool] = Config.jax_debug_nans
 default_device = OF_JAX["jax_default_device"]
 default_matmul_precision: InContext[str | None] = Config.jax_default_matmul_precision
 default_prng_impl: InContext[str] = Config.jax_default_prng_impl
-disable_jit: InContext[bool] = Config.jax_disable_jit
+
+
+def disable_jit(disable: bool = True) -> Block | Override:
+    """A block, or a decorator, in which jitted functions run op by op, as the Python that they are: for debuggers.
+
+    >>> with hloom.disable_jit():
+    ...     y = hloom.jit(lambda x: print("x is", x))(jnp.array(3))
+    x is 3
+    """
+    return Config.jax_disable_jit(disable)
+
+
 enable_checks = OF_JAX["jax_enable_checks"]
 enable_custom_prng: InContext[bool] = Config.jax_enable_custom_prng
 enable_x64: InContext[bool] = Config.jax_enable_x64
