@@ -44,7 +44,7 @@ from .tracer.arrays.float0 import float0 as float0
 from .tracer.arrays.operators import ArrayBase as _ArrayBase
 from .tracer.caches import clear_caches as clear_caches
 from .tracer.deferred.jit_scope import jit_scope as jit_scope, jit_scope_report as jit_scope_report
-from .tracer.inlining import Inline as Inline
+from .tracer.inlining import CompilerEffortLevel as CompilerEffortLevel, Inline as Inline
 from .tracer.jit import (
     block_until_ready as block_until_ready, device_get as device_get, eval_shape as eval_shape, jit as jit,
     make_hlo as make_hlo,

@@ -42,6 +42,13 @@ this page from the names that are there.
 
 """
 
+NEWER = """
+# The names that JAX {version} has more
+
+A program that claims this version finds them in the same namespaces: `HLOOM_JAX_VERSION` in
+[jax_programs.md](jax_programs.md).
+"""
+
 
 def stubs(root: Path = ROOT) -> list[Path]:
     """The stubs of all namespaces."""
@@ -87,11 +94,13 @@ def module_of(space: str) -> ModuleType | None:
         raise
 
 
-def here_and_not(space: str) -> tuple[list[str], list[str]]:
-    """The names of a namespace that hloom has, and those that it lacks."""
+def here_and_not(space: str, record: str = "names") -> tuple[list[str], list[str]]:
+    """The names of a namespace that hloom has, and those that it lacks; of those that `record` has: "names", or "newer"
+    for the names that only the newer version of JAX has."""
+    names = (RECORDED["names"] if record == "names" else RECORDED["newer"]["names"]).get(space, "")
     module = module_of(space)
     here, missing = [], []
-    for name in sorted(RECORDED["names"][space].split(), key=lambda name: (name.lower(), name)):
+    for name in sorted(names.split(), key=lambda name: (name.lower(), name)):
         is_here = module is not None and hasattr(module, name)
         is_here = is_here or module_of(f"{space}.{name}".lstrip(".")) is not None  # bound when it is imported
         (here if is_here else missing).append(name)
@@ -111,7 +120,7 @@ def lists() -> str:
         "LACKING = {",
     ]
     for space in RECORDED["names"]:
-        missing = sorted(here_and_not(space)[1])
+        missing = sorted({*here_and_not(space)[1], *here_and_not(space, "newer")[1]})
         names = textwrap.wrap(" ".join(missing), 100)
         if len(names) == 1:
             lines.append(f'    "{space}": "{names[0]}",')
@@ -128,7 +137,8 @@ def reason(space: str, name: str) -> str | None:
 
 def unexplained() -> list[str]:
     """Names that are missing without a reason."""
-    missing = [(space, name) for space in RECORDED["names"] for name in here_and_not(space)[1]]
+    records = ("names", "newer")
+    missing = [(space, name) for space in RECORDED["names"] for r in records for name in here_and_not(space, r)[1]]
     return [f"{space}.{name}".lstrip(".") for space, name in missing if reason(space, name) is None]
 
 
@@ -140,7 +150,12 @@ def document() -> str:
         title = f"jax.{space}".rstrip(".")
         rows.append(f"| [`{title}`](#{title.replace('.', '').lower()}) | {len(here) + len(missing)} | {len(here)} |")
         parts.append(_part(space, title, here, missing))
-    return HEAD.format(version=RECORDED["version"]) + "\n".join(rows) + "\n" + "".join(parts)
+    newer = [
+        _part(space, f"jax.{space}".rstrip(".") + ", newer", *here_and_not(space, "newer"))
+        for space in RECORDED["newer"]["names"]
+    ]
+    text = HEAD.format(version=RECORDED["version"]) + "\n".join(rows) + "\n" + "".join(parts)
+    return text + NEWER.format(version=RECORDED["newer"]["version"]) + "".join(newer)
 
 
 def _part(space: str, title: str, here: list[str], missing: list[str]) -> str:

@@ -1,8 +1,22 @@
-"""The options of `jit` for inlining, with JAX's name (since 0.12)."""
+"""Options of `jit` with JAX's names (since 0.12): for inlining, and for the compiler."""
 
 from __future__ import annotations
 
 import enum
+
+
+class CompilerEffortLevel(enum.Enum):
+    """How much XLA tries, for its options. They mean nothing here.
+
+    >>> hloom.CompilerEffortLevel.O1.name
+    'O1'
+    """
+
+    UNKNOWN = 0
+    O0 = 9
+    O1 = 19
+    O2 = 29
+    O3 = 39
 
 
 class Inline(enum.Enum):
@@ -24,4 +38,4 @@ class Inline(enum.Enum):
         return self is Inline.JAX_EARLY
 
 
-Inline.__module__ = __name__.partition(".")[0]
+CompilerEffortLevel.__module__ = Inline.__module__ = __name__.partition(".")[0]

@@ -4,6 +4,7 @@ hloom's passes do nothing about them; HLO text has them as `frontend_attributes`
 """
 
 import functools as _functools
+from collections.abc import Callable as _Callable
 from typing import Any as _Any
 
 from .. import tree as _tree
@@ -15,16 +16,19 @@ from ..hlo.ir import HloInstruction as _HloInstruction
 from ..hlo.opcode import Opcode as _Opcode
 from ..hlo.shape import Shape as _Shape
 from ..namespaces import publish as _publish
+from ..tracer.arguments import check_function as _check_function
 from ..tracer.arrays.array import as_value as _as_value
 from ..tracer.arrays.overlay import overlaid as _overlaid
 from ..tracer.core import Call as _Call
 from ..tracer.core import Primitive as _Primitive
 from ..tracer.core import bind_call as _bind_call
 from ..tracer.core import current_trace as _current_trace
+from ..tracer.jit import jit as _jit
 from ..tracer.settings.context import Override as _Override
 from ..tracer.settings.context import current_context as _current_context
+from ..tracer.wrapping import wraps as _wraps
 
-__all__ = ["set_xla_metadata"]
+__all__ = ["fuse_limit", "must_fuse_call", "set_xla_metadata", "xla_metadata_call"]
 
 _Attributes = tuple[tuple[str, str], ...]
 _TAGGED = _Primitive("xla_metadata_value", evaluate=lambda call, arrays: list(arrays))
@@ -80,6 +84,62 @@ def _meaning(shape: _Shape, attributes: _Attributes) -> _HloComputation:
     x = _make_parameter(0, shape)
     y = _HloInstruction(_Opcode.COPY, shape, (x,), frontend_attributes=attributes)
     return _make_computation(_TAGGED.name, _make_tuple([y]), [x])
+
+
+def xla_metadata_call(f: _Callable[..., _Any] | None = None, **meta: str) -> _Any:
+    """The function, which is called as one computation of a program; the call carries attributes, and the operations
+    inside do not. Without `f` a decorator. It can be differentiated and mapped as any jitted function.
+
+    >>> @xla_metadata_call(inlineable="false")
+    ... def double(x):
+    ...     return 2 * x
+    >>> 'frontend_attributes={inlineable="false"}' in hloom.jit(double).lower(1.0).as_text()
+    True
+    """
+    if f is None:
+        return _functools.partial(_with_attributes, meta)
+    return _with_attributes(meta, f)
+
+
+def _with_attributes(meta: dict[str, str], f: _Callable[..., _Any]) -> _Any:
+    _check_function(f, "xla_metadata_call")
+
+    def inside(*args: _Any, **kwargs: _Any) -> _Any:
+        kept = tuple([(k, v) for k, v in _current_context().frontend_attributes if k not in meta])
+        with _Override(frontend_attributes=kept):
+            return f(*args, **kwargs)
+
+    called = _jit(_wraps(f)(inside))
+
+    @_wraps(f)
+    def call(*args: _Any, **kwargs: _Any) -> _Any:
+        with set_xla_metadata(**meta):
+            return called(*args, **kwargs)
+
+    return call
+
+
+def fuse_limit() -> _Any:
+    """Within the block, or the decorated function, instructions carry ``FUSE_LIMIT="true"``, for XLA.
+
+    >>> @hloom.jit
+    ... def f(x):
+    ...     with fuse_limit():
+    ...         return 2 * x
+    >>> 'frontend_attributes={FUSE_LIMIT="true"}' in f.lower(1.0).as_text()
+    True
+    """
+    return set_xla_metadata(FUSE_LIMIT=True)
+
+
+def must_fuse_call(identifier: str) -> _Any:
+    """A decorator: calls of the function carry ``MUST_FUSE="identifier"``, for XLA. See `xla_metadata_call`.
+
+    >>> f = must_fuse_call("1")(lambda x: 2 * x)
+    >>> 'frontend_attributes={MUST_FUSE="1"}' in hloom.jit(f).lower(1.0).as_text()
+    True
+    """
+    return xla_metadata_call(MUST_FUSE=identifier)
 
 
 _publish(__name__)

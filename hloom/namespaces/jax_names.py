@@ -25,20 +25,22 @@ NAMESPACES = ("", *_NAMED.split())
 """JAX's namespaces below `jax`; "" is `jax` itself."""
 LACKING = {
     "": "ffi lib no_execution",
+    "ad_checkpoint": "checkpoint_name_fwd name_p",
     "custom_derivatives": "remat_opt_p",
     "debug": "DebugEffect OrderedDebugEffect",
     "experimental": """
-EArray buffer_callback compilation_cache control_deps fused jax2tf mosaic primal_tangent_dtype
-profiler roofline shard_alike source_mapper topologies transfer
+EArray buffer_callback compilation_cache control_deps fused jax2tf mosaic overlap
+primal_tangent_dtype profiler roofline shard_alike source_mapper thunky topologies transfer
 """,
-    "experimental.hijax": "HiPspec TransformedRef",
+    "experimental.hijax": "HiPspec MappingSpec RefAccum TransformedRef bdims_at_front unmap_avals vmap_rule",
     "experimental.rnn": "lstm_bwd lstm_fwd rnn_abstract_eval rnn_bwd_abstract_eval",
     "experimental.scheduling_groups": "attr_get dce_jaxpr_xla_metadata_rule",
+    "experimental.xla_metadata": "xla_metadata_call2",
     "experimental.jet": """
 JetTrace JetTracer ZeroSeries ZeroTerm call_param_updaters def_comp def_deriv deflinear defzero
 deriv_prop jet_fun jet_rules jet_subtrace linear_prop traceable zero_prop zero_series zero_term
 """,
-    "experimental.layout": "with_layout_constraint",
+    "experimental.layout": "explicit_layout with_layout_constraint",
     "experimental.mesh_utils": "create_hybrid_device_mesh device_kind_handler_dict",
     "experimental.multihost_utils": """
 ProcessFailureError global_array_to_host_local_array_impl gtl_abstract_eval
@@ -51,17 +53,27 @@ ravel_first_arg ravel_first_arg_ runge_kutta_step
 """,
     "experimental.shard_map": "jshmap traceback_util",
     "experimental.sparse": "SparseTracer bcoo_gather",
-    "export": "maximum_supported_calling_convention_version minimum_supported_calling_convention_version",
+    "export": """
+maximum_supported_calling_convention_version minimum_supported_calling_convention_version
+symbolic_dim_bounds
+""",
     "extend": "lowering mlir pallas sharding xla",
-    "extend.core": "CallPrimitive Effects call_impl",
-    "extend.core.primitives": "custom_lin_p empty2_p get_p swap_p",
+    "extend.core": """
+CallPrimitive Effects call_impl create_call_primitive eval_jaxpr_transpose
+register_call_primitive_rules
+""",
+    "extend.core.primitives": """
+create_call_primitive custom_lin_p empty2_p eval_jaxpr_transpose get_p log2_p one_minus_square_p
+polynomial_p register_call_primitive_rules swap_p
+""",
     "extend.linear_util": "Callable cache",
     "ffi": """
-build_ffi_lowering_function ffi_call ffi_lowering include_dir pycapsule register_ffi_target
-register_ffi_target_as_batch_partitionable register_ffi_type register_ffi_type_id
+abstract_token build_ffi_lowering_function ffi_call ffi_lowering include_dir pycapsule
+register_ffi_target register_ffi_target_as_batch_partitionable register_ffi_type
+register_ffi_type_id
 """,
-    "interpreters.ad": "add_jaxvals_p annotations jvp linearize",
-    "interpreters.batching": "broadcast defreducer",
+    "interpreters.ad": "add_jaxvals_p annotations backward_pass jvp jvp_jaxpr linearize",
+    "interpreters.batching": "batch_jaxpr_axes batch_subtrace broadcast defreducer zero_if_mapped",
     "interpreters.mlir": """
 AxisContext ConstantHandler DEVICE_TO_DEVICE_TYPE LoweringParameters LoweringResult LoweringRule
 LoweringRuleContext Mesh MeshAxisName ModuleContext RECV_FROM_HOST_TYPE SEND_TO_HOST_TYPE
@@ -73,12 +85,18 @@ lowerable_effects make_ir_context merge_mlir_modules module_to_bytecode module_t
 register_constant_handler shape_tensor token_type unflatten_ir_values_like_types
 """,
     "interpreters.partial_eval": """
-DynamicJaxprTracer JaxprTracer Val custom_partial_eval_rules dce_jaxpr dce_jaxpr_call_rule
-dce_jaxpr_closed_call_rule dce_jaxpr_consts dce_rules partial_eval_jaxpr_custom_rules
+DynamicJaxprTracer JaxprTracer Val abstract_eval_fun close_jaxpr convert_constvars_jaxpr
+custom_partial_eval_rules dce_jaxpr dce_jaxpr_call_rule dce_jaxpr_closed_call_rule dce_jaxpr_consts
+dce_rules lower_jaxpr lower_jaxpr2 move_binders_to_back new_eqn_recipe
+partial_eval_jaxpr_custom_rules partial_eval_jaxpr_nounits prune_closed_jaxpr_outputs
 trace_to_jaxpr_dynamic
 """,
-    "lax": "precv psend",
-    "profiler": "ProfileData ProfileEvent ProfilePlane register_subprocess",
+    "lax": "log2_p one_minus_square_p polynomial_p precv psend psum_scatter_start",
+    "profiler": """
+ProfileData ProfileEvent ProfileLine ProfilePlane ProfileSession export_profile_data
+register_subprocess
+""",
+    "sharding": "UnreducedKind no_collectives",
     "extend.backend": "get_compile_options ifrt_proxy register_backend_factory",
     "interpreters.pxla": "create_compile_options",
     "experimental.colocated_python": "api func_backend obj_backend",
@@ -112,6 +130,7 @@ _DEVICES = "not written yet; docs/scaling.md says how programs use several devic
 _ACCELERATORS = "it is for GPUs and TPUs"
 _INSIDE = "it belongs to the inside of JAX's compiler, which hloom does not have"
 _NOT_YET = "not written yet"
+_TRACES = "traces are JSON in the Trace Event format, which json.load reads"
 _STORED = "compiled programs are stored by themselves, in HLOOM_CACHE_DIR"
 
 
@@ -137,16 +156,17 @@ ADVICE = {
     **_all("experimental.shard_map", "*", "hloom.shard_map is the function"),
     **_all("experimental.layout", "*", "layouts of arguments are chosen in HLO text, by entry_computation_layout"),
     **_all("experimental.sparse", "*", _NOT_YET),
-    **_all("lax", "precv psend", _DEVICES),
+    **_all("lax", "precv psend psum_scatter_start", _DEVICES),
+    **_all("ad_checkpoint experimental.xla_metadata", "*", _INSIDE),
     **_all("lax dtypes nn custom_derivatives sharding", "*", _NOT_YET),
-    **_all("profiler", "ProfileEvent ProfilePlane", "traces are JSON in the Trace Event format, which json.load reads"),
+    **_all("profiler", "ProfileEvent ProfileLine ProfilePlane ProfileSession export_profile_data", _TRACES),
     **_all("ffi", "*", _NO_FFI),
     **_all("export", "*", _NO_EXPORT),
     "ffi": _NO_FFI,
     "experimental.jax2tf": "TensorFlow's programs are neither read nor written; HLO text is",
     "lib": "it has the version of jaxlib, and after hloom.as_jax() the version of JAX",
     "no_execution": "nothing forbids to run programs; `jit(f).lower(...).compile()` compiles without running",
-    "profiler.ProfileData": "traces are JSON in the Trace Event format, which json.load reads",
+    "profiler.ProfileData": _TRACES,
     "profiler.register_subprocess": "a process writes its own trace",
 }
 """Why a name is missing, or what to use instead: by namespace and name, and `NAMESPACE.*` for all others of one. The

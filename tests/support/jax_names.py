@@ -1,6 +1,7 @@
 """The public names of JAX's namespaces, recorded in `tests/data/jax_names.json`: tests know them without JAX.
 
     python tests/support/jax_names.py      # writes the names there anew, with the JAX that is installed
+    python tests/support/jax_names.py --newer  # of a newer JAX, the names that the first has not
     python tools/namespaces.py --write     # and in the package those that hloom lacks
 """
 
@@ -10,6 +11,7 @@ import importlib
 import importlib.util
 import json
 import pkgutil
+import sys
 import warnings
 from functools import partial
 from pathlib import Path
@@ -38,6 +40,11 @@ NAMESPACES = tuple(name for name in RECORDED if _is_here(name))
 def recorded() -> dict[str, list[str]]:
     """The names of each namespace."""
     return {name: found.split() for name, found in _RECORDED["names"].items()}
+
+
+def newer() -> dict[str, set[str]]:
+    """The names of each namespace that only the newer version of JAX has."""
+    return {name: set(found.split()) for name, found in _RECORDED["newer"]["names"].items()}
 
 
 def namespace(package: str, name: str) -> ModuleType:
@@ -85,5 +92,10 @@ def _offered(module: ModuleType, name: str) -> set[str]:
 if __name__ == "__main__":
     import jax
 
-    found = {name: " ".join(names) for name, names in of_jax().items()}
-    PATH.write_text(json.dumps({"version": jax.__version__, "names": found}, indent=1) + "\n")
+    if "--newer" in sys.argv:
+        more = {name: " ".join(sorted({*names} - {*recorded()[name]})) for name, names in of_jax().items()}
+        _RECORDED["newer"] = {"version": jax.__version__, "names": {k: v for k, v in more.items() if v}}
+    else:
+        _RECORDED["version"] = jax.__version__
+        _RECORDED["names"] = {name: " ".join(names) for name, names in of_jax().items()}
+    PATH.write_text(json.dumps(_RECORDED, indent=1) + "\n")
