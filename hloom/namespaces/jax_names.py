@@ -157,7 +157,7 @@ ADVICE = {
     **_all("experimental.layout", "*", "layouts of arguments are chosen in HLO text, by entry_computation_layout"),
     **_all("experimental.sparse", "*", _NOT_YET),
     **_all("lax", "precv psend psum_scatter_start", _DEVICES),
-    **_all("ad_checkpoint experimental.xla_metadata", "*", _INSIDE),
+    **_all("ad_checkpoint experimental.xla_metadata extend.core.primitives", "*", _INSIDE),
     **_all("lax dtypes nn custom_derivatives sharding", "*", _NOT_YET),
     **_all("profiler", "ProfileEvent ProfileLine ProfilePlane ProfileSession export_profile_data", _TRACES),
     **_all("ffi", "*", _NO_FFI),
