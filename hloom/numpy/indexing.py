@@ -67,6 +67,7 @@ from .advanced_indexing import (
 )
 from .array_creation import asarray
 from .binary_ufuncs import divide, power
+from .masked_updates import MaskIndex, is_traced_mask, mask_index
 from .promotion import broadcast_to_shape, to_dtype
 
 _CLIP = GatherScatterMode.CLIP
@@ -561,6 +562,9 @@ class IndexUpdate:
         >>> x.at[x > 2].set(-1)
         Array([[ 1,  2],
                [-1, -1]], dtype=int32)
+
+        Under jit a mask may be traced, for all methods. Values with an entry for each true element go to these in
+        order; if there are too few, the other elements stay as they are.
         """
         return self._update(values, _SET, mode, options)
 
@@ -669,22 +673,38 @@ class IndexUpdate:
             place = options.pop("out_sharding")
             return computed_in(place, ".at.update", lambda: self._update(values, operation, mode, options))
         x, wrap = self._array, _wraps(options)
-        arrays = _array_index(x.aval.shape, self._index, wrap)
+        masked = _mask_index(x.aval.shape, self._index)
+        arrays = None if masked is not None else _array_index(x.aval.shape, self._index, wrap)
         if arrays is not None:
             assert operation.scatter is not None
             return _scatter(x, arrays, values, operation.scatter, mode, wrap)
         clips = GatherScatterMode.from_any(mode) is _CLIP
-        index = parse_index(x.aval.shape, self._index, wrap)
+        index = parse_index(x.aval.shape, self._index if masked is None else masked.basic, wrap)
         new, combine = _in_one_dtype(x, values, operation.combine)
         if 0 in index.result_shape:
             return x
-        new = _at_shape(new, index.result_shape)
+        if masked is None:
+            new = _at_shape(new, index.result_shape)
+        else:
+            new, mask = masked.spread(index.result_shape, new)
+            combine = _where(lax.reshape(mask, index.sizes), combine)
         if clips:
             index = _clamped(index, x.aval.shape)
         if 0 in x.aval.shape or not _in_bounds(index, x.aval.shape):
             return x
         new = lax.reshape(new, index.sizes)
         return _changed(x, _forward(index), lax.rev(new, index.reversed_dimensions), combine, clips)
+
+
+def _mask_index(shape: tuple[int, ...], index: Any) -> MaskIndex | None:
+    """An index that has a traced mask in it, or None."""
+    items = _items(index)
+    return mask_index(shape, items) if any(map(is_traced_mask, items)) else None
+
+
+def _where(mask: Value, combine: Combine) -> Combine:
+    """`combine` for the elements of a mask; others stay as they are."""
+    return lambda old, new: lax.select(mask, combine(old, new), old)
 
 
 def _at_shape(new: Value, shape: tuple[int, ...]) -> Value:
