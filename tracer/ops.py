@@ -16,6 +16,7 @@ from ..hlo.builder import make_computation, make_instruction, make_parameter
 from ..hlo.element_type import ElementType, element_type_of
 from ..hlo.ir import HloComputation
 from ..hlo.opcode import Opcode
+from ..hlo.ops.custom_call import CustomCallAttributes
 from ..hlo.ops.elementwise import CompareAttributes, ComparisonDirection
 from ..hlo.ops.movement import (
     BroadcastAttributes,
@@ -32,7 +33,7 @@ from . import dtypes
 from .arrays.array import Array, array_from_scalar, is_absent, is_elsewhere
 from .arrays.overlay import overlaid, storage_of
 from .aval import ShapedArray
-from .core import Tracer, Value, bind
+from .core import Tracer, Value, bind, bind_declared
 from .errors import OperandError
 
 
@@ -68,6 +69,13 @@ def full_like(like: Value, value: complex) -> Value:
 
 def zeros(aval: ShapedArray) -> Value:
     return full(aval, 0)
+
+
+def unwritten(aval: ShapedArray) -> Value:
+    """An array whose elements may be anything: each must be written before it is read."""
+    found = bind_declared(Opcode.CUSTOM_CALL, (), CustomCallAttributes("hloom.unwritten"), aval.hlo)
+    assert not isinstance(found, list), "it is one array"
+    return found
 
 
 # --- arithmetic

@@ -19,7 +19,7 @@ from ...hlo.shape import Shape
 from ...hlo.support.records import dataclass
 from ...tracer import dtypes
 from ...tracer.aval import ShapedArray, aval_of_shape
-from ...tracer.core import Tracer, Value, bind, bind_conditional, bind_while, call_of
+from ...tracer.core import Call, Tracer, Value, bind, bind_conditional, bind_while, call_of
 from ...tracer.ops import broadcast, compare, full_like, reduce_with, scalar, select, zeros
 from ...tracer.recording import (
     closed_computation,
@@ -34,8 +34,10 @@ from ..batches import Axis, batched_avals, first_where, with_batch
 from ..batching import BatchedComputation, Mask, batch_computation
 from ..jvp import FlatFunction, parameter_avals
 from ..stopping import stop_gradient
-from .control_flow import any_of, bind_branches, handed_on, sources
+from .adjoint_loop import ADJOINT, AdjointLoop, bind_adjoint, with_longer_state
+from .control_flow import any_of, bind_branches
 from .tables import BATCH
+from .while_loop import handed_on, sources
 
 _O = Opcode
 
@@ -120,6 +122,11 @@ def _run_branch(
     return bind_conditional(computations, taken, values)
 
 
+def _without_derivative(own: Value, batch: Value) -> Value:
+    """The same values, for which only the elements `own` have derivatives."""
+    return _select(own, batch, stop_gradient(batch)) if dtypes.is_inexact(batch.aval.dtype) else batch
+
+
 def _of_one(axis: Axis, which: Value, value: Value) -> Value:
     """A batch of the value of one element: of the first of `which`."""
     (one,) = first_where(which, [value])
@@ -198,6 +205,8 @@ def _make_loop(attributes: WhileAttributes, axis: Axis, batched: Mask) -> tuple[
         if current_context().checks:  # elements that are done work on the state of one that is not: no fault is theirs
             parts = zip(state, values, strict=False)
             given[:count] = [_select(going, v, _of_one(axis, going, v)) if b else v for b, v in parts]
+        else:  # no derivative comes back from an iteration that an element does not make: it may be infinite
+            given[:count] = [_without_derivative(going, v) if b else v for b, v in zip(state, values, strict=False)]
         new = run_computation(body.computation, given)
         changes = zip(new, values, fixed, strict=False)
         kept = [old if same else _select(going, n, old) for n, old, same in changes] + values[count:-1]
@@ -231,3 +240,54 @@ def _while_batch(
     if loop.decide is not None:
         given += run_computation(loop.decide, given)
     return bind_while(loop.condition, loop.body, given)[: len(start)], list(loop.state)
+
+
+@ADJOINT.def_batch
+def _adjoint_batch(
+    call: Call, operands: Sequence[Value], batched: Sequence[bool], axis: Axis
+) -> tuple[list[Value], list[bool]]:
+    """The adjoint loop of the loop on batches: iterations that an element does not make leave its adjoint as it is."""
+    rule: AdjointLoop = call.params
+    count = rule.count
+    loop = _batched_loop(rule.loop, axis, tuple(batched[:count]))
+    each_decides = loop.decide is not None
+    given, moves = operands[count:], tuple([b or each_decides for b in batched[count:]])
+
+    def make() -> tuple[tuple[WhileAttributes, HloComputation, Mask, tuple[Value, ...]], bool]:
+        mask = moves
+        while True:
+            step = batch_computation(rule.back, axis, (*loop.state, *mask), mask)
+            if step.batched == mask:
+                break
+            mask = step.batched
+        every = WhileAttributes(loop.condition, loop.body)
+        longer = with_longer_state(every, [c.aval for c in step.captured])
+        states = parameter_avals(longer.body)
+        going, outside = count + len(loop.captured), len(states) - len(step.captured)
+
+        def back(values: list[Value]) -> list[Value]:
+            state, later = values[:count], values[len(states) :]
+            used = later
+            if each_decides:
+                on = values[going]
+                state = [_without_derivative(on, v) if b else v for v, b in zip(state, loop.state, strict=True)]
+                used = [_without_derivative(on, v) for v in later]
+            earlier = run_computation(step.computation, [*state, *used, *values[outside : len(states)]])
+            if not each_decides:
+                return earlier
+            return [_select(on, new, old) for new, old in zip(earlier, later, strict=True)]
+
+        adjoints = batched_avals(axis, parameter_avals(rule.back)[count:], mask)
+        closed = closed_computation(back, [*states, *adjoints], step.computation.name)
+        known = not any(isinstance(c, Tracer) for c in step.captured)
+        return (longer, closed, mask, step.captured), known
+
+    key = ("adjoint", axis, loop.state, moves)
+    longer, back, mask, captured = _loops.get((loop.body, loop.condition, rule.back), key, make)
+    pairs = zip(operands[:count], batched[:count], loop.state, strict=True)
+    start = [*(with_batch(axis, x, b) if s else x for x, b, s in pairs), *loop.captured]
+    if loop.decide is not None:
+        start += run_computation(loop.decide, start)
+    triples = zip(given, batched[count:], mask, strict=True)
+    adjoint = [with_batch(axis, x, b) if m else x for x, b, m in triples]
+    return bind_adjoint(longer, back, [*start, *captured], adjoint), list(mask)

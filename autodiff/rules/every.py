@@ -19,10 +19,11 @@ from . import (
     scan_reverse,
     sort,
     structure,
+    while_loop,
     window,
 )
 
 RULES = (
     *(calls, control_flow, convolution, dot, elementwise, from_text, indexing, linalg, movement, normalization),
-    *(random, reduce, scan_reverse, sort, structure, window),
+    *(random, reduce, scan_reverse, sort, structure, while_loop, window),
 )

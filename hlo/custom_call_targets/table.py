@@ -110,7 +110,10 @@ def _built_in() -> dict[str, BuiltIn]:
     return table
 
 
-UNWRITTEN = ("AllocateBuffer", "CreateBuffer")
+ZEROED = ("AllocateBuffer", "CreateBuffer")
+"""XLA's targets with results that are uninitialised memory: in a program that is given they are zeros."""
+
+UNWRITTEN = (*ZEROED, "hloom.unwritten")
 """Targets with results that are uninitialised memory."""
 
 IDENTITIES = (

@@ -12,7 +12,7 @@ from hloom.tracer.control_flow.scan import Scan, fori_loop, scan
 from hloom.tracer.core import Value
 from hloom.tracer.ops import sum_all
 
-from hloom import config, custom_jvp, custom_vjp, grad, jit, jvp, lax, make_hlo, vjp
+from hloom import config, custom_jvp, custom_vjp, grad, jit, lax, make_hlo, vjp
 from support.grad_check import check_derivatives, concrete
 
 RNG = np.random.default_rng(0)
@@ -109,17 +109,6 @@ def test_fori_loop_with_constant_bounds() -> None:
     check_derivatives(lambda v: [f(v[0])], [RNG.standard_normal((4, 2))])
     gradient = grad(lambda x: sum_all(f(x)))
     np.testing.assert_allclose(jit(gradient)(f64(XS[:, 0, :2])), gradient(f64(XS[:, 0, :2])), rtol=1e-12)
-
-
-def test_fori_loop_with_dynamic_bounds_is_forward_only() -> None:
-    def f(x: Any, n: Any) -> Any:
-        return fori_loop(0, n, lambda i, c: lax.sin(c), x)
-
-    three = concrete(np.int32(3))
-    tangent = jit(lambda x, n: jvp(lambda x: f(x, n), (x,), (f64(1),))[1])(f64(1), three)
-    np.testing.assert_allclose(tangent, np.cos(1) * np.cos(np.sin(1)) * np.cos(np.sin(np.sin(1))))
-    with pytest.raises(ValueError, match="Reverse-mode differentiation does not work"):
-        jit(lambda x, n: grad(lambda x: f(x, n))(x))(f64(1), three)
 
 
 def test_loops_of_length_zero_and_one() -> None:

@@ -30,6 +30,7 @@ OURS = {
         "aot",
         "as_jax",
         *("jit_scope", "jit_scope_report"),
+        "loop_checkpoints",
         *("register_custom_call", "registered_custom_calls", "unregister_custom_call"),
     },
     "core": {"pytype_aval_mappings"},  # JAX has it, and warns

@@ -71,6 +71,11 @@ def _check_version(version: str | None) -> None:
         raise ValueError(f"hloom_jax_version must be a version such as '0.12.0', not {version!r}")
 
 
+def _check_checkpoints(value: int) -> None:
+    if value < 0:
+        raise ValueError(f"hloom_loop_checkpoints is at least 0, not {value}")
+
+
 def _change_jit_level(level: int) -> None:
     if LAYERS.are_defined:  # if the environment sets it, `bottom.py` does so once they are
         import_module("..deferred.jit_scope", __package__).change_level(level)
@@ -339,6 +344,21 @@ class Config:
     `jax` and `jaxlib`. None: the one that hloom's names follow. Names of newer versions are there in any case.""",
         check=_check_version,
     )
+    hloom_loop_checkpoints = InContext(
+        0,
+        """How many states reverse mode keeps of a `while_loop`, or a `fori_loop` with traced bounds; those between them
+    are computed again. A multiple of 4, or rounded up to one. A loop of half as many iterations repeats none. 0: as
+    many as fit in 64 MiB, 16 to 4096.
+
+    >>> @hloom.jit
+    ... def power(x, n):
+    ...     return lax.fori_loop(0, n, lambda i, y: x * y, 1.0)
+    >>> with hloom.loop_checkpoints(8):
+    ...     hloom.grad(power)(1.0, 1000)
+    Array(1000., dtype=float32, weak_type=True)
+    """,
+        check=_check_checkpoints,
+    )
     hloom_target = InContext[str | Target](
         default_target(),
         """The target that determines the layouts and memories inside of compiled programs: "cpu" (dense, row-major),
@@ -444,6 +464,7 @@ enable_x64: InContext[bool] = Config.jax_enable_x64
 explain_cache_misses: Setting[bool] = Config.jax_explain_cache_misses
 jax2tf_associative_scan_reductions = OF_JAX["jax2tf_associative_scan_reductions"]
 legacy_prng_key: InContext[str] = Config.jax_legacy_prng_key
+loop_checkpoints: InContext[int] = Config.hloom_loop_checkpoints
 log_compiles: Setting[bool] = Config.jax_log_compiles
 no_tracing: Setting[bool] = Config.jax_no_tracing
 numpy_dtype_promotion: InContext[str] = Config.jax_numpy_dtype_promotion

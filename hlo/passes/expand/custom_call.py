@@ -11,7 +11,7 @@ import numpy as np
 from ...builder import make_constant, make_instruction, make_tuple
 from ...custom_call_targets.call import Call
 from ...custom_call_targets.ordering import topk_attributes
-from ...custom_call_targets.table import IDENTITIES, UNWRITTEN
+from ...custom_call_targets.table import IDENTITIES, ZEROED
 from ...custom_calls import bind_custom_call, call_of, registered_custom_calls
 from ...ir import HloInstruction
 from ...opcode import Opcode
@@ -36,7 +36,7 @@ def annotation(call: HloInstruction) -> HloInstruction | None:
 def unwritten_memory(call: HloInstruction) -> HloInstruction | None:
     """`AllocateBuffer`: zeros."""
     target = call.attributes.custom_call_target
-    if target not in UNWRITTEN or target in registered_custom_calls():
+    if target not in ZEROED or target in registered_custom_calls():
         return None
     bind_custom_call(_call(call))
     zero = make_constant(np.zeros((), call.shape.element.dtype))

@@ -10,7 +10,8 @@ After, if the body returns `a` unchanged and nothing reads the counter::
     loop = f32[8] fusion(x, a), kind=kCustom, calls=native_loop
 
 The fused computation holds the loop, with its body as it was fused and scheduled. Operands are the initial values that
-are not scalar constants; results are the elements of the state that change and that are read. So buffer assignment sees
+are not scalar constants; results are the elements of the state that change and that are read, or that go on in memory
+which another loop has left to this one. So buffer assignment sees
 the loop as an instruction that may update its operands in place, and the backend decides about the memory inside. XLA's
 CPU compiler outlines small loops too (`small_while_loop_hoisting_pass.cc`).
 """
@@ -28,6 +29,7 @@ from ...builder import (
     make_tuple,
     with_unique_names,
 )
+from ...custom_calls import is_unwritten
 from ...ir import HloComputation, HloInstruction, HloModule
 from ...opcode import Opcode
 from ...ops.structure import FusionAttributes, FusionKind
@@ -70,7 +72,7 @@ class OutlineLoops:
             if old.opcode not in CONTROL_FLOW:
                 return moved
             if old.opcode is Opcode.WHILE and _has_flat_state(old) and self.is_native(old):
-                return _outline(moved, _elements_read(computation, old))
+                return _outline(moved, _elements_read(computation, old) | _elements_left(computation, old))
             attributes = old.attributes.map_computations(self._outlined)
             return moved if attributes is old.attributes else replace(moved, attributes=attributes)
 
@@ -87,6 +89,24 @@ def _elements_read(computation: HloComputation, loop: HloInstruction) -> set[int
     if loop is computation.root or any(u.opcode is not Opcode.GET_TUPLE_ELEMENT for u in users):
         return set(range(len(loop.shape.elements)))
     return {u.attributes.index for u in users}
+
+
+def _elements_left(computation: HloComputation, loop: HloInstruction) -> set[int]:
+    """The elements of the state that begin as another loop's result, or as uninitialised memory, for which nothing else
+    has a use: as a result, too, such an element stays in its memory, and is not copied to the kernel's own."""
+    state = loop.operands[0]
+    if state.opcode is not Opcode.TUPLE:
+        return set()
+    return {
+        k for k, value in enumerate(state.operands)
+        if value.shape.is_array and not value.shape.is_scalar and _is_left(value) and len(computation.users[value]) == 1
+    }  # fmt: skip
+
+
+def _is_left(value: HloInstruction) -> bool:
+    if value.opcode is Opcode.GET_TUPLE_ELEMENT:
+        return value.operands[0].opcode is Opcode.WHILE
+    return value.opcode is Opcode.CUSTOM_CALL and is_unwritten(value.attributes.custom_call_target)
 
 
 def _outline(loop: HloInstruction, read: set[int]) -> HloInstruction:

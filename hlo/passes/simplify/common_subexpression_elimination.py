@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import dataclass
 
+from ...custom_calls import is_unwritten
 from ...effects import effects_of
 from ...ir import HloComputation, HloInstruction, HloModule
 from ...opcode import Opcode
@@ -43,7 +44,7 @@ def _merge(computation: HloComputation) -> HloComputation:
     acting = frozenset(effects_of(computation))
 
     def visit(old: HloInstruction, moved: HloInstruction) -> HloInstruction:
-        if moved.opcode in _KEPT or old in acting:
+        if moved.opcode in _KEPT or old in acting or _is_own_memory(moved):
             position[moved] = len(position)
             return moved
         roughly = _operands_key(moved, position)
@@ -60,6 +61,11 @@ def _merge(computation: HloComputation) -> HloComputation:
         return first
 
     return rewrite_computation(computation, visit)
+
+
+def _is_own_memory(instruction: HloInstruction) -> bool:
+    """True for uninitialised memory: each loop that writes some needs its own."""
+    return instruction.opcode is Opcode.CUSTOM_CALL and is_unwritten(instruction.attributes.custom_call_target)
 
 
 def _operands_key(instruction: HloInstruction, position: dict[HloInstruction, int]) -> tuple[object, ...]:
