@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..hlo.backend import AUTOTUNE, Compiler
 from ..hlo.ir import HloModule, InputOutputAlias
@@ -55,11 +55,12 @@ class NumbaCompiler(Compiler):
         module = _with_donated(module, donated)
         if AUTOTUNE in module.frontend_attributes:
             tuned = import_module(".autotuning", __package__).tuned
-            module = tuned(module, _stored().key_of(module, target), partial(self._compiled, target=target))
+            key = load(".stored_programs", __package__).key_of(module, target)
+            module = tuned(module, key, partial(self._compiled, target=target))
         return self._compiled(module, target)
 
     def _compiled(self, module: HloModule, target: Target) -> NumbaExecutable:
-        stored = _stored()
+        stored = load(".stored_programs", __package__)  # functions outside of jit do without it
         key = stored.key_of(module, target)
         if key is not None:
             with spanning(Track.COMPILING, f"look for {module.name} in the store"):
@@ -79,11 +80,6 @@ class NumbaCompiler(Compiler):
         module = replace(module, is_scheduled=True)
         made: NumbaExecutable = load(".compiling", __package__).assembled(module, target_named(target))
         return made
-
-
-def _stored() -> Any:
-    """Functions outside of jit do without it."""
-    return import_module(".stored_programs", __package__)
 
 
 def _details(module: HloModule, target: Target) -> Details:

@@ -39,10 +39,6 @@ from .runtime.store import default_store, environment_description, version_of
 from .runtime.threads import get_num_threads
 from .settings import is_watched, with_effect
 
-SETTINGS: list[Callable[[], object]] = []
-"""Functions that give the values, as plain data, of settings in this process that passes or emitters read. Add each
-such setting here, unless it is in the environment under a name that begins with HLOOM_."""
-
 _MOST_BYTES = 1 << 24
 """A larger program is not kept: its constants would fill the disk."""
 
@@ -57,7 +53,7 @@ def key_of(module: HloModule, target: Target) -> str | None:
     if environment is None:
         return None
     try:
-        settings = [None if target.name == "cpu" else data_key(target), *[data_key(read()) for read in SETTINGS]]
+        settings = None if target.name == "cpu" else data_key(target)
         about = type(target).name, settings, get_num_threads(), target_machine().to_text()
         content = content_key(module)
     except NoKey:

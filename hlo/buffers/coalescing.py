@@ -30,11 +30,6 @@ result's shape (0 for an array). Asked only about FUSION, ordinary instructions,
 """
 
 
-def never_share(instruction: HloInstruction, operand_leaf: int, output_leaf: int) -> bool:
-    """The `CanShare` of a backend that writes nothing in place."""
-    return False
-
-
 @dataclass(slots=True, eq=False)
 class Buffer:
     """Memory shared by values that are never needed at the same time."""

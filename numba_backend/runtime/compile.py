@@ -10,24 +10,20 @@ from ...hlo.support.memory_pressure import allocating
 from ...hlo.timeline.spans import Track, spanning
 from ..cpus import available_cpus
 from .address_space import check_address_space
-from .kernel import KernelSource, Parameter
+from .kernel import KernelSource
 from .uninterrupted import NO_LOCK, Call, Unwanted, uninterrupted
 
 _LLVM_BYTES = 8 << 20
 """Enough for kernels of ordinary size. LLVM ends the process where it finds no memory."""
 
 
-def compile_kernel(source: str, name: str, parameters: Sequence[Parameter]) -> bytes:
-    """Compile one kernel for this CPU to an object file, which defines `KernelSource(...).symbol`.
+def compile_kernels(kernels: Sequence[KernelSource]) -> list[bytes]:
+    """Compile kernels for this CPU to object files, which define their `KernelSource.symbol`. LLVM, which takes most of
+    the time, runs in threads, without the GIL. The longest text is the first, lest a thread begins with it when the
+    others have finished.
 
     Raises KernelCompilationError, whose message lists the source with line numbers.
     """
-    return compile_kernels([KernelSource(name, source, tuple(parameters))])[0]
-
-
-def compile_kernels(kernels: Sequence[KernelSource]) -> list[bytes]:
-    """Compile several kernels. LLVM, which takes most of the time, runs in threads, without the GIL. The longest text
-    is the first, lest a thread begins with it when the others have finished."""
     return uninterrupted(lambda unwanted: _compile(kernels, unwanted)) if kernels else []
 
 

@@ -100,16 +100,9 @@ def compiler_digest() -> str:
     return digest([part for path in sorted(found) for part in (os.path.relpath(path, _PACKAGE), found[path])])
 
 
-def imported_files(start: str) -> list[str]:
-    """A file of this library and those that it imports, directly or not, when it is imported or later.
-
-    The `__init__.py` of the folders on the way count only where something is imported from them.
-    """
-    return sorted(_closure(start))
-
-
 def _closure(start: str) -> dict[str, str]:
-    """The files with their texts."""
+    """A file of this library and those that it imports, directly or not, when it is imported or later, with their
+    texts. The `__init__.py` of the folders on the way count only where something is imported from them."""
     found: dict[str, str] = {}
     left = [start]
     while left:

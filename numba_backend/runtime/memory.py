@@ -345,11 +345,6 @@ def release_unused() -> int:
 on_pressure(release_unused)
 
 
-def pooled_bytes() -> int:
-    """How many bytes of unused large blocks are kept."""
-    return _large.bytes
-
-
 def in_use() -> tuple[int, int]:
     """Bytes of blocks in use, and of blocks that are kept for later; other threads may change both."""
     used, kept = _large.mapped - _large.bytes, _large.bytes

@@ -19,7 +19,6 @@ from hloom.hlo.analyses.layout_report import (
 )
 from hloom.hlo.analyses.layout_search import better_layout
 from hloom.hlo.buffers.assignment import assign_buffers
-from hloom.hlo.buffers.coalescing import never_share
 from hloom.hlo.pictures.report_text import readable, report_text
 from hloom.numba_backend.fused_computations import FusedComputations
 from hloom.numba_backend.pipeline import pipeline
@@ -300,7 +299,7 @@ def test_small_minor_dimensions_are_found_in_a_program(dimensions: tuple[int, ..
     text = f"HloModule m\nENTRY e {{ x = {shape} parameter(0) ROOT y = {shape} exponential(x) }}"
     target = TpuTarget()
     optimized, _ = optimize(with_entry_on_device(parse(text), target), target)
-    assignment = assign_buffers(optimized, never_share, fast_memory=target.fast_memory)
+    assignment = assign_buffers(optimized, lambda *_: False, fast_memory=target.fast_memory)
     report = report_of_program(assignment, target)
     assert len(report.buffers) == 2
     for buffer in report.buffers:
@@ -327,7 +326,7 @@ ENTRY e {
     assert any(line.endswith("  x, e") for line in lines)
     assert any(line.endswith("  s, e, jit(f)/sin, model.py:7") for line in lines)
     optimized, _ = optimize(parse(text), TpuTarget())
-    shown = report_text(report_of_program(assign_buffers(optimized, never_share), TpuTarget()))
+    shown = report_text(report_of_program(assign_buffers(optimized, lambda *_: False), TpuTarget()))
     assert ", model.py:8" in shown
 
 

@@ -79,7 +79,7 @@ def test_every_file_that_the_compiler_imports_is_in_the_key_of_kernels(own: Path
 
 
 def imports_of(package: Path, start: Path) -> set[Path]:
-    """The result of `imported_files`, from the syntax trees."""
+    """The result of `_closure`, from the syntax trees."""
     found: set[Path] = set()
     left = [start]
     while left:
@@ -116,7 +116,7 @@ from hloom.numba_backend.runtime.frontend import to_llvm
 from hloom.numba_backend.runtime.dialect import SCOPE
 to_llvm(KernelSource("add", sys.argv[2], (("pointer", "f32"),) * 3), SCOPE, "numba")
 start = Path(installation.__file__).with_name("store.py")
-known = set(installation.imported_files(str(start)))
+known = set(installation._closure(str(start)))
 for name, module in list(sys.modules.items()):
     if name.startswith("hloom.") and not module.__file__.endswith("__init__.py") and module.__file__ not in known:
         print(name)

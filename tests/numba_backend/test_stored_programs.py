@@ -260,12 +260,6 @@ def test_settings_matter(in_memory: InMemory, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.delenv("HLOOM_DISABLE_PASSES")
     monkeypatch.delenv("HLOOM_A_SETTING_OF_TOMORROW")
     assert key() == usual
-    value = 1
-    monkeypatch.setattr(stored_programs, "SETTINGS", [lambda: value])
-    found.add(key())
-    value = 2
-    found.add(key())
-    assert len(found) == 7
     monkeypatch.setattr(stored_programs, "get_num_threads", lambda: 77)
     assert key() not in found
     monkeypatch.setattr(stored_programs, "environment_key", lambda: "other sources")

@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 
 import numpy as np
+from hloom.numba_backend.runtime.compile import compile_kernels
 from hloom.numba_backend.runtime.kernel import KernelSource, Parameter
 from hloom.numba_backend.runtime.program import Program
 
@@ -24,6 +26,11 @@ ADD = KernelSource(
 )
 
 CANARY = 0xA5
+
+
+def compiled_kernel(source: str, name: str, parameters: Sequence[Parameter]) -> bytes:
+    """The object file of a kernel."""
+    return compile_kernels([KernelSource(name, source, tuple(parameters))])[0]
 
 
 class Guarded:

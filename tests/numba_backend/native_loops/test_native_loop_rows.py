@@ -6,7 +6,6 @@ import numba
 import numpy as np
 import pytest
 from hloom.numba_backend.runtime import dialect
-from hloom.numba_backend.runtime.compile import compile_kernel
 from hloom.numba_backend.runtime.errors import KernelCompilationError, ProgramError
 from hloom.numba_backend.runtime.executor import WATCH_WORDS
 from hloom.numba_backend.runtime.frontend import to_llvm
@@ -14,7 +13,7 @@ from hloom.numba_backend.runtime.kernel import KernelSource, Parameter
 from hloom.numba_backend.runtime.program import ProgramBuilder, pointer, size, watch
 
 import hloom
-from support.runtime_kernels import S64, python, run
+from support.runtime_kernels import S64, compiled_kernel, python, run
 
 F64 = Parameter("pointer", "f64")
 SIZE = Parameter("size", "s64")
@@ -88,7 +87,7 @@ def test_the_text_runs_under_plain_numba() -> None:
 )
 def test_wrong_texts_are_refused(line: str, reason: str) -> None:
     with pytest.raises(KernelCompilationError, match=reason):
-        compile_kernel(f"def wrong(lo, hi, x, n):\n    {line}\n", "wrong", (F64, SIZE))
+        compiled_kernel(f"def wrong(lo, hi, x, n):\n    {line}\n", "wrong", (F64, SIZE))
 
 
 def test_mistakes_are_refused() -> None:

@@ -6,12 +6,12 @@ import ctypes
 
 import numpy as np
 import pytest
-from hloom.numba_backend.runtime.compile import compile_kernel, compile_kernels
+from hloom.numba_backend.runtime.compile import compile_kernels
 from hloom.numba_backend.runtime.errors import KernelCompilationError
 from hloom.numba_backend.runtime.kernel import KernelSource, Parameter
 from hloom.numba_backend.runtime.loader import load_objects
 
-from support.runtime_kernels import ADD, F32, python
+from support.runtime_kernels import ADD, F32, compiled_kernel, python
 
 TYPES = {
     "pred": np.uint8, "s8": np.int8, "s16": np.int16, "s32": np.int32, "s64": np.int64,
@@ -119,7 +119,7 @@ def test_batch_gives_each_kernel_its_own_code() -> None:
 )
 def test_refusals_show_the_source_with_line_numbers(name: str, source: str, says: str) -> None:
     with pytest.raises(KernelCompilationError) as caught:
-        compile_kernel(source, name, [F32])
+        compiled_kernel(source, name, [F32])
     text = str(caught.value)
     assert f"kernel {name!r} could not be compiled" in text and says in text
     for number, line in enumerate(source.splitlines(), 1):
@@ -149,10 +149,10 @@ def test_identity_depends_on_everything() -> None:
 
 def test_nothing_of_a_source_is_executed() -> None:
     source = "raise SystemExit\ndef k(lo, hi, x):\n    x[0] = 1\n"
-    assert compile_kernel(source, "k", [F32])
+    assert compiled_kernel(source, "k", [F32])
 
 
 @pytest.mark.parametrize("name", ["print", "len", "ctypes", "__import__", "__name__"])
 def test_a_source_sees_nothing_but_its_scope(name: str) -> None:
     with pytest.raises(KernelCompilationError, match="could not be compiled: the source"):
-        compile_kernel(f"def k(lo, hi, x):\n    {name}(lo)\n", "k", [F32])
+        compiled_kernel(f"def k(lo, hi, x):\n    {name}(lo)\n", "k", [F32])

@@ -14,12 +14,12 @@ import llvmlite.binding as llvm
 import ml_dtypes
 import numpy as np
 import pytest
-from hloom.numba_backend.runtime.compile import compile_kernel, compile_kernels
+from hloom.numba_backend.runtime.compile import compile_kernels
 from hloom.numba_backend.runtime.errors import KernelCompilationError
 from hloom.numba_backend.runtime.kernel import Parameter
 
 from support.dialect_kernels import STORAGE, compiled, fold_of, folded, kernel_of, optimised_ir
-from support.runtime_kernels import python
+from support.runtime_kernels import compiled_kernel, python
 
 INF, NAN = np.inf, np.nan
 SIGNED, UNSIGNED = ("s8", "s16", "s32", "s64"), ("u8", "u16", "u32", "u64")
@@ -434,7 +434,7 @@ def test_wrong_arguments_are_refused(expression: str, message: str) -> None:
     source = f"def wrong(lo, hi, x, out):\n    for i in range(lo, hi):\n        out[i] = {expression}\n"
     pointer = Parameter("pointer", "f32")
     with pytest.raises(KernelCompilationError, match=message):
-        compile_kernel(source, "wrong", [pointer, pointer])
+        compiled_kernel(source, "wrong", [pointer, pointer])
 
 
 def undefined_symbols(code: bytes) -> list[str]:

@@ -83,16 +83,16 @@ def test_arrays_lie_within_the_block(shape: tuple[int, ...], offset: int) -> Non
 
 def test_limit_on_unused_memory() -> None:
     memory.release_unused()
-    assert memory.pooled_bytes() == 0
+    assert memory._large.bytes == 0
     try:
         memory.set_pool_limit(3 << 20)
         blocks = [memory.allocate(1 << 20) for _ in range(8)]
         blocks.clear()
-        assert memory.pooled_bytes() == 3 << 20
+        assert memory._large.bytes == 3 << 20
         memory.set_pool_limit(0)
-        assert memory.pooled_bytes() == 0
+        assert memory._large.bytes == 0
         address = memory.allocate(1 << 20).address
-        assert address and memory.pooled_bytes() == 0
+        assert address and memory._large.bytes == 0
     finally:
         memory.set_pool_limit(1 << 30)
 
