@@ -228,7 +228,6 @@ _table({
     "while_loop shapes": ("while_loop", "x", ("(3,)", "(4,)"), lambda j: j.lax.while_loop(lambda x: x.sum() < 3, lambda x: j.numpy.append(x, 1.0), ONES(3))),
     "while_loop condition": ("while_loop", "cond_fun", ("(3,)",), lambda j: j.lax.while_loop(lambda x: x < 3, lambda x: x + 1, ONES(3))),
     "while_loop condition dtype": ("while_loop", "cond_fun", ("float32",), lambda j: j.lax.while_loop(lambda x: x, lambda x: x + 1, F32(1))),
-    "while_loop reverse": ("while_loop", "scan", (), lambda j: j.grad(lambda x: j.lax.while_loop(lambda c: c < 9, lambda c: c * 2, x))(1.0)),
     "fori_loop bounds": ("fori_loop", "upper", ("float32",), lambda j: j.lax.fori_loop(0, F32(3), lambda i, c: c, 0.0)),
     "fori_loop carry": ("fori_loop", "c", ("int32", "float32"), lambda j: j.lax.fori_loop(0, 3, lambda i, c: c + 1.5, np.int32(0))),
     "map of scalars": ("map", "xs", ("()",), lambda j: j.lax.map(lambda x: x, 1.0)),
