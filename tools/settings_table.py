@@ -13,6 +13,7 @@ import os
 import re
 import sys
 from pathlib import Path
+from types import FunctionType
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -52,8 +53,14 @@ def _cell(text: str) -> str:
     return " ".join(text.split()).replace("|", "\\|")
 
 
+def _is_block_of(name: str, found: object, setting: str) -> bool:
+    """True for a function that makes the setting's blocks: its argument has another name."""
+    return isinstance(found, FunctionType) and setting == f"jax_{name}"
+
+
 def _own(name: str, setting: Setting[Any]) -> str:
-    names = [n for n, found in vars(config).items() if found is setting and not n.isupper()]
+    known = [(n, found) for n, found in vars(config).items() if not n.isupper()]
+    names = [n for n, found in known if found is setting or _is_block_of(n, found, name)]
     block = ", ".join(f"`hloom.{n}`" for n in names)
     if isinstance(setting, OfProcess):
         block = "none: of the process"
