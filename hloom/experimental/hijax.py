@@ -36,6 +36,8 @@ from ..tracer.arguments import typeof as _typeof
 from ..tracer.core import EVAL as _EVAL
 from ..tracer.core import current_trace as _current_trace
 from ..tracer.references.refs import AbstractRef
+from ..tracer.references.refs import freeze as _freeze
+from ..tracer.references.refs import new_ref as _new_ref
 
 __all__ = [
     "AbstractRef",
@@ -48,6 +50,7 @@ __all__ = [
     "HiType",
     "MutableHiType",
     "NullAccum",
+    "RefAccum",
     "ShapedArray",
     "VJPHiPrimitive",
     "ValAccum",
@@ -126,6 +129,15 @@ def register_hitype(val_cls: type, typeof_fn: _Any) -> None:
     _OWN_TYPES[val_cls] = typeof_fn
 
 
+def _refuse_within_transformations(name: str) -> None:
+    """UnsupportedError within a transformation, for an operation on a value of an own type."""
+    if _current_trace() is not _EVAL:
+        raise _UnsupportedError(
+            f"{name} is about a value of a type of its library: hloom carries it out outside of jit, grad and vmap "
+            "only\n  Pass the arrays of the value into the transformed function, and make the value there of arrays."
+        )
+
+
 class HiPrimitive:
     """An operation of a library: a subclass defines it in `to_lojax(*operands, **params)`.
 
@@ -157,12 +169,7 @@ class HiPrimitive:
         own = [x for x in operands if type(x) in _OWN_TYPES]
         if not own and not self._gives_own_type(operands, params):
             return self._primitive.bind(*operands, **params)
-        if _current_trace() is not _EVAL:
-            raise _UnsupportedError(
-                f"{self.name} is about a value of a type of its library: hloom carries it out outside of jit, grad "
-                "and vmap only\n  Pass the arrays of the value into the transformed function, and make the value "
-                "there of arrays."
-            )
+        _refuse_within_transformations(self.name)
         run = getattr(self, "impl", self.to_lojax)
         return run(*operands, **params)
 
@@ -230,6 +237,27 @@ class ValAccum(GradAccum):
         return self.val
 
 
+class RefAccum(GradAccum):
+    """Adds the cotangents to a reference, `ref`, which is made for the first one if there is none."""
+
+    def __init__(self, aval: _Any, ref: _Any = None) -> None:
+        super().__init__(aval)
+        self.ref = ref
+
+    def accum(self, x: _Any) -> None:
+        """Add a cotangent; None is zero."""
+        if x is None or isinstance(x, Zero):
+            return
+        if self.ref is None:
+            self.ref = _new_ref(x)
+        else:
+            self.ref[...] += x
+
+    def freeze(self) -> _Any:
+        """The sum; `Zero` if there was none. The reference cannot be used any more."""
+        return Zero(self.aval) if self.ref is None else _freeze(self.ref)
+
+
 class VJPHiPrimitive:
     """An operation of a library on arrays, an object for each use. A subclass sets in `__init__` `in_avals` (a tuple of
     trees of types), `out_aval` (a tree of types) and `params` (a dictionary), and then calls this one's.
@@ -244,7 +272,8 @@ class VJPHiPrimitive:
 
     Reverse mode uses the rules of forward mode if there are no others. `batch(axis_data, args, dims)` returns (results,
     their batch dimensions) for a batch of the arguments, along the dimensions `dims`, or None; without it an operation
-    is batched as `expand` is.
+    is batched as `expand` is. With a value of a library's own type (`register_hitype`) among arguments or results,
+    `expand` runs at once, outside of transformations.
 
     >>> class Double(VJPHiPrimitive):
     ...     def __init__(self, x):
@@ -319,6 +348,9 @@ class VJPHiPrimitive:
     def __call__(self, *args: _Any) -> _Any:
         if _tree.structure(args) != self.in_tree:
             raise ValueError(f"{self!r} takes arguments of the structure {self.in_tree}, not {_tree.structure(args)}")
+        if any(isinstance(a, HiType) for a in (*self.in_avals_flat, *self.out_avals_flat)):
+            _refuse_within_transformations(type(self).__name__)
+            return self.expand(*args)
         return self._function(*args)
 
     @property

@@ -84,6 +84,25 @@ def test_values_of_own_types_are_made_and_read_outside_of_transformations() -> N
         hloom.jit(first.bind)(pair)
 
 
+class Swap(hijax.VJPHiPrimitive):
+    """Of a pair."""
+
+    def __init__(self) -> None:
+        self.in_avals, self.out_aval, self.params = (PairType(),), PairType(), {}
+        super().__init__()
+
+    def expand(self, pair: Any) -> Any:
+        return Pair(pair.second, pair.first)
+
+
+def test_an_operation_on_a_value_of_an_own_type_runs_outside_of_transformations() -> None:
+    hijax.register_hitype(Pair, lambda pair: PairType())
+    pair = Pair(1.5, jnp.arange(2))
+    assert Swap()(pair).second == 1.5
+    with pytest.raises(UnsupportedError, match="Swap is about a value of a type of its library"):
+        hloom.grad(lambda x: Swap()(Pair(x, x)).first)(1.0)
+
+
 def test_a_primitive_that_says_nothing() -> None:
     with pytest.raises(NotImplementedError, match="abstract_eval"):
         hijax.HiPrimitive("empty").bind(1.0)
@@ -224,6 +243,12 @@ def test_accumulators() -> None:
         accumulator.accum(x)
         hijax.NullAccum(accumulator.aval).accum(x)
     assert accumulator.freeze() == 3 and repr(accumulator) == "ValAccum(float32[])"
+    assert isinstance(hijax.RefAccum(accumulator.aval).freeze(), hijax.Zero)
+    for given in (None, hloom.new_ref(jnp.float32(0))):
+        of_ref = hijax.RefAccum(accumulator.aval, given)
+        for x in (None, jnp.float32(1), jnp.float32(2)):
+            of_ref.accum(x)
+        assert of_ref.freeze() == 3
 
 
 def test_one_process_with_one_device() -> None:
