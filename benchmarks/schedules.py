@@ -165,7 +165,7 @@ def _all() -> Iterator[Variant]:
     for size in (32, 512):
         yield Variant(f"cumsum of columns: blocks of {size}", sums_of_columns_so_far, ((1024, 1024),), part("j", size))
     for size in (64, 1024):
-        yield Variant(f"cummax 1024 x 1024: blocks of {size}", maxima_so_far, ((1024, 1024),), sized("first", size))
+        yield Variant(f"cummax 1024 x 1024: blocks of {size}", maxima_so_far, ((1024, 1024),), sized("block", size))
     for f, shape in ((means, (256, 28, 28)), (means, (1024, 7, 7)), (maxima, (256, 28, 28))):
         name = f"{f.__name__} of {' x '.join(map(str, shape))}"
         yield Variant(f"{name}: row by row", f, (shape,), instead("Parallel(('row',))"))

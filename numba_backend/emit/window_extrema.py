@@ -42,10 +42,10 @@ def emit_extrema(instruction: HloInstruction, scan: Scan) -> EmittedKernel:
     kind, size = own.accumulators()[0].type, size_of(scan.block)
     arrays = [writer.local_array(name, size + VECTOR, kind) for name in ("a", "b")]
     arrays.append(writer.local_array("last", VECTOR, kind))
-    with writer.loop("number", LO, HI) as number:
+    with writer.loop(ROW, LO, HI) as number:
         row = own.row(0, number)
         so_far = writer.assign("so_far", first_values(number)[0])
-        with writer.loop("first", ZERO, row.steps, step=size) as first:
+        with writer.loop("block", ZERO, row.steps, step=size) as first:
             width = writer.assign("width", minimum(size, row.steps - first))
 
             def load(j: Expr) -> Expr:

@@ -5,7 +5,7 @@ a local array, and then neighbours along the last dimension. Where rows of the a
 == m1 * s1``), all rows of a group are one loop along the last dimension. That loop computes wrong values for the few
 results at the edges, and these are then computed again, one by one::
 
-    for number in range(lo, hi):
+    for group in range(lo, hi):
         for row in range(top, bottom):
             for j in range(width):
                 held[to + j] = reduce_add(reduce_add(x0[base0 + j], x0[base1 + j]), x0[base2 + j])
@@ -94,8 +94,8 @@ class _Joint(ReduceWindow):
         self.nothing = writer.assign("nothing", self._nothing())
         self.held = Buffer(writer.local_array("held", _held(element), memory_type(element)), element)
         count = math.prod(axis.axis.count for axis in self.outer)
-        rows, size = text.size("rows", count), text.size("group", group)
-        with writer.loop("number", LO, HI) as number:
+        rows, size = text.size("rows", count), text.size("together", group)
+        with writer.loop("group", LO, HI) as number:
             top = writer.assign("top", number * size)
             bottom = writer.assign("bottom", minimum(top + size, rows))
             positions = take_apart(text, top, [f"o{a.number}" for a in self.outer], self.counts[:-1])

@@ -71,7 +71,7 @@ def window_kernel(instruction: HloInstruction, given: Schedule | None = None) ->
 
 def _blocks(instruction: HloInstruction) -> WindowBlocks:
     if _group(instruction):
-        return WindowBlocks(Part(ROW, "number"))
+        return WindowBlocks(Part(ROW, "group"))
     count = axes_of_reduction(instruction)[-1].count
     by_rows = rows_of(instruction) >= MANY_ROWS or count < 2 * BLOCK
     columns = Split(COLUMN, "start", BLOCK, "short") if count > BLOCK or not by_rows else None
@@ -129,7 +129,7 @@ def scan_kernels(instruction: HloInstruction) -> Scan | None:
     if scan.outer < FEW_ROWS and scan.size >= 4 * PIECE:
         scan = replace(scan, piece=Part(STEP, PIECES, size=PIECE))
     if scan.in_keys:
-        return replace(scan, block=Split(STEP, "first", IN_KEYS, "short"))
+        return replace(scan, block=Split(STEP, "block", IN_KEYS, "short"))
     types, steps = held_types(instruction, scan), len(instruction.attributes.to_apply.instructions)
     work = len(types) * max(1, steps // 4) * max(1, max(t.bit_width for t in types) // 32)
     return replace(scan, block=Part(ROW, "group", size=max(1, LANES // work)))
