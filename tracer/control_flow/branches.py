@@ -126,10 +126,11 @@ def run_loop(
 
 
 def _check_condition(cond_fun: Callable[..., Any], traced: Traced) -> None:
-    types = [a.str_short() for a in traced.out_avals]
     is_leaf = tree.treedef_is_strict_leaf(traced.out_tree)
-    described = f"output type(s) [ShapedArray({types[0]})]" if is_leaf else f"pytree {traced.out_tree}"
-    if types != ["bool[]"] or not is_leaf:
+    found = traced.out_avals[0] if is_leaf else None
+    if found is None or found.shape or found.dtype != np.bool_:
+        types = "" if found is None else f"output type(s) [ShapedArray({found.str_short()})]"
+        described = types or f"pytree {traced.out_tree}"
         raise TreeStructureError(
             f"cond_fun must return a boolean scalar, but got {described}. It is {function_line(cond_fun)}"
         )

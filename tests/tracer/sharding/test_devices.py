@@ -393,6 +393,18 @@ def test_loops_and_branches_in_shard_map() -> None:
     assert hloom.jit(mapped)(jnp.arange(3.0)).tolist() == mapped(jnp.arange(3.0)).tolist() == [0, 1, 2]
 
 
+def test_each_device_decides_how_long_a_loop_runs() -> None:
+    def f(x: Any) -> Any:
+        more = 2 + lax.axis_index("p")
+        return lax.while_loop(lambda c: c[0] < more, lambda c: (c[0] + 1, c[1] * x), (0, x))[1]
+
+    mapped = hloom.shard_map(f, mesh=OURS["mp"], in_specs=hloom.P("p"), out_specs=hloom.P("p"))
+    gradient = hloom.grad(lambda x: jnp.sum(mapped(x)))
+    for wrap in (lambda f: f, hloom.jit):
+        assert wrap(mapped)(jnp.arange(3.0)).tolist() == [0, 1, 8]
+        assert wrap(gradient)(jnp.arange(3.0)).tolist() == [0, 3, 12]
+
+
 def test_tracers_know_the_manual_axes() -> None:
     seen = []
 
