@@ -23,6 +23,7 @@ core: divide_shape_sizes((4, 3), (6,)), dilate_dim(3, 2), stride_dim(5, 2, 2), i
 core: divide_shape_sizes((4,), (3,)) -> InconclusiveDimensionOperation
 core: is_concrete(3), definitely_equal(2, 3), typecompat(jax.typeof(np.ones(2)), jax.typeof(jnp.ones(2))) -> (True, False, True)
 core: trace_state_clean(), jax.eval_shape(lambda x: x if trace_state_clean() else (x, x), 1.0)[0].shape -> (True, ())
+core: physical_aval(jax.typeof(jax.random.key(0))), physical_aval(jax.typeof(jnp.ones(2))) -> (ShapedArray(uint32[2]), ShapedArray(float32[2]))
 distributed: global_state.client, global_state.process_id, global_state.num_processes, is_initialized() -> (None, 0, 1, False)
 dtypes: supports_inf(jnp.bfloat16), supports_inf("float8_e4m3fn"), supports_inf(int) -> (True, False, False)
 dtypes: lattice_result_type(1, 2.0), safe_to_cast("int32", "float32"), safe_to_cast("float32", "int32") -> ((dtype('float32'), True), True, False)

@@ -8,6 +8,8 @@ from typing import Any as _Any
 
 from ...errors import InconclusiveDimensionOperation as _InconclusiveDimensionOperation
 from ...jaxpr.nodes import Effect as _Effect
+from ...tracer.arrays.extended import ExtendedDType as _ExtendedDType
+from ...tracer.aval import ShapedArray as _ShapedArray
 from ...tracer.core import EVAL, current_trace
 from ...tracer.tracer import Tracer as _Tracer
 
@@ -25,6 +27,7 @@ __all__ = [
     "is_constant_dim",
     "is_constant_shape",
     "is_empty_shape",
+    "physical_aval",
     "stride_dim",
     "to_concrete_value",
     "trace_state_clean",
@@ -85,6 +88,14 @@ def canonicalize_shape(shape: _Any, context: str = "") -> tuple[int, ...]:
 def canonicalize_dim(d: _Any, context: str = "") -> int:
     """An integer; TypeError for anything else."""
     return canonicalize_shape((d,), context)[0]
+
+
+def physical_aval(aval: _Any) -> _Any:
+    """The type of the elements of an array of an extended dtype, such as keys; others are that themselves."""
+    dtype = aval.dtype
+    if not isinstance(dtype, _ExtendedDType):
+        return aval
+    return _ShapedArray((*aval.shape, *dtype.storage_shape), dtype.storage_dtype)
 
 
 def definitely_equal(x: _Any, y: _Any) -> bool:
