@@ -110,7 +110,14 @@ def pmap(
         cuts = [_spec(a, v.aval.ndim, name) for a, v in zip(given.axes, given.values, strict=True)]
         return call_over_mesh(mesh, one, given.values, cuts, specs, False)
 
-    return jit(mapped, static_argnums=statics or None, donate_argnums=_numbers(donate_argnums) or None)
+    jitted = jit(mapped, static_argnums=statics or None, donate_argnums=_numbers(donate_argnums) or None)
+    forms = [(tuple(leaves), structure) for leaves, structure in map(_flat, (axes, out_axes))]
+    where = None if chosen is None else tuple(chosen)
+    return jitted.with_programs_of(fun, ("pmap", axis_name, *forms, statics, where, axis_size))
+
+
+def _flat(axes: Any) -> tuple[list[Any], Any]:
+    return tree.flatten(axes, is_leaf=lambda x: x is None)
 
 
 def _devices(size: int, chosen: list[Any] | None, fun: Callable[..., Any]) -> list[CpuDevice]:

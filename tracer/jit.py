@@ -13,7 +13,7 @@ Programs belong to the Python function: if it is jitted again with the same opti
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
 from operator import attrgetter, itemgetter
 from time import perf_counter_ns
@@ -198,6 +198,12 @@ class JitFunction(SharedValue, Generic[P, R]):
         more = frozenset({**dict(self._options), **options}.items())
         donated = self._donated if donates else _NONE_DONATED
         return JitFunction(self._fun, self._static, donated, self._inline, self._shardings, more)
+
+    def with_programs_of(self, owner: Any, kind: Hashable) -> JitFunction[P, R]:
+        """The same function, with programs that belong to `owner`: functions that are made from it again have them,
+        too. `kind`: what they depend on besides `owner`."""
+        self._made = belonging_to(owner, kind, Programs)
+        return self
 
     @property
     def _programs(self) -> Programs:

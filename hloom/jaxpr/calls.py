@@ -35,6 +35,8 @@ from ..tracer.control_flow.branches import while_loop
 from ..tracer.control_flow.scan import SCAN, Scan, scan
 from ..tracer.core import PLAIN_CALL, Call, Value, bind_call, bind_conditional, call_of
 from ..tracer.recording import TracedComputation, run_computation, takes_one_tuple, trace_to_computation
+from ..tracer.sharding.calls import CONSTRAINT
+from ..tracer.sharding.shardings import NamedSharding
 from ..tracer.traced import JIT, jit_call
 from .atoms import Atom, Literal, Var
 from .evaluate import eval_jaxpr, traced
@@ -73,6 +75,14 @@ def _call(i: HloInstruction, operands: Sequence[Atom], body: Body) -> Shown | li
     if _is_of_lax(call.primitive.name):
         return Shown(call.primitive.name, operands, {})
     return _kept(call.primitive.name, call, operands, body)
+
+
+@_shows(CONSTRAINT)
+def _constraint(call: Call, i: HloInstruction, operands: Sequence[Atom], body: Body) -> Shown:
+    sharding = call.params
+    if isinstance(sharding, NamedSharding) and sharding.mesh.explicit_axes:
+        return Shown("reshard", operands, {"dst_sharding": sharding, "concrete_mesh": None})
+    return Shown("sharding_constraint", operands, {"sharding": sharding, "layout": None})
 
 
 def _is_of_lax(name: str) -> bool:

@@ -29,7 +29,7 @@ from ..hlo.shape import Shape
 from ..lax.reduce import limits
 from ..tracer import dtypes, ops
 from ..tracer.core import Value, bind, bind_multi
-from ..tracer.sharding.placement import device_put
+from ..tracer.sharding.placement import device_put, placed
 from .atoms import Atom
 from .primitives import primitive
 from .rules import SHOWN, Body, Shown, as_hlo, define_as_hlo, show_as_hlo, shows
@@ -69,7 +69,12 @@ def _dce_sink(x: Value, *, prevent_mlir_dce: bool = False) -> list[Any]:
 
 @primitive("sharding_constraint")
 def _sharding_constraint(x: Value, *, sharding: Any, **params: Any) -> Any:
-    return _lax().with_sharding_constraint(x, sharding)
+    return placed(x, sharding, "sharding_constraint")
+
+
+@primitive("reshard")
+def _reshard(x: Value, *, dst_sharding: Any, **params: Any) -> Any:
+    return placed(x, dst_sharding, "reshard")
 
 
 @primitive("device_put", multiple_results=True)

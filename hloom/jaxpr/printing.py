@@ -400,5 +400,6 @@ _SHOWN: dict[str, Callable[[dict[str, Any]], list[tuple[str, Any]]]] = {
     "custom_jvp_call": _custom("jvp_jaxpr_fun"),
     "custom_vjp_call": _custom("fwd_jaxpr_thunk", "bwd"),
     "dot_general": _dot_general,
+    "reshard": lambda params: [],
     "jit": _jit,
 }

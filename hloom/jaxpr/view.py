@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from typing import Any
 
@@ -27,9 +27,10 @@ from ..tracer.arguments import (
     leaf_describer,
     split_static,
 )
-from ..tracer.arrays.array import Array
+from ..tracer.arrays.array import Array, as_value
 from ..tracer.arrays.float0 import hide_float0
-from ..tracer.aval import ShapedArray, aval_of_shape
+from ..tracer.aval import MARKED, ShapedArray, aval_of_shape
+from ..tracer.recording import divisions
 from ..tracer.references.refs import AbstractRef, Ref, values_of_references
 from ..tracer.settings.context import Override, current_context
 from ..tracer.traced import trace_function
@@ -99,6 +100,10 @@ class _Body:
         self._atoms: dict[Source, Any] = {}
         self._equations: list[JaxprEqn] = []
         self._constants: dict[Var, Any] = {}
+        self._shardings: Mapping[HloInstruction, Sequence[Any]] = {}
+        if MARKED and in_avals is not None:
+            types = [a.storage for a in (*in_avals, *[as_value(v).aval for v in captured])]
+            self._shardings = divisions().shardings_within(computation, types)
 
     def closed(self) -> ClosedJaxpr:
         computation = self._computation
@@ -132,7 +137,8 @@ class _Body:
             else:
                 given = self._in_avals[k] if self._in_avals is not None and k < len(self._in_avals) else None
                 is_weak = given is not None and given.weak_type and not given.is_extended
-                var = Var(aval_of_shape(p.shape, is_weak))
+                aval = aval_of_shape(p.shape, is_weak)
+                var = Var(aval.divided(self._shardings[p][0]) if p in self._shardings else aval)
                 self._atoms[Source(p)] = var
                 found.append(var)
         return found
@@ -155,7 +161,9 @@ class _Body:
 
     def _result_avals(self, i: HloInstruction) -> list[ShapedArray]:
         shapes: Sequence[Shape] = i.shape.elements if i.shape.is_tuple else (i.shape,)
-        return [aval_of_shape(s) for s in shapes]
+        avals = [aval_of_shape(s) for s in shapes]
+        found = self._shardings.get(i)
+        return avals if found is None else [a.divided(s) for a, s in zip(avals, found, strict=True)]
 
     def _constant(self, i: HloInstruction) -> Atom:
         array = i.attributes.literal.array

@@ -17,6 +17,7 @@ from ..tracer.arrays.array import array_from_numpy, as_value, rank_of
 from ..tracer.arrays.operators import ArrayLike
 from ..tracer.compound import compound
 from ..tracer.core import Value
+from ..tracer.sharding.placement import beside
 from ..tracer.tracer import Tracer
 from .concrete_values import SIZE_ADVICE, known_array, known_size
 from .promotion import ensure_arraylike, promote_dtypes
@@ -42,7 +43,8 @@ def nonzero(a: ArrayLike, *, size: int | None = None, fill_value: Any = None) ->
         if isinstance(x, Tracer):
             x = as_value(known_array("nonzero", x, SIZE_ADVICE))
         integer = dtypes.default_int()
-        return tuple(array_from_numpy(part.astype(integer, copy=False)) for part in np.nonzero(np.asarray(to_bool(x))))
+        parts = np.nonzero(np.asarray(to_bool(x)))
+        return tuple(beside(array_from_numpy(part.astype(integer, copy=False)), x) for part in parts)
     count = known_size("nonzero", size)
     found = _of_size(x, count)
     return found if fill_value is None else _filled(x, found, _fill_values(fill_value, x.aval.ndim))

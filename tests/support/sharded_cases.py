@@ -447,6 +447,8 @@ CASES = [
             "(lambda y: jax.vmap(jax.grad(lambda u: f(u)))(y + a[0]))",
         )
     ],
+    "jnp.nonzero(put(a > 0, 'x'))[0].sharding",
+    "on(lambda x: str(jax.make_jaxpr(lambda v: jax.reshard(jnp.sin(v).T, P('y', None)))(x)), 'x', 'y')",
     # types: how Explicit axes divide results, and what is refused
     *[
         f"on(lambda x: [str(jax.typeof(v)) for v in jax.tree.leaves(({e},))], 'x', 'y')"

@@ -10,7 +10,7 @@ backwards, functions with `out_sharding`) are not refused: what is ambiguous sta
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from importlib import import_module
 from typing import Any, NoReturn, TypeAlias
 
@@ -41,12 +41,16 @@ def result_types(
 ) -> Sequence[ShapedArray]:
     """The types `results` of an instruction's results, with their divisions; `operands`: the types of the leaves of its
     operands. ShardingTypeError where they are ambiguous, if `is_strict`."""
+    if i.opcode is Opcode.CALL and (call := call_of(i.attributes)).primitive is CONSTRAINT:
+        is_stated = isinstance(call.params, NamedSharding) and call.params.mesh.explicit_axes
+        division = call.params if is_stated else operands[0].division
+        return [results[0].divided(division)]
     mesh = _mesh_of(operands, [i])
     context = get_abstract_mesh()
     if mesh is None or not (context.empty or context.explicit_axes):
         return results
     is_strict = is_strict and not is_lenient()
-    if is_strict and not context.empty and not _is_constraint(i):
+    if is_strict and not context.empty:
         _check_context(i, operands, context)
     leaves = [division_of(o) for o in operands]
     found = _Rules(mesh, is_strict, list(operands)).of(i, leaves)
@@ -62,6 +66,17 @@ def types_of(computation: HloComputation, operands: Sequence[ShapedArray], resul
         return results
     found = _Rules(mesh, False).of_computation(computation, [division_of(o) for o in operands])
     return [r.divided(NamedSharding(mesh, spec_of_axes(d))) for r, d in zip(results, found, strict=True)]
+
+
+def shardings_within(
+    computation: HloComputation, operands: Sequence[ShapedArray]
+) -> dict[HloInstruction, list[NamedSharding]]:
+    """How the leaves of each instruction's result are divided; nothing where no mesh has Explicit axes."""
+    mesh = _mesh_of(operands, computation.instructions)
+    if mesh is None:
+        return {}
+    found = _Rules(mesh, False).within(computation, [division_of(o) for o in operands])
+    return {i: [NamedSharding(mesh, spec_of_axes(d)) for d in each] for i, each in found.items()}
 
 
 def results_of(
@@ -112,10 +127,6 @@ def _named(i: HloInstruction) -> Iterator[Sharding]:
             yield SHARDINGS[call.primitive](call)
     for computation in i.called_computations():
         yield from named_shardings(computation)
-
-
-def _is_constraint(i: HloInstruction) -> bool:
-    return i.opcode is Opcode.CALL and call_of(i.attributes).primitive is CONSTRAINT
 
 
 def _check_context(i: HloInstruction, operands: Sequence[ShapedArray], context: AbstractMesh) -> None:
@@ -219,15 +230,16 @@ class _Rules:
         known = vars(computation).setdefault("_divisions", {})
         key = self.mesh.shape_tuple, tuple(leaves)
         if self.is_strict or key not in known:
-            known[key] = self._followed(computation.instructions, computation.root, leaves)
+            known[key] = self.within(computation, leaves)[computation.root]
         found: list[Division] = known[key]
         return found
 
-    def _followed(
-        self, order: Iterable[HloInstruction], root: HloInstruction, leaves: Sequence[Division]
-    ) -> list[Division]:
+    def within(
+        self, computation: HloComputation, leaves: Sequence[Division]
+    ) -> dict[HloInstruction, list[Division]]:
+        """The divisions of the leaves of each instruction's result."""
         env: dict[HloInstruction, list[Division]] = {}
-        for i in order:
+        for i in computation.instructions:
             own = i.operands[:2] if i.opcode is Opcode.CONDITIONAL else i.operands
             given = [leaf for o in own for leaf in env[o]]
             if i.opcode is Opcode.PARAMETER:
@@ -240,7 +252,7 @@ class _Rules:
                 env[i] = given[start : start + len(list(i.shape.leaves()))]
             else:
                 env[i] = self.of(i, given)
-        return env[root]
+        return env
 
     def _of_loop(self, body: HloComputation, leaves: Sequence[Division]) -> list[Division]:
         """The state stays divided as it begins; an element that begins whole, such as the results of scan, gets the

@@ -28,7 +28,7 @@ from .manual_axes import current_manual_axes
 from .mesh import AbstractMesh, AxisType, Mesh
 from .partition_spec import PartitionSpec
 from .shardings import UNSPECIFIED, NamedSharding, Sharding, SingleDeviceSharding
-from .spmd import move
+from .spmd import is_placed, move
 
 PLACES = (Sharding, CpuDevice, PartitionSpec, Format, Space)
 
@@ -190,6 +190,12 @@ def of_type(value: Value, aval: ShapedArray) -> Value:
         own = value.sharding.mesh
         mesh = own if isinstance(own, Mesh) and own.abstract_mesh == wanted.mesh else None
     return value if mesh is None else placed(value, wanted.update(mesh=mesh), "the type")
+
+
+def beside(value: Array, other: Value) -> Array:
+    """An array that was computed from `other` with NumPy, on all devices of the mesh on which that is."""
+    place = other.sharding if is_placed(other) else None
+    return move(value, NamedSharding(place.mesh, PartitionSpec())) if isinstance(place, NamedSharding) else value
 
 
 @lru_cache(maxsize=256)

@@ -150,6 +150,8 @@ OWN = {
     "HLOOM_NUM_DEVICES=2: hloom.debug.visualize_array_sharding(put(x, 'd'), max_width=30)": (
         "┌──────────────┬──────────────┐\n│    CPU 0     │    CPU 1     │\n└──────────────┴──────────────┘"
     ),
+    "HLOOM_NUM_DEVICES=4: f = lambda v: jnp.sin(v); y = hloom.pmap(f)(x)\nwith hloom.no_tracing(True):\n"
+    "    print((hloom.pmap(f)(x) == y).all())": "True",
     # functions get their specs from arguments; what is ambiguous is refused
     **{
         f"HLOOM_NUM_DEVICES=4: hloom.set_mesh(hloom.make_mesh((4,), ('d',))); a = hloom.device_put(jnp.ones((4, 4)), "
