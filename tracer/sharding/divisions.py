@@ -295,6 +295,9 @@ class _Rules:
             case Opcode.CONCATENATE if len(set(leaves if self._knows else divided)) > 1:
                 shown = ", ".join([str(self._sharding(f)) for f in leaves])
                 raise ShardingTypeError(f"All operands should have the same sharding. Got shardings {shown}")
+            case Opcode.CONVOLUTION:
+                if not _is_whole(leaves[1]) or leaves[0][i.attributes.dimension_numbers.input_feature]:
+                    self._refuse(i, _AMBIGUOUS[i.opcode])
             case Opcode.REDUCE_WINDOW:
                 self._check_window(i, leaves[0])
             case Opcode.DYNAMIC_UPDATE_SLICE if leaves[0] != leaves[1] and not _is_whole(leaves[1]):
@@ -341,11 +344,12 @@ class _Rules:
         cut: dict[int, tuple[Any, ...]] = {}
         for k, (dims, found) in enumerate(zip(factors.operands, leaves, strict=True)):
             for d, (of_dimension, axes) in enumerate(zip(dims, found, strict=True)):
-                if not axes or (i.opcode in _SAME and (k == 0 or i.opcode is Opcode.CONCATENATE)):
+                if not axes:
                     continue
                 shares = self._shares(of_dimension, axes, factors.sizes)
                 if shares is None or any(f in factors.whole for f, _ in shares):
-                    self._ambiguous(i, leaves, k, d)
+                    if k not in _followed(i):
+                        self._ambiguous(i, leaves, k, d)
                     continue
                 for f, own in shares:
                     if cut.setdefault(f, own) != own:
@@ -354,6 +358,8 @@ class _Rules:
         if i.opcode in _SAME:
             first = _joined(leaves) if i.opcode is Opcode.CONCATENATE else leaves[0]
             results = [self._as_operand(i, first, r) for r in results]
+        elif i.opcode is Opcode.CONVOLUTION and _is_whole(leaves[1]):
+            results = [self._as_operand(i, _as_output(i, leaves[0]), results[0])]
         return [self._without_duplicates(i, leaves, r) for r in results]
 
     def _reshaped(self, i: HloInstruction, found: Division) -> Division:
@@ -414,6 +420,8 @@ class _Rules:
         """The division of the first operand, along the dimensions of the result that it divides."""
         sizes = next(iter(i.shape.leaves())).dimensions
         before = i.operands[0].shape.dimensions
+        if i.opcode is Opcode.CONVOLUTION:
+            before = _as_output(i, before)
         made = []
         for axes, more, size, old in zip(found, other, sizes, before, strict=True):
             parts = math.prod([self.mesh.shape[a] for a in axes])
@@ -469,6 +477,23 @@ class _Rules:
 
     def _shown(self, k: int) -> str:
         return self.types[k].str_short(short_dtypes=True) if k < len(self.types) else "?"
+
+
+def _followed(i: HloInstruction) -> range:
+    """The operands whose divisions the result has also along the dimensions that the op changes."""
+    if i.opcode in _SAME:
+        return range({Opcode.CONCATENATE: len(i.operands), Opcode.DYNAMIC_UPDATE_SLICE: 2}.get(i.opcode, 1))
+    return range(int(i.opcode is Opcode.CONVOLUTION))
+
+
+def _as_output(i: HloInstruction, source: Sequence[Any]) -> Any:
+    """What is known about the dimensions of a convolution's first operand, in the order of the result."""
+    n = i.attributes.dimension_numbers
+    found = list(source)
+    found[n.output_batch], found[n.output_feature] = source[n.input_batch], source[n.input_feature]
+    for d, e in zip(n.input_spatial, n.output_spatial, strict=True):
+        found[e] = source[d]
+    return tuple(found)
 
 
 def _groups(old: Sequence[int], new: Sequence[int]) -> Iterator[tuple[list[int], list[int]]]:

@@ -173,7 +173,9 @@ def computed_in(out_sharding: Any, what: str, compute: Callable[[], Value]) -> V
     not say how the result is divided that is put somewhere."""
     if out_sharding is None:
         return compute()
-    asked_place(out_sharding, what)
+    place = asked_place(out_sharding, what)
+    assert place is not None, f"{what} without a place"
+    _check_explicit(place, what)
     with not_refused():
         return in_asked_place(compute(), None, out_sharding, what)
 
@@ -190,6 +192,15 @@ def of_type(value: Value, aval: ShapedArray) -> Value:
         own = value.sharding.mesh
         mesh = own if isinstance(own, Mesh) and own.abstract_mesh == wanted.mesh else None
     return value if mesh is None else placed(value, wanted.update(mesh=mesh), "the type")
+
+
+def _check_explicit(sharding: NamedSharding, what: str) -> None:
+    others = [a for a in sharding.spec.axes() if sharding.mesh.name_to_type[a] is not AxisType.Explicit]
+    if others:
+        raise ValueError(
+            f"PartitionSpec passed to {what} cannot contain axis names that are of type Auto or Manual. Got "
+            f"PartitionSpec: {sharding.spec} with axis names: {others} in mesh {sharding.mesh}"
+        )
 
 
 def beside(value: Array, other: Value) -> Array:
@@ -317,12 +328,7 @@ def reshard(xs: Any, out_shardings: Any) -> Any:
         check_spec_has_mesh(entry, "reshard", "out_shardings")
         sharding = completed(entry, "reshard")
         if isinstance(sharding, NamedSharding):
-            others = [a for a in sharding.spec.axes() if sharding.mesh.name_to_type[a] is not AxisType.Explicit]
-            if others:
-                raise ValueError(
-                    "PartitionSpec passed to reshard cannot contain axis names that are of type Auto or Manual. Got "
-                    f"PartitionSpec: {sharding.spec} with axis names: {others} in mesh {sharding.mesh}"
-                )
+            _check_explicit(sharding, "reshard")
             sharding = _of_rank(sharding, as_value(leaf).aval.ndim, True)
         found.append(as_value(leaf) if sharding is None else placed(as_value(leaf), sharding, "reshard"))
     return tree.unflatten(structure, found)
