@@ -27,14 +27,14 @@ from ..tracer.sharding.calls import (
 )
 from ..tracer.sharding.manual_axes import ManualAxes
 from ..tracer.sharding.mesh import AxisType, Mesh
-from ..tracer.sharding.partition_spec import UNCONSTRAINED, PartitionSpec
+from ..tracer.sharding.partition_spec import UNCONSTRAINED, PartitionSpec, axes_of
 from ..tracer.sharding.shardings import NamedSharding, Sharding
 from .parallel import psum_over_mesh
 
 
 def _rules(
     primitive: Primitive, again: Callable[[Any, Value], Value], back: Callable[[Any, Value], Value],
-    for_batch: Callable[[Any], Any],
+    for_batch: Callable[[Any, Value], Any],
 ) -> None:  # fmt: skip
     """again(params, x): the call on `x`; back(params, cotangent): its transpose."""
 
@@ -50,7 +50,7 @@ def _rules(
         call: Call, operands: Sequence[Value], batched: Sequence[bool], axis: Axis
     ) -> tuple[list[Value], list[bool]]:
         (x,), (is_batched,) = operands, batched
-        return [again(for_batch(call.params) if is_batched else call.params, x)], [is_batched]
+        return [again(for_batch(call.params, x) if is_batched else call.params, x)], [is_batched]
 
     primitive.def_jvp(jvp)
     primitive.def_transpose(transpose)
@@ -65,12 +65,17 @@ def _whole_batch(sharding: Sharding, first: Any = None) -> Sharding:
     return NamedSharding(sharding.mesh, spec, memory_kind=sharding.memory_kind)
 
 
-def _open_batch(sharding: Sharding) -> Sharding:
+def _open_batch(sharding: Sharding, x: Value) -> Sharding:
+    """The batch stays divided as it is, if `sharding` leaves its axes."""
     mesh = getattr(sharding, "mesh", None)
-    return _whole_batch(sharding, UNCONSTRAINED if mesh is not None and AxisType.Auto in mesh.axis_types else None)
+    if mesh is not None and AxisType.Auto in mesh.axis_types:
+        return _whole_batch(sharding, UNCONSTRAINED)
+    first = None if x.aval.division is None else x.aval.division.spec.partitions[0]
+    named = sharding.spec.axes() if isinstance(sharding, NamedSharding) else ()
+    return _whole_batch(sharding, None if {*axes_of(first)} & {*named} else first)
 
 
-def _border_of_batch(border: Border) -> Border:
+def _border_of_batch(border: Border, x: Value) -> Border:
     found = _whole_batch(border.sharding)
     assert isinstance(found, NamedSharding)
     return replace(border, sharding=found)

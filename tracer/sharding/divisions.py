@@ -292,7 +292,7 @@ class _Rules:
             case Opcode.SELECT if len({f for f in leaves[1:] if not _is_whole(f)}) > 1:
                 shown = ", ".join([str(self._sharding(f)) for f in reversed(leaves[1:])])
                 raise ShardingTypeError(f"select cases must have the same shardings, got [{shown}].")
-            case Opcode.CONCATENATE if len(set(leaves if self._knows else divided)) > 1:
+            case Opcode.CONCATENATE if len(set(divided)) > 1:
                 shown = ", ".join([str(self._sharding(f)) for f in leaves])
                 raise ShardingTypeError(f"All operands should have the same sharding. Got shardings {shown}")
             case Opcode.CONVOLUTION:
@@ -313,11 +313,6 @@ class _Rules:
                     "Input should be unsharded over the axis being reduced. Got input "
                     f"type={self.types[0].str_short()} and axis={axis}"
                 )
-
-    @property
-    def _knows(self) -> bool:
-        """Whether undivided values are known to belong to the mesh."""
-        return not get_abstract_mesh().empty
 
     def _check_dot(self, i: HloInstruction, lhs: Division, rhs: Division) -> None:
         a = i.attributes
