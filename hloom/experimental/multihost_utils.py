@@ -23,6 +23,7 @@ __all__ = [
     "global_array_to_host_local_array",
     "host_local_array_to_global_array",
     "process_allgather",
+    "reached_preemption_sync_point",
     "sync_global_devices",
 ]
 
@@ -177,6 +178,19 @@ def global_array_to_host_local_array(global_inputs: _Any, global_mesh: _Any, psp
 
 def _specs(pspecs: _Any, full: _Any, count: int) -> list[_Any]:
     return [pspecs] * count if isinstance(pspecs, _PartitionSpec) else _tree.broadcast_prefix(pspecs, full)
+
+
+def reached_preemption_sync_point(step_id: int) -> bool:
+    """Whether the processes of a program that will be stopped have reached the step at which they should all save
+    their state. False for one process; RuntimeError in several, as nothing tells them.
+
+    >>> from hloom.experimental import multihost_utils
+    >>> multihost_utils.reached_preemption_sync_point(3)
+    False
+    """
+    if _process_count() > 1:
+        raise RuntimeError("Preemption sync manager has not been initialized: hloom has none")
+    return False
 
 
 _publish(__name__, examples=("from hloom.experimental import multihost_utils",))

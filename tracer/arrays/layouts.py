@@ -26,7 +26,11 @@ class Space(enum.Enum):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Layout:
-    """The order of dimensions in memory, the slowest first, and tiles."""
+    """The order of an array's dimensions in memory, the slowest first, and its tiles. Arrays here are row-major.
+
+    >>> Layout(major_to_minor=(0, 1)).major_to_minor
+    (0, 1)
+    """
 
     major_to_minor: tuple[int, ...]
     tiling: tuple[tuple[int, ...], ...] | None = None
@@ -48,7 +52,11 @@ class Layout:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Format:
-    """A layout and a sharding."""
+    """A layout and a sharding; either may be None, which leaves it open.
+
+    >>> Format(Layout((0, 1))).layout
+    Layout(major_to_minor=(0, 1), tiling=None, sub_byte_element_size_in_bits=0)
+    """
 
     layout: Layout | None = None
     sharding: Any = None

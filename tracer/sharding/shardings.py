@@ -64,6 +64,9 @@ class Sharding:
         here = process_index()
         return [d for d in self.device_assignment if d.process_index == here]
 
+    _addressable_device_assignment = addressable_assignment
+    """JAX's name, which libraries for checkpoints use."""
+
     @property
     def addressable_devices(self) -> set[CpuDevice]:
         """The devices of this process that hold parts."""

@@ -1,0 +1,1 @@
+from ..tracer.arrays.layouts import Format as Format, Layout as Layout
