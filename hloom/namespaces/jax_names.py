@@ -45,7 +45,6 @@ deriv_prop jet_fun jet_rules jet_subtrace linear_prop traceable zero_prop zero_s
     "experimental.multihost_utils": """
 ProcessFailureError global_array_to_host_local_array_impl gtl_abstract_eval
 host_local_array_to_global_array_impl live_devices ltg_abstract_eval ltg_batcher
-reached_preemption_sync_point
 """,
     "experimental.ode": """
 abs2 fit_4th_order_polynomial initial_step_size interp_fit_dopri mean_error_ratio optimal_step_size
