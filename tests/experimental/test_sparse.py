@@ -265,7 +265,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "jit": (lambda: hloom.jit(sparse.BCOO.fromdense)(M), ValueError, "must be given by nse="),
     "duplicates": (lambda: hloom.jit(lambda a: a.sum_duplicates())(ARRAY), ValueError, "must be given by nse="),
     "numpy": (lambda: np.asarray(ARRAY), TypeError, r"todense\(\) gives a dense array"),
-    "dense": (lambda: ARRAY + M, NotImplementedError, "the sum would be dense"),
+    "dense": (lambda: ARRAY + 1.0, NotImplementedError, "the sum would be a larger dense array"),
     "sum": (lambda: ARRAY + ARRAY.T, ValueError, "shapes of"),
     "quotient": (lambda: ARRAY / ARRAY, NotImplementedError, "divided by 0"),
     "broadcast": (lambda: ARRAY * V[:3], ValueError, "does not broadcast"),
@@ -436,3 +436,14 @@ def test_arrays_without_elements_and_without_sparse_dimensions() -> None:
     x, kernel = np.array([[[1.0, 0.0, 2.0]]], np.float32), np.ones((1, 1, 2), np.float32)
     for operands in ((sparse.BCOO.fromdense(x), kernel), (x, sparse.BCOO.fromdense(kernel)), (x, kernel)):
         close(sparse.bcoo_conv_general_dilated(*operands, window_strides=(1,), padding="VALID"), [[[1.0, 2.0]]])
+
+
+def test_sums_with_dense_arrays_and_absolute_values() -> None:
+    """As in JAX, a place that occurs twice counts as the sum of its numbers."""
+    twice = sparse.BCOO((jnp.array([1.0, -3.0, 2.0]), jnp.array([[0], [0], [2]])), shape=(3,))
+    dense = jnp.arange(6.0).reshape(2, 3)
+    for found in (twice + dense, dense + twice, hloom.jit(lambda x, y: x + y)(twice, dense)):
+        np.testing.assert_array_equal(found, np.array([-2.0, 0, 2]) + np.arange(6.0).reshape(2, 3))
+    np.testing.assert_array_equal(abs(twice).todense(), [2, 0, 2])
+    assert isinstance(abs(sparse.BCSR.fromdense(-jnp.eye(2))), sparse.BCSR)
+    np.testing.assert_array_equal(abs(sparse.BCSR.fromdense(-jnp.eye(2))).todense(), np.eye(2))

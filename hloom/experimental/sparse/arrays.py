@@ -136,6 +136,9 @@ class JAXSparse:
     def __pos__(self) -> Any:
         return self
 
+    def __abs__(self) -> Any:
+        return import_module(".transform", __package__).sparsify(jnp.abs)(self)
+
     def __matmul__(self, other: Any) -> Any:
         return _rules().matmul(self, other)
 

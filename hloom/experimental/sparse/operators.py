@@ -566,9 +566,12 @@ def add(x: Any, other: Any) -> Any:
             return todense(x) + other
         if jnp.ndim(other) == 0 and not hasattr(other, "aval") and other == 0:
             return x
+        shape = jnp.shape(other)
+        if jnp.broadcast_shapes(x.shape, shape) == shape:
+            return todense(x) + other
         raise UnsupportedError(
-            f"Addition between {x!r} and a dense array is not implemented: the sum would be dense\n  todense() makes "
-            "the array dense."
+            f"Addition between {x!r} and a dense array of shape {shape} is not implemented: the sum would be a larger "
+            "dense array\n  todense() makes the array dense."
         )
     a, b = as_coordinates(x), as_coordinates(other)
     if a.shape != b.shape:
