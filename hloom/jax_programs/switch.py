@@ -9,9 +9,10 @@ version than hloom; all its names are hloom's. `jaxlib` and `jax.lib` have that 
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 from collections.abc import Iterator, Sequence
-from importlib.abc import Loader, MetaPathFinder
+from importlib.abc import Loader, MetaPathFinder, PathEntryFinder
 from importlib.machinery import ModuleSpec
 from importlib.metadata import Distribution, DistributionFinder
 from types import ModuleType
@@ -80,7 +81,7 @@ class _Jax(Versioned):
     def __init__(self) -> None:
         package = importlib.import_module(_PACKAGE)
         super().__init__("jax", package.__doc__)
-        self.__dict__.update(__file__=package.__file__, __path__=list(package.__path__))
+        self.__dict__.update(__file__=package.__file__, __path__=[_own_folder(package)])
 
     def __getattr__(self, name: str) -> Any:
         if name == "version" or name.startswith("__version"):
@@ -95,6 +96,21 @@ class _Jax(Versioned):
 
     def __dir__(self) -> list[str]:
         return sorted({"__version__", "__version_info__", *self.__dict__, *dir(sys.modules[_PACKAGE])} - _OWN)
+
+
+def _own_folder(package: ModuleType) -> str:
+    """The folder of the package in a spelling of its own, for which Python's search of files finds nothing. pytest
+    searches `jax.__path__` for `test_util.py` before it asks other finders, and would run the file a second time."""
+    folder = os.path.join(package.__path__[0], "")
+    sys.path_importer_cache[folder] = _NoFiles()
+    return folder
+
+
+class _NoFiles(PathEntryFinder):
+    """Finds no files."""
+
+    def find_spec(self, name: str, target: ModuleType | None = None) -> ModuleSpec | None:
+        return None
 
 
 class _Finder(MetaPathFinder):

@@ -108,6 +108,7 @@ def test_another_python_is_not_asked(monkeypatch: pytest.MonkeyPatch, value: str
 
 ASKS = """\
 import importlib.metadata as metadata
+import importlib.machinery
 import importlib.util
 import os
 import hloom
@@ -127,6 +128,9 @@ assert find("jaxlib.zork") is None and find("jax._src.zork") is None
 [folder] = jax.__path__
 assert os.path.samefile(folder, os.path.dirname(jax.__file__))
 assert find("jax").submodule_search_locations == [folder]
+assert importlib.machinery.PathFinder.find_spec("jax.test_util", jax.__path__) is None  # as pytest searches
+import jax.test_util
+assert jax.test_util is hloom.test_util
 print(jax.__version__, jax.__version_info__)
 hloom.config.update("hloom_jax_version", "0.9.1.dev3")
 print(jax.__version__, jaxlib.__version_info__, metadata.version("jax"), "__version__" in dir(jax))
