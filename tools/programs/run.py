@@ -204,17 +204,17 @@ def latest(path: str) -> list[dict[str, Any]]:
 def table(path: str) -> str:
     """The results as Markdown."""
     lines = [line for line in latest(path) if line["status"] != "not with JAX"]
-    runs = [line for line in lines if line["status"] == "runs"]
-    text = ["| program | repository | numbers | JAX s | cold | warm |", "|---|---|---|---|---|---|"]
+    text = ["| program | numbers | JAX, s | cold | warm |", "|---|---|---|---|---|"]
     for line in sorted(lines, key=lambda line: (line["repository"].lower(), line["file"])):
         ratios = [f"{line[k] / line['jax']:.2f}" if line.get(k) else "" for k in ("cold", "warm")]
         state = {"runs": "equal", "differs": "other", "stops": "stops"}[line["status"]]
         if line["status"] == "runs" and line.get("chaotic"):
-            state = "as far as JAX's own"
-        text.append(f"| {line['file']} | {line['repository']} | {state} | {line['jax']:.1f} | {' | '.join(ratios)} |")
-    means = {k: statistics.geometric_mean([x[k] / x["jax"] for x in lines if x.get(k)]) for k in ("cold", "warm")}
-    text.append(f"\n{len(lines)} programs, {len(runs)} with JAX's numbers; CPU time of JAX's in geometric mean: "
-                f"{means['cold']:.2f} cold, {means['warm']:.2f} warm")  # fmt: skip
+            state = "rounding"
+        text.append(f"| {line['repository']}: {line['file']} | {state} | {line['jax']:.1f} | {' | '.join(ratios)} |")
+    means = [statistics.geometric_mean(x[k] / x["jax"] for x in lines if x.get(k)) for k in ("cold", "warm")]
+    count = sum(line["status"] == "runs" for line in lines)
+    text.append(f"\n{len(lines)} programs, {count} of them with JAX's numbers. Geometric means of the times: "
+                f"{means[0]:.2f} cold, {means[1]:.2f} warm.")  # fmt: skip
     return "\n".join(text)
 
 

@@ -64,8 +64,10 @@ class Sharding:
         here = process_index()
         return [d for d in self.device_assignment if d.process_index == here]
 
-    _addressable_device_assignment = addressable_assignment
-    """JAX's name, which libraries for checkpoints use."""
+    @property
+    def _addressable_device_assignment(self) -> tuple[CpuDevice, ...]:
+        """JAX's name, which libraries for checkpoints read."""
+        return tuple(self.addressable_assignment)
 
     @property
     def addressable_devices(self) -> set[CpuDevice]:
