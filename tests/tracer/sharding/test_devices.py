@@ -127,6 +127,7 @@ ANSWERS: dict[str, Any] = {
     "memory_kind=device)",
     "(ns == jax.NamedSharding(mesh, P('a', None)), ns == jax.NamedSharding(mesh, P('a')))": "(True, False)",
     "ns.is_equivalent_to(S.SingleDeviceSharding(d), 2)": "True",
+    "ns._addressable_device_assignment": "(CpuDevice(id=0),)",
     "(ns.num_devices, ns.device_set == {d}, ns.is_fully_replicated, ns.is_fully_addressable)": "(1, True, True, True)",
     "ns.shard_shape((4, 2))": "(4, 2)",
     "ns.devices_indices_map((4, 2)) == {d: (slice(None), slice(None))}": "True",
