@@ -11,9 +11,10 @@ import dataclasses
 import functools
 import inspect
 from collections.abc import Callable, Sequence
-from typing import Any, Generic, Literal, ParamSpec, TypeVar, cast, overload
+from typing import Any, Generic, Literal, ParamSpec, TypeVar, overload
 
 from ..hlo.ir import HloComputation
+from ..hlo.support.lazy import lazy_property
 from ..hlo.support.loading import load
 from ..hlo.support.tracebacks import boundary
 from ..tracer.arguments import NO_STATICS, check_function, leaf_names
@@ -22,11 +23,9 @@ from ..tracer.arrays.operators import ArrayBase
 from ..tracer.aval import ShapedArray
 from ..tracer.core import Trace, Value, current_trace, eval_computation
 from ..tracer.execution import look_at_modules
-from ..tracer.ops import is_inexact, scalar, zeros
+from ..tracer.ops import is_inexact, scalar
 from ..tracer.recording import is_recording
 from ..tracer.references.refs import Ref, check_aliases, replace_all
-from ..tracer.sharding.lenience import not_refused
-from ..tracer.sharding.placement import of_type
 from ..tracer.source import function_line
 from ..tracer.trees import tree
 from ..tracer.wrapping import wraps
@@ -44,9 +43,9 @@ from .grad_checks import (
 from .gradient_refs import GradValue, placed_gradients, targets_of
 from .jvp import JVPTracer, jvp_flat
 from .linearize import LinearProgram, linearize_flat
+from .pullbacks import Saved, given_cotangent, pull_back, saveable_flags, saved
 from .rules.tables import families_come_from
 from .tangents import Tangent, Zero, float0, float0_zeros, instantiate
-from .transpose import transpose_program
 
 Function = Callable[..., Any]
 P = ParamSpec("P")
@@ -348,20 +347,43 @@ def _refuse_custom_vjp(computation: HloComputation) -> None:
 
 @overload
 def vjp(
-    fun: Callable[..., tuple[R, Aux]], *primals: Any, has_aux: Literal[True], reduce_axes: Sequence[Any] = ()
+    fun: Callable[..., tuple[R, Aux]],
+    *primals: Any,
+    has_aux: Literal[True],
+    reduce_axes: Sequence[Any] = (),
+    saveable_args: Any = True,
 ) -> tuple[R, PullbackFunction, Aux]: ...
 @overload
 def vjp(
-    fun: Callable[..., R], *primals: Any, has_aux: Literal[False] = False, reduce_axes: Sequence[Any] = ()
+    fun: Callable[..., R],
+    *primals: Any,
+    has_aux: Literal[False] = False,
+    reduce_axes: Sequence[Any] = (),
+    saveable_args: Any = True,
 ) -> tuple[R, PullbackFunction]: ...
 @overload
-def vjp(fun: Function, *primals: Any, has_aux: bool, reduce_axes: Sequence[Any] = ()) -> tuple[Any, ...]: ...
-def vjp(fun: Function, *primals: Any, has_aux: bool = False, reduce_axes: Sequence[Any] = ()) -> tuple[Any, ...]:
+def vjp(
+    fun: Function, *primals: Any, has_aux: bool, reduce_axes: Sequence[Any] = (), saveable_args: Any = True
+) -> tuple[Any, ...]: ...
+def vjp(
+    fun: Function,
+    *primals: Any,
+    has_aux: bool = False,
+    reduce_axes: Sequence[Any] = (),
+    saveable_args: Any = True,
+) -> tuple[Any, ...]:
     """`fun(*primals)` and the function that pulls cotangents back from this point. JAX's `vjp`.
+
+    Args:
+      saveable_args: which of the arguments f_vjp may keep: a boolean, or a tree of booleans over `primals` in which
+        only the numbers of children count. Assign the others to `f_vjp.args_res` before it is called.
 
     Returns:
       (result, f_vjp), and aux if `has_aux`. f_vjp(cotangent of the result) is a tuple with a cotangent for each
       argument; `float0` zeros for integers and booleans.
+
+    Raises:
+      ValueError: `saveable_args` is no such tree; (f_vjp) an argument that was not kept has not been assigned.
 
     >>> value, pull = hloom.vjp(lambda x, y: x * y, 2.0, 3.0)
     >>> pull(1.0)
@@ -380,7 +402,11 @@ def vjp(fun: Function, *primals: Any, has_aux: bool = False, reduce_axes: Sequen
     count = len(results) - len(flat.written)
     replace_all([leaves[k] for k in flat.written], results[count:])
     del results[count:]
-    f_vjp = PullbackFunction(fun, program, structure, [v.aval for v in values], flat.tree, [r.aval for r in results])
+    arguments = [None if r else v for r, v in zip(takes_reference, values, strict=True)]
+    types = [v.aval for v in values], flat.tree, [r.aval for r in results]
+    f_vjp = PullbackFunction(fun, program, arguments, structure, *types)
+    if saveable_args is not True:
+        f_vjp._exclude(saveable_args)
     f_vjp._takes_reference = takes_reference
     f_vjp._unseen = len(flat.written)
     out = tree.unflatten(flat.tree, results)
@@ -392,13 +418,43 @@ class PullbackFunction(_AtPoint):
 
     _made_by = "vjp"
 
-    def __init__(self, fun: Function, program: LinearProgram, *types: Any) -> None:
+    def __init__(self, fun: Function, program: LinearProgram, arguments: Sequence[Value | None], *types: Any) -> None:
         super().__init__(fun, *types)
         self._program = program
+        self._arguments = arguments
         self._targets: list[Any] | None = None
         self._takes_reference: list[bool] = []
         self._unseen = 0
         """How many results of the program, its last ones, are values that were written to references."""
+
+    @lazy_property
+    def _saved(self) -> Saved:
+        return saved(self._program, self._arguments, self._in_tree, [True] * len(self._arguments))
+
+    @lazy_property
+    def args_res(self) -> list[Any]:
+        """The arguments that it uses as they are, with tuples for containers: `NotNeeded()` for one that it does not
+        use, `NotSaveable()` for one that must be assigned first. It may be changed and assigned to."""
+        return self._saved.args_res
+
+    @lazy_property
+    def opaque_residuals(self) -> list[Any]:
+        """The other values that it uses."""
+        return self._saved.opaque_residuals
+
+    def _exclude(self, saveable_args: Any) -> None:
+        """Keep only those arguments that `saveable_args` allows."""
+        is_saveable = saveable_flags(saveable_args, self._in_tree)
+        self._saved = saved(self._program, self._arguments, self._in_tree, is_saveable)
+        self.args_res = self._saved.args_res
+        self._program = dataclasses.replace(self._program, residuals={}, constants={})
+        self._arguments = ()
+
+    def _whole_program(self) -> LinearProgram:
+        if not self.__dict__.keys() & {"args_res", "opaque_residuals"}:  # the values are where they were recorded
+            return self._program
+        values = self._saved.values(self.args_res, self.opaque_residuals, self._in_tree, self._fun)
+        return dataclasses.replace(self._program, residuals=values, constants={})
 
     @boundary
     def with_refs(self, *targets: Any) -> PullbackFunction:
@@ -416,6 +472,15 @@ class PullbackFunction(_AtPoint):
         other._rest, other._targets = None, targets_of(targets, self._in_tree, self._takes_reference)
         return other
 
+    def replace(self, **changes: Any) -> PullbackFunction:
+        """The same function with other `args_res` or `opaque_residuals`; TypeError for other names."""
+        other = copy.copy(self)
+        for name, value in changes.items():
+            if name not in ("args_res", "opaque_residuals"):
+                raise TypeError(f"replace takes args_res and opaque_residuals, not {name}")
+            setattr(other, name, value)
+        return other
+
     @boundary
     def __call__(self, *cotangent: Any) -> tuple[Any, ...]:
         if len(cotangent) != 1:
@@ -430,64 +495,21 @@ class PullbackFunction(_AtPoint):
                 "unexpected tree structure of argument to vjp function: got "
                 f"{structure}, but expected {self._out_tree}.{at(self._fun)}"
             )
-        cotangents = [_given_cotangent(leaf, a, self._fun) for leaf, a in zip(leaves, self._out_avals, strict=True)]
+        cotangents = [given_cotangent(leaf, a, self._fun) for leaf, a in zip(leaves, self._out_avals, strict=True)]
         if any(self._takes_reference) and self._targets is None:
             placed_gradients([], [GradValue()] * len(self._takes_reference), self._takes_reference)
-        gradients = _pull_back(self._program, self._in_avals, [*cotangents, *[None] * self._unseen])
+        gradients = pull_back(self._whole_program(), self._in_avals, [*cotangents, *[None] * self._unseen])
         if self._targets is not None:
             gradients = placed_gradients(gradients, self._targets, self._takes_reference)
         pulled: tuple[Any, ...] = tree.unflatten(self._in_tree, gradients)
         return pulled
 
 
-def _with_values(rest: _Rest, values: Sequence[Any]) -> PullbackFunction:
-    program: LinearProgram = rest.function._program
-    given = iter(values)
-    residuals, constants = ({k: next(given) for k in part} for part in (program.residuals, program.constants))
-    changed = dataclasses.replace(program, residuals=residuals, constants=constants)
-    return cast(PullbackFunction, rest.with_(_program=changed))
-
-
 tree.register_pytree_node(
     PullbackFunction,
-    lambda f: ([*f._program.residuals.values(), *f._program.constants.values()], f._rest or _Rest(f)),
-    _with_values,
+    lambda f: ((f.args_res, f.opaque_residuals), f._rest or _Rest(f)),
+    lambda rest, kept: rest.with_(args_res=kept[0], opaque_residuals=kept[1]),
 )
-
-
-def _given_cotangent(leaf: Any, aval: ShapedArray, fun: Function) -> Value | None:
-    """The user's cotangent of a result of type `aval`. An integer result takes a cotangent of its shape and any dtype,
-    which has no effect."""
-    aval = aval.plain()
-    wanted = aval.str_short() if is_inexact(aval.dtype) else f"float0[{','.join(map(str, aval.shape))}]"
-    if getattr(leaf, "dtype", None) == float0:
-        got, value = f"float0[{','.join(map(str, leaf.shape))}]", None
-    else:
-        value = as_value(leaf)
-        got = value.aval.plain().str_short()
-        if not is_inexact(aval.dtype) and value.aval.shape == aval.shape:
-            return None
-    if got != wanted:
-        raise ValueError(
-            f"unexpected JAX type (shape, dtype) of argument to vjp function: got {got}, but expected {wanted} because "
-            f"the corresponding output of the differentiated function has type {aval.str_short()}.{at(fun)}"
-        )
-    return value
-
-
-def _pull_back(program: LinearProgram, avals: Sequence[ShapedArray], cotangents: Sequence[Value | None]) -> list[Any]:
-    """A cotangent for each input, zeros where there is none, divided as the input."""
-    with not_refused():
-        found = iter(transpose_program(program, cotangents))
-    trace = current_trace()
-    out: list[Any] = []
-    for aval in avals:
-        if not is_inexact(aval.dtype):
-            out.append(float0_zeros(aval))
-            continue
-        ct = next(found)
-        out.append(of_type(zeros(aval) if ct is None else trace.with_weak_type(ct, aval.weak_type), aval))
-    return out
 
 
 @overload
@@ -583,7 +605,7 @@ def value_and_grad(
         check_scalar_output(_name, results, flat.tree, fun, holomorphic)
         (result,) = results
         one = scalar(1, result.aval.dtype)
-        gradient = tree.unflatten(structure, _pull_back(program, [v.aval for v in values], [one]))
+        gradient = tree.unflatten(structure, pull_back(program, [v.aval for v in values], [one]))
         if one_argument:
             (gradient,) = gradient
         value: Any = (result, flat.aux()) if has_aux else result

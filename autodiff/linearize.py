@@ -204,6 +204,14 @@ class LinearProgram:
     outputs: list[HloInstruction | None]
     """Each result's tangent; None where it is zero."""
 
+    def needed(self, also: Sequence[HloInstruction] = ()) -> set[HloInstruction]:
+        """The instructions and parameters on which the results depend, and `also` and those on which it depends."""
+        needed: set[HloInstruction] = {*also, *(o for o in self.outputs if o is not None)}
+        for instruction in reversed(self.instructions):
+            if instruction in needed:
+                needed.update(instruction.operands)
+        return needed
+
     def computation(self, name: str, all_values: bool = False) -> tuple[HloComputation, list[Value]]:
         """The program as a computation of the inputs and those residuals that it needs (the second result).
 
@@ -214,10 +222,7 @@ class LinearProgram:
         many, for any known values: users see them as constants of a jaxpr.
         """
         effects = [i for i in self.instructions if i.opcode is Opcode.CALL and has_side_effect(i)]
-        needed: set[HloInstruction] = {*effects, *(o for o in self.outputs if o is not None)}
-        for instruction in reversed(self.instructions):
-            if instruction in needed:
-                needed.update(instruction.operands)
+        needed = self.needed(effects)
         mapping = dict(zip(self.inputs, self.inputs, strict=True))
         kept: list[HloInstruction] = []
         for p, value in self.residuals.items():

@@ -431,7 +431,14 @@ REFUSED: list[tuple[Any, tuple[Any, ...], type[Exception], str]] = [
     (grad(lambda x: x), (X,), TypeError, r"Output had shape: \(3,\)\.\n  differentiating <lambda> at .*test_grad"),
     (lambda x: vjp(lambda x: (x, x), x)[1](x, x), (1.0,), TypeError, "2 arguments, but it takes one.*give a tuple"),
     (grad(lambda x: x, has_aux=True), (1.0,), TypeError, "must return a pair"),
-]
+    (lambda x: vjp(lax.mul, x, x, saveable_args=(True,)), (1.0,), ValueError, "saveable_args has 1 children .* 2 ch"),
+    (lambda x: vjp(lax.neg, x, saveable_args=((True,),)), (1.0,), ValueError, r"saveable_args\[0\] has 1 .* is a leaf"),
+    (lambda x: vjp(lax.neg, x, saveable_args=(1,)), (1.0,), ValueError, r"saveable_args\[0\] is 1 of type int"),
+    (
+        lambda x: vjp(lambda d: d["a"] * d["b"], {"a": x, "b": 2.0}, saveable_args=False)[1](x),
+        (1.0,), ValueError, r"not-saveable residuals.*args\[0\]\['a'\] of the .* <lambda> at .*args\[0\]\['b'\]",
+    ),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("call", "args", "error", "message"), REFUSED)
@@ -439,6 +446,24 @@ def test_errors_name_the_argument(call: Any, args: Any, error: type[Exception], 
     """The rules are JAX's; the argument's path, the function and the line are added."""
     with pytest.raises(error, match=f"(?s){message}"):
         call(*args)
+
+
+def test_a_pullback_does_not_keep_what_saveable_args_excludes() -> None:
+    def f(d: Any, y: Any) -> Any:
+        return d["a"] * lax.sin(d["b"] * y)
+
+    d, y = {"a": f32(2), "b": f32(3)}, f32(5)
+    _, whole = vjp(f, d, y)
+    _, part = vjp(f, d, y, saveable_args=((True, False), False))
+    assert str(part.args_res) == "[(Array(2., dtype=float32), NotSaveable()), NotSaveable()]"
+    assert len(tree.leaves(part)) == len(tree.leaves(whole)) - 2
+    wanted = whole(y)
+    assert part.replace(args_res=[d, y])(y) == wanted
+    restore = hloom.jit(lambda pull, d, y: pull.replace(args_res=[d, y])(y))
+    assert tree.leaves(restore(part, d, y)) == tree.leaves(wanted)
+    part.args_res[0] = d
+    part.args_res[1] = y
+    assert part(y) == wanted
 
 
 def test_reduce_axes_is_refused_if_it_says_anything() -> None:

@@ -418,6 +418,28 @@ def passes_as_functions(j: Any) -> Any:
     return found
 
 
+@program
+def pullbacks_hold_their_values(j: Any) -> Any:
+    def layer(w: Any, parts: Any, unused: Any) -> Any:
+        return j.numpy.sin(parts["x"] @ w) + unused.sum()
+
+    def held(pull: Any) -> Any:
+        w, (x, y), unused = pull.args_res
+        return [w, x, *(type(v).__name__ == "NotNeeded" for v in (w, x, y, unused))]
+
+    w, x, y = (j.numpy.array(s * A) for s in (1, 2, 3))
+    parts = {"x": x, "y": y}
+    value, pull = j.vjp(layer, w, parts, B)
+    found = [held(pull), pull(value)]
+    pull.args_res[0] = y
+    found.append(pull(value))
+    pull.args_res = [w, {"x": y, "y": pull.args_res[1][1]}, pull.args_res[2]]
+    found.append(pull(value))
+    halved = j.tree.map(lambda x: x / 2, pull)
+    _, jitted = j.jit(lambda w: j.vjp(layer, w, parts, B))(w)
+    return [*found, held(halved), halved(value), held(jitted), jitted(value), j.jit(lambda p: p(value))(jitted)]
+
+
 # --- solves
 
 

@@ -45,9 +45,7 @@ MACHINERY: dict[str, tuple[str, ...]] = {
 }
 """Why, and the names: each with all that begins so."""
 
-_UNPUBLISHED = {
-    "JaxprPrimitive": ("impl", "def_impl"), "PullbackFunction": ("args_res",), "JaxprEqn": ("ctx",),
-}  # fmt: skip
+_UNPUBLISHED = {"JaxprPrimitive": ("impl", "def_impl"), "JaxprEqn": ("ctx",)}
 """Attributes of objects that JAX does not publish though their names do not say so, by hloom's class."""
 
 _NAME = re.compile(r"PrivateName: not here: ([\w.]+)")
