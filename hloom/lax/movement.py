@@ -46,7 +46,8 @@ from ..tracer.caches import on_clear
 from ..tracer.core import Value, bind, thread_state
 from ..tracer.errors import AxisError, ConcretizationTypeError, OperandError
 from ..tracer.ops import convert
-from ..tracer.sharding.placement import computed_in, in_asked_place
+from ..tracer.sharding.placement import computed_in, in_asked_place, of_type
+from ..tracer.tracer import Tracer
 
 _state = thread_state()
 
@@ -573,7 +574,8 @@ def full_like(
     """An array of one value with the shape, dtype and weak type of x, unless others are given.
 
     x: an array, a number, or an object with only a shape and a dtype, such as `hloom.ShapeDtypeStruct`.
-    sharding: where the result is. By default, outside of jit, where x is, if the shapes are equal or x is replicated.
+    sharding: where the result is. By default, outside of jit, where x is, if the shapes are equal or x is replicated;
+        within jit, divided by Explicit axes as x is, if no shape is given.
 
     >>> lax.full_like(jnp.zeros((2, 2)), 7)
     Array([[7., 7.],
@@ -594,6 +596,8 @@ def full_like(
         if weak and isinstance(scalar, Array):
             scalar = scalar.with_aval(scalar.aval.with_weak_type(True))
         found = broadcast_in_dim(scalar, sizes, ())
+    if sharding is None and shape is None and isinstance(x, Tracer):
+        return of_type(found, x.aval)
     if sharding is None and isinstance(x, Array) and is_elsewhere(x) and isinstance(found, Array):
         sharding = x.sharding if sizes == x.shape or x.is_fully_replicated else None
     return found if sharding is None else in_asked_place(found, sharding, None, "full_like")

@@ -372,7 +372,8 @@ CASES = [
             "jax.nn.softmax(x.T, 0)", "x.reshape(4, 2, 4)", "x + jax.reshard(x, P(None, 'y'))",
             "jnp.where(x > 0, x, 0)", "x.astype(jnp.bfloat16)", "jnp.cumsum(x, 1)", "x @ jnp.ones((4, 3))",
             "lax.scan(lambda c, r: (c + r.sum(), r), 0.0, x.T)[1]", "lax.fori_loop(0, 3, lambda i, c: c * 2, x)",
-            "jax.grad(lambda v: (v ** 2).sum())(x)", "jnp.exp(jax.reshard(x, P()))",
+            "jax.grad(lambda v: (v ** 2).sum())(x)", "jnp.exp(jax.reshard(x, P()))", "jnp.fft.fft(x, axis=0)",
+            "jnp.fft.rfft2(x)", "jnp.ones_like(x)",
         )
         for way in ("on({f}, 'x')", "on(jax.jit({f}), 'x')")
     ],
@@ -433,6 +434,14 @@ CASES = [
             "smap(lambda v: shown(f, v), P(None, 'y'), P(None, 'y'), axis_names={'y'})(x)",
         )
     ],
+    *[
+        f"on(lambda x: calls(lambda x, f: {way}, x), 'x', 'y')"
+        for way in (
+            "pure(f, x)", "io(f, x)", "jax.jit(lambda x: pure(f, x + 1))(x)", "jax.jit(lambda x: pure(f, x).T @ x)(x)",
+            "str(jax.typeof(pure(f, x)))", "jax.vmap(lambda v: pure(f, v, vmap_method='expand_dims'), 1)(x)",
+        )
+    ],
+    "on(lambda x: abs(jnp.fft.fft2(x)), 'x', 'y')",
     "calls(lambda x, f: jax.jit(lambda x: pure(f, x))(x), put(a))",
     "calls(lambda x, f: jax.pmap(lambda v: pure(f, v))(x), a)",
     # closed-over values, and second derivatives

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from importlib import import_module
 from typing import Any, NoReturn, TypeAlias
 
+from ...hlo.custom_calls import is_batched_target
 from ...hlo.ir import HloComputation, HloInstruction
 from ...hlo.opcode import Opcode
 from ...hlo.ops import Trait, spec_of
@@ -179,7 +180,7 @@ def _name(i: HloInstruction) -> str:
 _SAME = frozenset(
     {
         *(Opcode.SLICE, Opcode.DYNAMIC_SLICE, Opcode.PAD, Opcode.CONCATENATE, Opcode.REVERSE),
-        *(Opcode.DYNAMIC_UPDATE_SLICE, Opcode.REDUCE_WINDOW, Opcode.SELECT_AND_SCATTER),
+        *(Opcode.DYNAMIC_UPDATE_SLICE, Opcode.REDUCE_WINDOW, Opcode.SELECT_AND_SCATTER, Opcode.FFT),
     }
 )
 """Ops with results that are divided as their first operand, also along the dimensions that they change."""
@@ -475,7 +476,10 @@ class _Rules:
 
 
 def _followed(i: HloInstruction) -> range:
-    """The operands whose divisions the result has also along the dimensions that the op changes."""
+    """The operands that may be divided along dimensions that the op changes. The result has their divisions; a function
+    of arrays that knows no batch takes them whole, and so is its result."""
+    if i.opcode is Opcode.CUSTOM_CALL and not is_batched_target(i.attributes.custom_call_target):
+        return range(len(i.operands))
     if i.opcode in _SAME:
         return range({Opcode.CONCATENATE: len(i.operands), Opcode.DYNAMIC_UPDATE_SLICE: 2}.get(i.opcode, 1))
     return range(int(i.opcode is Opcode.CONVOLUTION))
