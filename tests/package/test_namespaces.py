@@ -33,7 +33,10 @@ OURS = {
         "loop_checkpoints",
         *("register_custom_call", "registered_custom_calls", "unregister_custom_call"),
     },
-    "core": {"pytype_aval_mappings"},  # JAX has it, and warns
+    "core": {  # JAX has them, and warns
+        *("DropVar", "concrete_or_error", "find_top_trace", "get_opaque_trace_state", "pytype_aval_mappings"),
+        "valid_jaxtype",
+    },
     "errors": {
         *("CustomCallError", "DeletedArrayError", "DerivativeMismatchError", "ExecutionError", "HloError"),
         *("AxisError", "CollectiveError", "EmptyQueueError", "HloParseError", "IndexKindError", "ScheduleError"),
@@ -59,6 +62,7 @@ OURS = {
     "interpreters.pxla": {"thread_resources"},  # JAX has it, and warns
     "numpy": {"fix"},  # NumPy has it, and JAX had it
     "scipy": {"optimize", "spatial"},  # JAX has them after `import jax.scipy.optimize` and the like
+    "scipy.special": {"lpmn_values"},  # JAX has it, and warns
     "stages": {"JitScope"},
     "tree": {"PyTreeDef", "register_dataclass", "register_pytree_node", "register_pytree_node_class"},
 }

@@ -238,6 +238,11 @@ def test_spherical_harmonics() -> None:
     np.testing.assert_allclose(hloom.jit(hloom.grad(real_part))(0.7), exact, rtol=1e-8)
     with pytest.raises(hloom.errors.ConcretizationTypeError, match="n_max"):
         hloom.jit(special.sph_harm_y)(degree, order, theta, phi)
+    every, z = np.arange(6), np.cos(theta)
+    expected = scipy.special.lpmv(every[:, None, None], every[:, None], z)
+    np.testing.assert_allclose(special.lpmn_values(5, 5, z, False), expected, rtol=1e-11, atol=1e-12)
+    expected = scipy.special.sph_harm_y(every[:, None], every[:, None, None], theta, 0).real
+    np.testing.assert_allclose(special.lpmn_values(5, 5, z, True), expected, rtol=1e-11, atol=1e-12)
 
 
 @pytest.mark.slow
@@ -294,6 +299,9 @@ def test_dtypes(name: str, expected: str) -> None:
     (lambda: special.bernoulli(-1), ValueError, "non-negative"),
     (lambda: special.bessel_jn(1.0, v=-1), ValueError, "at least 0"),
     (lambda: special.sph_harm_y(1, 1, 0.1, 0.1, diff_n=1), NotImplementedError, "diff_n"),
+    (lambda: special.lpmn_values(1, 2, jnp.ones(2), True), NotImplementedError, "must be equal"),
+    (lambda: special.lpmn_values(1, 1, jnp.ones((2, 2)), True), ValueError, "one dimension"),
+    (lambda: special.lpmn_values(1, 1, jnp.arange(2), True), TypeError, "float32 or float64"),
 ])  # fmt: skip
 def test_arguments_in_error(call: Callable[[], Any], kind: type, message: str) -> None:
     with pytest.raises(kind, match=message):

@@ -11,7 +11,7 @@ from .gamma_functions import (
     gammasgn as gammasgn, loggamma as loggamma, multigammaln as multigammaln, poch as poch, polygamma as polygamma,
     zeta as zeta,
 )
-from .harmonics import sph_harm_y as sph_harm_y
+from .harmonics import lpmn_values as lpmn_values, sph_harm_y as sph_harm_y
 from .hypergeometric import hyp1f1 as hyp1f1, hyp2f1 as hyp2f1
 from .logarithms import (
     boxcox as boxcox, boxcox1p as boxcox1p, entr as entr, expit as expit, kl_div as kl_div,
