@@ -12,7 +12,7 @@ from ..random.implementations import PRNGImpl as _PRNGImpl
 from ..random.rbg import RBG as rbg_prng_impl
 from ..random.rbg import UNSAFE_RBG as unsafe_rbg_prng_impl
 from ..random.threefry import THREEFRY as threefry_prng_impl
-from ..random.threefry import threefry_2x32 as _cipher
+from ..random.threefry import encrypted as _encrypted
 from ..tracer.arrays.array import as_value as _as_value
 from ..tracer.core import Value as _Value
 
@@ -83,12 +83,8 @@ def threefry_2x32(keypair: _Any, count: _Any) -> _Value:
     if not first.aval.dtype.name == second.aval.dtype.name == counters.aval.dtype.name == "uint32":
         types = ", ".join(v.aval.str_short() for v in (first, second, counters))
         raise TypeError(f"threefry_2x32 requires uint32 arguments, got {types}")
-    flat = _lax.reshape(counters, (counters.aval.size,))
-    size = counters.aval.size
-    half = (size + 1) // 2
-    even = _lax.pad(flat, _lax.full((), 0, "uint32"), [(0, size % 2, 0)])
-    words = _cipher((first, second), even[:half], even[half:])
-    return _lax.reshape(_lax.concatenate(words, 0)[:size], counters.aval.shape)
+    words = _encrypted((first, second), _lax.reshape(counters, (counters.aval.size,)))
+    return _lax.reshape(words, counters.aval.shape)
 
 
 _publish(__name__)

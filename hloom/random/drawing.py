@@ -1,7 +1,8 @@
 """Random draws outside of traced programs: a few stored programs for all small results.
 
 A program for each new shape would cost tens of milliseconds, and most shapes are drawn once (the weights of a layer).
-Element i of a draw depends on the key and i alone, so a smaller draw is the beginning of a larger one.
+Element i of a draw depends on the key and i alone, so a smaller draw is the beginning of a larger one, but for one
+setting, `jax_threefry_partitionable=False`.
 """
 
 from __future__ import annotations
@@ -101,4 +102,6 @@ def _can_be_cut(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
     dtype: Any = args[0].aval.dtype
     impl = dtype.impl if isinstance(dtype, KeyDType) else implementation(None)
     others = [a for a in (*args[1:], *kwargs.values()) if isinstance(a, Array | np.ndarray)]
+    if not current_context().threefry_partitionable:
+        return False
     return impl.by_index and not any(a.ndim for a in others)

@@ -53,7 +53,8 @@ class PRNGImpl:
     fold_in: Callable[[Value, Value], Value]
     """fold_in(key, uint32 scalar) -> one key."""
     by_index: bool = False
-    """Whether element i of `random_bits` and `split` depends only on the key and i, for any shape."""
+    """Whether element i of `random_bits` and `split` depends only on the key and i, for any shape, with
+    `jax_threefry_partitionable`."""
     dtype: KeyDType = field(init=False)
 
     def __post_init__(self) -> None:

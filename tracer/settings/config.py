@@ -166,6 +166,16 @@ class Config:
     >>> hloom.config.update("jax_random_seed_offset", 0)
     """,
     )
+    jax_threefry_partitionable = InContext(
+        True,
+        """The random bits of an element depend on the key and on its index alone. False: on the shape, too, as in JAX
+    before 0.5, for numbers that were recorded then.
+
+    >>> with hloom.threefry_partitionable(False):
+    ...     hloom.random.bits(hloom.random.key(0), (2,))
+    Array([1797259609, 2579123966], dtype=uint32)
+    """,
+    )
     jax_enable_custom_prng = InContext(
         False,
         """`random.PRNGKey` makes typed keys, as `random.key` does, and so does `random.split` of a raw one, with a
@@ -472,7 +482,7 @@ numpy_rank_promotion: InContext[str] = Config.jax_numpy_rank_promotion
 remove_size_one_mesh_axis_from_type = OF_JAX["jax_remove_size_one_mesh_axis_from_type"]
 softmax_custom_jvp = OF_JAX["jax_softmax_custom_jvp"]
 thread_guard = OF_JAX["jax_thread_guard"]
-threefry_partitionable = OF_JAX["jax_threefry_partitionable"]
+threefry_partitionable: InContext[bool] = Config.jax_threefry_partitionable
 transfer_guard = OF_JAX["jax_transfer_guard"]
 transfer_guard_device_to_device = OF_JAX["jax_transfer_guard_device_to_device"]
 transfer_guard_device_to_host = OF_JAX["jax_transfer_guard_device_to_host"]

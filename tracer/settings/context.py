@@ -70,6 +70,8 @@ class Context:
     """Values of contexts that users make (`user_context.py`)."""
     enable_custom_prng: bool = False
     """`PRNGKey` and functions that derive keys from raw ones return typed keys."""
+    threefry_partitionable: bool = True
+    """Whether bits that "threefry2x32" draws depend on the key and the index alone, not on the shape."""
     legacy_prng_key: str = "allow"
     """"warn" or "error" where a function of `random` is given a raw key."""
     explicit_x64_dtypes: str = "warn"

@@ -58,7 +58,6 @@ OF_JAX = {
     ),
     "jax_platform_name": OfJax("", "there is one platform", types=(str, type(None)), check=_platforms),
     "jax_platforms": OfJax(None, "there is one platform", check=_platforms),
-    "jax_threefry_partitionable": _one_value(True, "other bits would come out of the other way"),
 }
 """By name."""
 

@@ -464,7 +464,7 @@ def test_settings_are_read_as_they_are(name: str) -> None:
         ("jax_platforms", "gpu", RuntimeError),
         ("jax_platform_name", "tpu", RuntimeError),
         ("jax_num_cpu_devices", 8, RuntimeError),
-        ("jax_threefry_partitionable", False, hloom.errors.UnsupportedError),
+        ("jax_mutable_array_checks", False, hloom.errors.UnsupportedError),
         ("jax_debug_key_reuse", 1, TypeError),
         ("jax_transfer_guard", "never", ValueError),
         ("jax_default_device", "tpu:0", RuntimeError),
@@ -489,7 +489,8 @@ HEARD = {
     "JAX_THREEFRY_PARTITIONABLE=1 JAX_REMAT3=0": "hloom.config.jax_threefry_partitionable",
     "JAX_NUM_CPU_DEVICES=2 HLOOM_NUM_DEVICES=3": "hloom.device_count() == 3",
     # what cannot be, and what means nothing here, is said
-    "JAX_THREEFRY_PARTITIONABLE=0": "UnsupportedError: jax_threefry_partitionable can only be True",
+    "JAX_THREEFRY_PARTITIONABLE=0": "not hloom.config.jax_threefry_partitionable",
+    "JAX_MUTABLE_ARRAY_CHECKS=0": "UnsupportedError: jax_mutable_array_checks can only be True",
     "JAX_DEFAULT_PRNG_IMPL=dice": "ValueError: jax_default_prng_impl must be one of 'threefry2x32', 'rbg'",
     "JAX_ENABLE_X64=perhaps": "ValueError: environment variable JAX_ENABLE_X64 must be true or false, not 'perhaps'",
     "JAX_TRANSFER_GUARD=loud": "said by the environment variable JAX_TRANSFER_GUARD=loud",
