@@ -283,11 +283,6 @@ ERRORS: dict[str, tuple[Program, str, list[str]]] = {
     "select_n: nothing": (lambda j, lax, xp: lax.select_n(xp.int32(0)), "ValueError", ["case"]),
     "cumsum: axis": (lambda j, lax, xp: lax.cumsum(xp.ones((2, 3)), axis=2), "ValueError", ["axis 2"]),
     "cumsum: booleans": (lambda j, lax, xp: lax.cumsum(xp.ones(2) > 0), "TypeError", ["bool[2]"]),
-    "while: reverse mode": (
-        lambda j, lax, xp: j.grad(lambda x: lax.while_loop(lambda c: c < 3, lambda c: c * 2, x))(1.0),
-        "ValueError",
-        ["Reverse-mode", "lax.scan", "jvp"],
-    ),
 }
 BY_PYTHON = ("positional", "missing", "iterable")
 """Words of errors that Python raises; their traceback names the line."""

@@ -207,7 +207,10 @@ def test_options() -> None:
         x.at[1].set(9, mod="clip")  # type: ignore[call-arg]
     with pytest.raises(ValueError, match=r"Unknown gather mode 'wrap'.*clip"):
         x.at[1].set(9, mode="wrap")
-    assert x.at[1].get(out_sharding=hloom.P()) == 1
+    with hloom.set_mesh(hloom.make_mesh((1,), ("i",))):
+        assert x.at[1].get(out_sharding=hloom.P()) == 1
+    with pytest.raises(ValueError, match="not under a mesh context"):
+        x.at[1].get(out_sharding=hloom.P())
     with pytest.raises(TypeError, match="out_sharding"):
         x.at[1].get(out_sharding="x")
     with pytest.raises(IndexError, match="with size 0"):

@@ -231,7 +231,7 @@ def main(): np.asarray(x)
 def main(): jnp.sinn
 
 # a missing name of hloom: main
-def main(): hloom.export
+def main(): hloom.exports
 
 # a missing name of hlo: main
 def main(): hloom.hlo.pars

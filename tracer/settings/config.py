@@ -362,7 +362,7 @@ class Config:
 
     >>> @hloom.jit
     ... def power(x, n):
-    ...     return lax.fori_loop(0, n, lambda i, y: x * y, 1.0)
+    ...     return hloom.lax.fori_loop(0, n, lambda i, y: x * y, 1.0)
     >>> with hloom.loop_checkpoints(8):
     ...     hloom.grad(power)(1.0, 1000)
     Array(1000., dtype=float32, weak_type=True)
