@@ -27,7 +27,7 @@ from ..tracer.arrays.array import Array, as_value
 from ..tracer.arrays.overlay import overlaid, storage_of
 from ..tracer.aval import ShapedArray
 from ..tracer.core import Value, current_trace, set_current_trace, thread_state, track_varying, varying
-from ..tracer.jit import JitFunction, jit
+from ..tracer.jit import PjitFunction, jit
 from ..tracer.references.refs import Ref, check_aliases, replace_all
 from ..tracer.settings.context import Override, current_context
 from ..tracer.sharding.calls import Border, full_to_shard, shard_to_full
@@ -149,7 +149,7 @@ def _within(mesh: Mesh, tracks: bool, names: Collection[Hashable] | None) -> Ite
         yield found
 
 
-class _MappedProgram(JitFunction[P, R]):
+class _MappedProgram(PjitFunction[P, R]):
     """The program of a mapped function. Traced values that the function uses from outside come in as arguments do that
     all devices have: their derivatives leave it again."""
 

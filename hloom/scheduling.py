@@ -13,7 +13,7 @@ from .hlo.errors import ScheduleError
 from .numba_backend.schedule import steps as _steps
 from .numba_backend.schedule.text import schedules_of_user, to_text
 from .tracer.arrays.array import Array
-from .tracer.jit import JitFunction, jit
+from .tracer.jit import PjitFunction, jit
 from .tracer.settings.context import Override
 from .tracer.trees import tree
 
@@ -44,7 +44,7 @@ def schedule(
     Array(64., dtype=float32)
     """
     text = to_text(schedules_of_user(schedules))
-    plain: Any = fun if isinstance(fun, JitFunction) else jit(fun)
+    plain: Any = fun if isinstance(fun, PjitFunction) else jit(fun)
     scheduled = plain.changed({"schedules": text})
     if not check:
         made: Callable[P, R] = scheduled

@@ -15,7 +15,7 @@ The settings (`settings/context.py`), the devices (`sharding/devices.py`) and `d
 `LAYERS.turn_on`. A layer that is on stays on, and then looks up for each operation whether it has something to do in
 this thread. The modules of the first two are imported when they are needed.
 
-A call of a jitted function does not come here: `JitFunction.__call__` says what it goes through.
+A call of a jitted function does not come here: `PjitFunction.__call__` says what it goes through.
 """
 
 from __future__ import annotations

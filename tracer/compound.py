@@ -24,7 +24,7 @@ from .arguments import ArgumentSpec
 from .caches import MAX_PROGRAMS
 from .callers import is_call_of_user
 from .errors import KeyReuseError
-from .jit import JitFunction, Run
+from .jit import PjitFunction, Run
 from .recording import is_recording
 from .settings.context import current_context, is_lenient, lenient
 
@@ -54,7 +54,7 @@ def compound(
     return decorate
 
 
-class Compound(JitFunction[..., Any]):
+class Compound(PjitFunction[..., Any]):
     """A library function that runs as one program. Made by `compound`."""
 
     _is_library = True

@@ -1,6 +1,6 @@
 """jit: a Python function becomes a program for each combination of argument types, traced and compiled once.
 
-Dispatch has three ways (`JitFunction.__call__`). Where all arguments are Arrays, the tuple of their (interned) types
+Dispatch has three ways (`PjitFunction.__call__`). Where all arguments are Arrays, the tuple of their (interned) types
 finds a function that runs the executable. Other calls (keyword arguments, static ones, containers, NumPy arrays,
 numbers) are first taken apart by a plan, which is made once for each form of call. Both ways are learned from the
 general one, which traces and compiles where needed. While another function is traced, a jitted function becomes a
@@ -154,7 +154,7 @@ def _items(keys: list[str]) -> Callable[[dict[str, Any]], Sequence[Any]]:
     return lambda named: [named[key] for key in keys]
 
 
-class JitFunction(SharedValue, Generic[P, R]):
+class PjitFunction(SharedValue, Generic[P, R]):
     """A compiled function: call it as the original. Made by `jit`.
 
     >>> isinstance(hloom.jit(lambda x: 2 * x), hloom.stages.Wrapped)
@@ -193,13 +193,13 @@ class JitFunction(SharedValue, Generic[P, R]):
         self._fast: FastTable[Run] = _NOT_CALLED
         self._pattern: Pattern | None = None
 
-    def changed(self, options: Mapping[str, object], *, donates: bool = True) -> JitFunction[P, R]:
+    def changed(self, options: Mapping[str, object], *, donates: bool = True) -> PjitFunction[P, R]:
         """The same function, compiled with other settings of the context. `donates`: it may delete arguments."""
         more = frozenset({**dict(self._options), **options}.items())
         donated = self._donated if donates else _NONE_DONATED
-        return JitFunction(self._fun, self._static, donated, self._inline, self._shardings, more)
+        return PjitFunction(self._fun, self._static, donated, self._inline, self._shardings, more)
 
-    def with_programs_of(self, owner: Any, kind: Hashable) -> JitFunction[P, R]:
+    def with_programs_of(self, owner: Any, kind: Hashable) -> PjitFunction[P, R]:
         """The same function, with programs that belong to `owner`: functions that are made from it again have them,
         too. `kind`: what they depend on besides `owner`."""
         self._made = belonging_to(owner, kind, Programs)
@@ -347,10 +347,10 @@ class JitFunction(SharedValue, Generic[P, R]):
         return arrays, avals, self._pattern or treedef, has_places
 
     @overload
-    def __get__(self, instance: None, owner: type | None = None) -> JitFunction[P, R]: ...
+    def __get__(self, instance: None, owner: type | None = None) -> PjitFunction[P, R]: ...
     @overload
     def __get__(
-        self: JitFunction[Concatenate[Any, Rest], R], instance: object, owner: type | None = None
+        self: PjitFunction[Concatenate[Any, Rest], R], instance: object, owner: type | None = None
     ) -> Callable[Rest, R]: ...
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         return self if instance is None else MethodType(self, instance)
@@ -361,10 +361,10 @@ class JitFunction(SharedValue, Generic[P, R]):
         """By its own name if it has one; else by its function, if the pickler can pickle that, and options."""
         if is_global(self):
             return self.__qualname__
-        return JitFunction, (self._fun, self._static, self._donated, self._inline, self._shardings, self._options)
+        return PjitFunction, (self._fun, self._static, self._donated, self._inline, self._shardings, self._options)
 
     def __repr__(self) -> str:
-        return f"<hloom.jit of {function_line(self._fun)}>"
+        return f"<PjitFunction of {self._fun!r}>"
 
     # ---- the general way
 
@@ -634,7 +634,7 @@ def _closure_contents(fun: Any) -> list[Any]:
     found: list[Any] = [fun]
     met: set[int] = set()
     for value in found:  # which grows
-        while isinstance(value, (MethodType, JitFunction)):
+        while isinstance(value, (MethodType, PjitFunction)):
             value = value.__func__ if isinstance(value, MethodType) else value._fun
         if isinstance(value, FunctionType) and id(value) not in met:
             met.add(id(value))
@@ -682,7 +682,7 @@ def jit(
     in_shardings: Any = ...,
     out_shardings: Any = ...,
     compiler_options: dict[str, Any] | None = ...,
-) -> JitFunction[P, R]: ...
+) -> PjitFunction[P, R]: ...
 @overload
 def jit(
     *,
@@ -697,7 +697,7 @@ def jit(
     in_shardings: Any = ...,
     out_shardings: Any = ...,
     compiler_options: dict[str, Any] | None = ...,
-) -> Callable[[Callable[P, R]], JitFunction[P, R]]: ...
+) -> Callable[[Callable[P, R]], PjitFunction[P, R]]: ...
 def jit(
     fun: Any = _NO_FUNCTION,
     /,
@@ -756,7 +756,7 @@ def jit(
     if device is not None or backend is not None:
         _check_places(device, backend, in_shardings=in_shardings, out_shardings=out_shardings)
     shardings = shardings_of(in_shardings, out_shardings)
-    return JitFunction(fun, static, donated, bool(inline), shardings, compile_options(compiler_options, "jit"))
+    return PjitFunction(fun, static, donated, bool(inline), shardings, compile_options(compiler_options, "jit"))
 
 
 def _check_places(device: Any, backend: Any, **shardings: Any) -> None:
@@ -785,7 +785,7 @@ def make_hlo(fun: Callable[P, Any], static_argnums: Any = ()) -> Callable[P, Hlo
       ROOT %tuple = (f32[3]{0}) tuple(%multiply)
     }
     """
-    jitted = fun if isinstance(fun, JitFunction) else jit(fun, static_argnums=static_argnums)
+    jitted = fun if isinstance(fun, PjitFunction) else jit(fun, static_argnums=static_argnums)
 
     @wraps(fun)
     @boundary

@@ -45,6 +45,7 @@ numpy.util: promote_args("f", [1, 2], 3) -> TypeError
 numpy.util: promote_dtypes_complex(1.0, jnp.float32(3)), promote_dtypes_numeric(True) -> ([Array(1.+0.j, dtype=complex64), Array(3.+0.j, dtype=complex64)], [Array(1, dtype=int32)])
 numpy.util: promote_dtypes(1), ensure_arraylike("f", 1.5).dtype, ensure_arraylike("f", 1, True)[1].dtype -> ([Array(1, dtype=int32, weak_type=True)], dtype('float32'), dtype('bool'))
 numpy.util: check_arraylike("f", 1, [2]) -> TypeError
+pjit: repr(jax.jit(len)), type(jax.jit(len)).__name__ -> ('<PjitFunction of <built-in function len>>', 'PjitFunction')
 sharding_impls: canonicalize_sharding(None, "f") -> None
 sharding_impls: canonicalize_sharding(3, "f") -> TypeError
 sharding_impls: canonicalize_sharding(jax.P("x"), "f") -> ValueError

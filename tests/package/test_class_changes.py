@@ -59,19 +59,19 @@ def changes(text: str) -> Iterator[int]:
     [
         "EVAL.__class__ = Other",
         "self.__class__ = Array",
-        "JitFunction.__call__ = other",
-        "JitFunction.name = other",
-        "jit.JitFunction.name = other",
-        "del JitFunction.name",
+        "PjitFunction.__call__ = other",
+        "PjitFunction.name = other",
+        "jit.PjitFunction.name = other",
+        "del PjitFunction.name",
         "type(x).recorder = None",
         "x.__class__.recorder = None",
-        "setattr(JitFunction, name, other)",
+        "setattr(PjitFunction, name, other)",
         "setattr(kind, '__call__', other)",
         "Own.__call__ = other",
     ],
 )
 def test_changes_are_found(line: str) -> None:
-    assert list(changes(f"from .jit import JitFunction\nclass Own: ...\n{line}\n")) == [3]
+    assert list(changes(f"from .jit import PjitFunction\nclass Own: ...\n{line}\n")) == [3]
 
 
 @pytest.mark.parametrize(

@@ -122,7 +122,7 @@ REVEALED = [
     ("hlo.parse('')", "hloom.hlo.ir.HloModule"),
     ("isinstance(hlo.parse(''), HloModule)", "bool"),
     ("errors.OperandError", "def ("),
-    ("compiled", f"hloom.tracer.jit.JitFunction[[x: {ARRAY}], {ARRAY}]"),
+    ("compiled", f"hloom.tracer.jit.PjitFunction[[x: {ARRAY}], {ARRAY}]"),
     ("compiled(x)", ARRAY),
     ("compiled.lower(x).compile()", "hloom.tracer.stages.Compiled"),
     ("compiled_partly(x, n=2)", "Any"),  # a partial of an overloaded function: beyond mypy
@@ -135,7 +135,7 @@ REVEALED = [
     ("backward(x)", ARRAY),
     ("hloom.checkpoint(loss)", f"def ({LOSS}) -> {ARRAY}"),
     ("hloom.grad(loss)", f"def ({LOSS}) -> Any"),
-    ("hloom.jit(hloom.grad(loss))", f"hloom.tracer.jit.JitFunction[[{LOSS}], Any]"),
+    ("hloom.jit(hloom.grad(loss))", f"hloom.tracer.jit.PjitFunction[[{LOSS}], Any]"),
     ("hloom.grad(with_aux, has_aux=True)(x)", "tuple[Any, dict[str, int]]"),
     ("hloom.value_and_grad(loss)", f"def ({LOSS}) -> tuple[{ARRAY}, Any]"),
     ("hloom.value_and_grad(with_aux, has_aux=True)(x)", f"tuple[tuple[{ARRAY}, dict[str, int]], Any]"),

@@ -1,8 +1,8 @@
 """The recording of a timeline: the switches at its beginning and its end.
 
 A recording is a `Recorder` (`hlo/timeline/spans.py`), and all layers report to it. This file adds the events of Python:
-events that `monitoring` reports and, on request, each call of the user's Python functions. `JitFunction` adds its calls
-itself while there is a recorder.
+events that `monitoring` reports and, on request, each call of the user's Python functions. `PjitFunction` adds its
+calls itself while there is a recorder.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ from ...errors import JaxRuntimeError
 from ...namespaces import publish as _publish
 from ...sharding import NamedSharding, Sharding, SingleDeviceSharding
 from ...tracer.arrays.array import Array as ArrayImpl
-from ...tracer.jit import JitFunction as PjitFunction
+from ...tracer.jit import PjitFunction
 from ...tracer.sharding.devices import Client, Memory
 from ...tree_util import PyTreeDef
 
