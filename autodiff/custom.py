@@ -891,8 +891,9 @@ def _checked_cotangents(
                     "SymbolicZero object."
                 )
             value = as_value(leaf)
-            if _is_wider_float(value.aval.dtype, avals[i].dtype):
-                value = convert(value, avals[i].dtype, False)  # a rule may compute in more digits than the argument has
+            dtype, wanted = value.aval.dtype, avals[i].dtype
+            if dtype != wanted and (dtypes.is_complex(wanted) or not dtypes.is_complex(dtype)):
+                value = convert(value, wanted, False)  # a rule may compute in more or fewer digits
             if (value.aval.shape, value.aval.dtype) != (avals[i].shape, avals[i].dtype):
                 raise ValueError(
                     f"Custom VJP bwd rule {function_line(bwd)} must produce an output with the same type as the args "
@@ -905,10 +906,6 @@ def _checked_cotangents(
 
 def _path(given: Arguments, leaf: int) -> str:
     return tree.keystr(tree.paths_of_structure(given.tree)[leaf])
-
-
-def _is_wider_float(found: Any, wanted: Any) -> bool:
-    return dtypes.is_floating(found) and dtypes.is_floating(wanted) and found.itemsize > wanted.itemsize
 
 
 def _described(value: object) -> str:

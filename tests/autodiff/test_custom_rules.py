@@ -250,7 +250,8 @@ def test_jvp_rule_must_fit(rule: Any, message: str) -> None:
         (lambda x: (x, None), lambda r, ct: ct, TypeError, "tuple of length equal to the primal args"),
         (lambda x: (x, None), lambda r, ct: (ct, ct), TypeError, "got a tuple of length 2"),
         (lambda x: (x, None), lambda r, ct: ((ct, ct),), TypeError, "same container"),
-        (lambda x: (x, None), lambda r, ct: (concrete(np.float16(1)),), ValueError, "float16.*float32"),
+        (lambda x: (x, None), lambda r, ct: (concrete(np.complex64(1)),), ValueError, "complex64.*float32"),
+        (lambda x: (x, None), lambda r, ct: (concrete(np.ones(2, np.float16)),), ValueError, r"at output\[0\]"),
     ],
 )
 def test_vjp_rule_must_fit(fwd: Any, bwd: Any, error: type[Exception], message: str) -> None:
@@ -258,6 +259,18 @@ def test_vjp_rule_must_fit(fwd: Any, bwd: Any, error: type[Exception], message: 
     f.defvjp(fwd, bwd)
     with pytest.raises(error, match=message):
         grad(f)(f32(1))
+
+
+@pytest.mark.parametrize("given", ["bool", "int32", "float16", "bfloat16", "float64"])
+@pytest.mark.parametrize("wanted", ["float16", "float32", "complex64"])
+def test_cotangents_get_the_dtype_of_the_argument(given: str, wanted: str) -> None:
+    f = custom_vjp(identity)
+    f.defvjp(lambda x: (x, None), lambda r, ct: (np.ones((), given),))
+    x = concrete(np.asarray(3, wanted))
+    for transformed in (lambda x: hloom.vjp(f, x)[1](x)[0], jit(lambda x: hloom.vjp(lambda y: f(y + y), x)[1](x)[0])):
+        found = transformed(x)
+        assert found.dtype == wanted
+        assert found in (1, 2)
 
 
 def test_traced_rule_must_not_close_over_what_is_differentiated() -> None:
