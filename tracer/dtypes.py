@@ -177,8 +177,8 @@ def requested_dtype(dtype: DTypeLike, function: str) -> DType:
             is_error = response == "error"
             message = (
                 f"Explicitly requested dtype {asked.name} requested in {function} is not available"
-                f"{'' if is_error else f', and will be truncated to dtype {found.name}'}. To have 64-bit dtypes, set "
-                "the jax_enable_x64 configuration option or the JAX_ENABLE_X64 environment variable, or use "
+                f"{'' if is_error else f', and will be truncated to dtype {found.name}'}. To enable more dtypes, set "
+                "the jax_enable_x64 configuration option or the JAX_ENABLE_X64 shell environment variable, or use "
                 "`with hloom.enable_x64():`."
             )
             if is_error:

@@ -65,7 +65,11 @@ def asarray(
     """
     if device is not None or out_sharding is not None:
         return in_asked_place(asarray(a, dtype, order, copy=copy), device, out_sharding, "asarray")
-    target = None if dtype is None else dtypes.requested_dtype(dtype, "asarray")
+    return _converted(a, None if dtype is None else dtypes.requested_dtype(dtype, "asarray"), copy)
+
+
+def _converted(a: Any, target: Any, copy: bool | None = None) -> Value:
+    """`asarray` of a canonical dtype, or of None."""
     if isinstance(a, ArrayBase):
         value = as_value(a)
         return value if target is None else to_dtype(value, target, False)
@@ -80,7 +84,7 @@ def asarray(
     if a is None:
         raise _none_is_no_value()
     if hasattr(a, "__jax_array__"):  # before `__array__`, as it may be traced
-        return asarray(a.__jax_array__(), dtype)
+        return _converted(a.__jax_array__(), target)
     if isinstance(a, str | bytes | dict | set):
         raise _not_an_array(a)
     refuse_masked(a)
@@ -111,7 +115,7 @@ def array(
     """
     if args:
         copy, order, ndmin = _by_position(args, copy, order, ndmin)
-    value = asarray(object, dtype)
+    value = _converted(object, None if dtype is None else dtypes.requested_dtype(dtype, "array"))
     if copy and value is object and isinstance(value, Array) and is_absent(value):
         value = value.with_aval(value.aval)
     elif copy and value is object and isinstance(value, Array) and not value.aval.is_extended:

@@ -154,6 +154,13 @@ def test_an_explicit_64_bit_dtype_warns(name: str, dtype: Any) -> None:
     assert {w.filename for w in caught} == {__file__}
 
 
+@pytest.mark.parametrize("name", ["array", "asarray", "zeros", "arange"])
+def test_the_warning_names_the_function(name: str) -> None:
+    end = r"To enable more dtypes, set the jax_enable_x64 configuration option or the JAX_ENABLE_X64 shell environment "
+    with pytest.warns(UserWarning, match=rf"float64 requested in {name} is not .*float32\. {end}variable, or use"):
+        getattr(jnp, name)(3, dtype="float64")
+
+
 @pytest.mark.usefixtures("on_the_evaluator")
 @pytest.mark.parametrize("name", FLOAT_REQUESTS)
 def test_other_requests_warn(name: str) -> None:
