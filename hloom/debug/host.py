@@ -114,17 +114,44 @@ class HostCallback(SharedValue):
 def _as_jax_raises(error: Exception) -> Exception:
     """The error of a user's function as a JaxRuntimeError, with JAX's text: the name of its class, then its message. It
     is of its own class, too, so that programs can catch it by either."""
-    kind = _class_as_jax_raises(type(error))  # type: ignore[arg-type]  # mypy takes type(error) for an instance
-    made: Exception = kind.__new__(kind, *error.args)
-    made.__dict__.update(error.__dict__)
-    made.text = f"{type(error).__name__}: {error}"  # type: ignore[attr-defined]
+    return _made(type(error), error.args, {**error.__dict__, _TEXT: f"{type(error).__name__}: {error}"})
+
+
+_TEXT = "_text_as_jax_raises"
+
+
+def _made(kind: type[Exception], args: tuple[Any, ...], attributes: dict[str, Any]) -> Exception:
+    """An error of this class and of JaxRuntimeError. Constructors of the user's may take anything, and do not run."""
+    cls, built_in = _class_as_jax_raises(kind)  # type: ignore[arg-type]  # mypy takes a class for an instance
+    made: Exception = built_in.__new__(cls, *args)
+    built_in.__init__(made, *args)
+    made.__dict__.update(attributes)
     return made
 
 
+class _AsJaxRaises:
+    """Before the user's class among the bases: methods that would be those of the user's class."""
+
+    __slots__ = ()
+
+    def __init_subclass__(cls) -> None:
+        """Nothing: that of the user's class may need arguments."""
+
+    def __str__(self) -> str:
+        return str(self.__dict__[_TEXT])
+
+    def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
+        made: Any = self
+        return _made, (made.user_class, made.args, self.__dict__)
+
+
 @functools.lru_cache(maxsize=64)
-def _class_as_jax_raises(kind: type[Exception]) -> type[Exception]:
-    members = {"__module__": JaxRuntimeError.__module__, "__str__": lambda self: self.text}
-    return type(JaxRuntimeError.__name__, (kind, JaxRuntimeError), members)
+def _class_as_jax_raises(kind: type[Exception]) -> tuple[type[Exception], type[Exception]]:
+    """The class, and the first of its bases that is Python's own."""
+    bases = (JaxRuntimeError,) if issubclass(JaxRuntimeError, kind) else (kind, JaxRuntimeError)
+    members = {"__module__": JaxRuntimeError.__module__, "user_class": kind}
+    built_in = next(base for base in kind.__mro__ if base.__module__ == "builtins")
+    return type(JaxRuntimeError.__name__, (_AsJaxRaises, *bases), members), built_in
 
 
 def _named(treedef: Any) -> list[tuple[Any, ...]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import io
 import logging
+import pickle
 import threading
 import traceback
 import weakref
@@ -536,7 +537,49 @@ class Unusual(Exception):
     """An error of the user."""
 
 
-@pytest.mark.parametrize("kind", [Unusual, KeyError, SystemExit, KeyboardInterrupt, StopIteration, MemoryError])
+class Awkward(ValueError):
+    """An error that only its own constructor makes."""
+
+    def __new__(cls, *, code: int) -> Any:
+        return super().__new__(cls)
+
+    def __init__(self, *, code: int) -> None:
+        self.text = code
+
+    def __init_subclass__(cls, *, needed: int) -> None:
+        pass
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise TypeError
+
+    def __str__(self) -> str:
+        return f"code {self.text}"
+
+
+@pytest.mark.parametrize(
+    ("error", "text"),
+    [
+        (Exception("anything"), "Exception: anything"),
+        (OSError(2, "no", "file"), "FileNotFoundError: [Errno 2] no: 'file'"),
+        (UnicodeDecodeError("ascii", b"a", 0, 1, "no"), "UnicodeDecodeError: 'ascii' codec can't decode byte 0x61"),
+        (Awkward(code=3), "Awkward: code 3"),
+    ],
+)
+def test_errors_of_all_classes_are_of_two(error: Exception, text: str) -> None:
+    def failing(x: Any) -> Any:
+        raise error
+
+    with pytest.raises(type(error)) as caught:
+        pure_callback(failing, F32, 1.0)
+    for found in (caught.value, pickle.loads(pickle.dumps(caught.value))):
+        assert isinstance(found, type(error)) and isinstance(found, hloom.errors.JaxRuntimeError)
+        assert str(found).startswith(text) and found.args == error.args
+        assert {k: v for k, v in vars(found).items() if k in vars(error)} == vars(error)
+
+
+@pytest.mark.parametrize(
+    "kind", [Unusual, RuntimeError, KeyError, SystemExit, KeyboardInterrupt, StopIteration, MemoryError]
+)
 @pytest.mark.parametrize("on", ON)
 @pytest.mark.parametrize("call", [debug.callback, pure_callback, io_callback])
 def test_an_error_reaches_the_caller(call: Any, on: str, kind: type[BaseException], backend: str) -> None:
