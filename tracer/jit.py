@@ -232,6 +232,8 @@ class PjitFunction(SharedValue, Generic[P, R]):
                 (first,) = args
                 if type(first) is Array:
                     run = table.get((first.aval,))
+                elif type(first) is PlacedArray:
+                    run = table.get((first.aval, first._placed))
             else:
                 for argument in args:
                     if type(argument) is not Array:
@@ -306,7 +308,7 @@ class PjitFunction(SharedValue, Generic[P, R]):
             key = None
         else:
             if has_places:
-                treedef = treedef, places_of(arrays)
+                key = (*avals, *places_of(arrays))
             if form is not None or treedef is not None:
                 key = (form, statics, treedef, key)
             try:

@@ -620,12 +620,35 @@ def _new_at(place: Sharding | None) -> Array:
     """An empty array in a place."""
     if place is None:
         return Array.__new__(Array)
-    is_anywhere = SEVERAL or not isinstance(place, SingleDeviceSharding)
-    array = PlacedArray.__new__(PlacedArray) if is_anywhere else Array.__new__(Array)
+    kind = _class_at(place)
+    array: Array = kind.__new__(kind)
     array._placed = place
-    if is_anywhere:
-        LAYERS.turn_on("places")
     return array
+
+
+def _class_at(place: Sharding) -> type[Array]:
+    if not SEVERAL and isinstance(place, SingleDeviceSharding):
+        return Array
+    LAYERS.turn_on("places")
+    return PlacedArray
+
+
+def putter(place: Sharding) -> Callable[[Any], Any]:
+    """A function from the results of a program to the same arrays in a place of one device."""
+    kind = _class_at(place)
+    new, types = kind.__new__, dict[ShapedArray, ShapedArray]()
+
+    def put(array: Any) -> Any:
+        if not isinstance(array, Array):
+            return array
+        aval = array.aval
+        found = new(kind)
+        found._placed = place
+        found.aval = types.get(aval) or types.setdefault(aval, aval.divided(place))
+        found._buffer = array._buffer
+        return found
+
+    return put
 
 
 PlacedArray.__module__, PlacedArray.__name__, PlacedArray.__qualname__ = Array.__module__, "Array", "Array"

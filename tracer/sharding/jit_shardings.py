@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from ..arrays.array import Array
+from ..arrays.array import Array, putter
 from ..arrays.layouts import Format, Layout
 from ..aval import ShapedArray
 from ..traced import Traced
@@ -83,20 +83,22 @@ class JitShardings:
 
 
 def placing(run: Callable[[Any], Any], places: Sequence[Sharding | None]) -> Callable[[Any], Any]:
-    """`run`, with its results put in `places`."""
+    """`run` of a program, with its results put in `places`."""
+    put = [_as_it_is if place is None else putter(place) for place in places]
+    first = put[0]
 
     def placed_results(arrays: Any) -> Any:
         result = run(arrays)
         if isinstance(result, Array):
-            return result.with_aval(result.aval, places[0])
+            return first(result)
         leaves, structure = tree.flatten(result)
-        found = [
-            leaf.with_aval(leaf.aval, place) if isinstance(leaf, Array) else leaf
-            for leaf, place in zip(leaves, places, strict=True)
-        ]
-        return tree.unflatten(structure, found)
+        return tree.unflatten(structure, [p(leaf) for p, leaf in zip(put, leaves, strict=True)])
 
     return placed_results
+
+
+def _as_it_is(leaf: Any) -> Any:
+    return leaf
 
 
 def shardings_of(in_shardings: Any, out_shardings: Any) -> JitShardings | None:
