@@ -520,12 +520,15 @@ def _between(a: Value, b: Value, shape: tuple[int, ...], count: int, steps: int)
     rest: Any = 1 - k * part if numbers is None else as_value(1 - numbers * part)
     if not shape:
         return lax.add(k * (b * part), a * rest)
-    rest = lax.broadcast_in_dim(rest, sizes, (0,))
+    remaining = lax.broadcast_in_dim(rest, sizes, (0,))
     first = broadcast_to_shape(a, sizes)
     if not b.aval.shape:
-        return lax.add(first * rest, lax.broadcast_in_dim(k * (b * part), sizes, (0,)))
-    t = lax.broadcast_in_dim(k * part, sizes, (0,))
+        return lax.add(first * remaining, lax.broadcast_in_dim(k * (b * part), sizes, (0,)))
     last = broadcast_to_shape(b, sizes)
+    if numbers is not None:  # one kernel: a factor that is computed for each row would have a kernel of its own
+        t = lax.broadcast_in_dim(as_value(numbers * part), sizes, (0,))
+        return first * remaining + t * last if a.aval.shape else t * last + first * remaining
+    t = lax.broadcast_in_dim(k * part, sizes, (0,))
     return first * (1 - t) + t * last if a.aval.shape else t * last + first * (1 - t)
 
 
