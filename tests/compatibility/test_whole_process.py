@@ -20,7 +20,7 @@ import jax
 
 def found(x):
     import importlib.metadata
-    version = importlib.metadata.version("jaxlib")
+    version = importlib.metadata.version("JaxLib")
     import jax, hloom
     return jax.jit is hloom.jit and version == jax.__version__, float(jax.numpy.sin(x))
 

@@ -62,7 +62,8 @@ class _Waiting:
 
     def find_distributions(self, context: Any = None) -> Any:
         """As `find_spec`."""
-        return self._finder().find_distributions(context) if getattr(context, "name", None) in ("jax", "jaxlib") else ()
+        name = getattr(context, "name", None) or ""
+        return self._finder().find_distributions(context) if name.lower() in ("jax", "jaxlib") else ()
 
     def _finder(self) -> Any:
         from hloom.jax_programs import as_jax  # the library, which this process may never need
