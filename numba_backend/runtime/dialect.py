@@ -15,6 +15,8 @@ compute in 64 bits, as Numba does (wrap them in a cast, or use `add`, `subtract`
 from __future__ import annotations
 
 import operator
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from llvmlite import ir
@@ -62,6 +64,11 @@ def _keyed_type(type_: str) -> str:
     return "float32" if type_ == "int32" else "float64"
 
 
+def _of_both_signs(function: Callable[..., Any]) -> dict[str, Any]:
+    """A function of integers that has the argument `signed`, as two families of types."""
+    return {"signed": partial(function, signed=True), "unsigned": partial(function, signed=False)}
+
+
 def _elementary_functions() -> dict[str, Any]:
     one_argument: dict[str, tuple[Any, Any]] = {
         "exp": (exponential.exp, complex_functions.exp),
@@ -92,56 +99,31 @@ def _elementary_functions() -> dict[str, Any]:
         functions[name] = define(name, 1, **families)
     functions["atan2"] = define("atan2", 2, real=inverse_trigonometric.atan2, complex=complex_inverse.atan2)
     functions["pow"] = define(
-        "pow",
-        2,
-        real=power.power,
-        complex=complex_functions.power,
-        signed=integer.power_signed,
-        unsigned=integer.power_unsigned,
-    )
+        "pow", 2, real=power.power, complex=complex_functions.power,
+        signed=integer.power_signed, unsigned=integer.power_unsigned,
+    )  # fmt: skip
     return functions
 
 
 def _arithmetic() -> dict[str, Any]:
+    quotients, remainders = _of_both_signs(integer.divide), _of_both_signs(integer.remainder)
     return {
         "add": define("add", 2, real=floating.add, complex=operator.add, integer=operator.add),
         "subtract": define("subtract", 2, real=floating.subtract, complex=operator.sub, integer=operator.sub),
         "multiply": define("multiply", 2, real=floating.multiply, complex=operator.mul, integer=operator.mul),
-        "divide": define(
-            "divide",
-            2,
-            real=floating.divide,
-            complex=complex_functions.divide,
-            signed=integer.divide_signed,
-            unsigned=integer.divide_unsigned,
-        ),
-        "remainder": define(
-            "remainder",
-            2,
-            real=remainder.remainder,
-            signed=integer.remainder_signed,
-            unsigned=integer.remainder_unsigned,
-        ),
-        "idiv": define("idiv", 2, signed=integer.divide_signed, unsigned=integer.divide_unsigned),
-        "irem": define("irem", 2, signed=integer.remainder_signed, unsigned=integer.remainder_unsigned),
-        "mulhi": define("mulhi", 2, signed=integer.upper_half_signed, unsigned=integer.upper_half_unsigned),
+        "divide": define("divide", 2, real=floating.divide, complex=complex_functions.divide, **quotients),
+        "remainder": define("remainder", 2, real=remainder.remainder, **remainders),
+        "idiv": define("idiv", 2, **quotients),
+        "irem": define("irem", 2, **remainders),
+        "mulhi": define("mulhi", 2, **_of_both_signs(integer.upper_half)),
         "negate": define("negate", 1, real=operator.neg, complex=operator.neg, integer=operator.neg),
         "abs": define(
-            "abs",
-            1,
-            _real_part,
-            real=value.absolute,
-            complex=complex_functions.absolute_value,
-            signed=integer.absolute_signed,
-            unsigned=lambda x: x,
+            "abs", 1, _real_part, real=value.absolute, complex=complex_functions.absolute_value,
+            signed=integer.absolute_signed, unsigned=lambda x: x,
         ),
         "sign": define(
-            "sign",
-            1,
-            real=floating.sign,
-            complex=complex_functions.sign,
-            signed=integer.sign_signed,
-            unsigned=integer.sign_unsigned,
+            "sign", 1, real=floating.sign, complex=complex_functions.sign,
+            signed=integer.sign_signed, unsigned=integer.sign_unsigned,
         ),
         "floor": define("floor", 1, real=value.floor),
         "ceil": define("ceil", 1, real=value.ceil),
@@ -152,16 +134,8 @@ def _arithmetic() -> dict[str, Any]:
 
 
 def _extrema_and_reductions() -> dict[str, Any]:
-    maxima: dict[str, Any] = {
-        "real": floating.maximum,
-        "signed": integer.maximum_signed,
-        "unsigned": integer.maximum_unsigned,
-    }
-    minima: dict[str, Any] = {
-        "real": floating.minimum,
-        "signed": integer.minimum_signed,
-        "unsigned": integer.minimum_unsigned,
-    }
+    maxima = {"real": floating.maximum, **_of_both_signs(integer.maximum)}
+    minima = {"real": floating.minimum, **_of_both_signs(integer.minimum)}
 
     def add_parts(a: Complex, b: Complex) -> Complex:
         return Complex(floating.reduce_add(a.real, b.real), floating.reduce_add(a.imag, b.imag))
@@ -205,11 +179,7 @@ def _bits_and_logic() -> dict[str, Any]:
 def _comparisons() -> dict[str, Any]:
     functions = {}
     for name, relation in {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}.items():
-        families: dict[str, Any] = {
-            "real": floating.compare(relation),
-            "signed": integer.compare_signed(relation),
-            "unsigned": integer.compare_unsigned(relation),
-        }
+        families = {"real": floating.compare(relation), **_of_both_signs(partial(integer.compare, relation))}
         if name == "eq":
             families["complex"] = lambda a, b: a.real.equals(b.real) & a.imag.equals(b.imag)
         if name == "ne":

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from llvmlite import ir
 
 from .math.value import F32, F64, Boolean, Float, Integer, call_intrinsic, select
-
-
-def _binary_intrinsic(name: str, a: Integer, b: Integer) -> Integer:
-    return Integer(a.builder, call_intrinsic(a.builder, f"llvm.{name}.i{a.bits}", a.raw.type, a.raw, b.raw))
 
 
 def _lowest(a: Integer) -> int:
@@ -54,47 +49,23 @@ def _safe_divisor(a: Integer, b: Integer, signed: bool) -> Integer:
     return select(undefined, b.constant(1), b)
 
 
-def _divide(a: Integer, b: Integer, signed: bool) -> Integer:
+def divide(a: Integer, b: Integer, signed: bool) -> Integer:
+    """Truncates; x / 0 == -1 (all ones), lowest / -1 == lowest, as in XLA."""
     quotient = _quotient(a, _safe_divisor(a, b, signed), signed)
     return select(b.equals(0), a.constant(-1), quotient)
 
 
-def _remainder(a: Integer, b: Integer, signed: bool) -> Integer:
+def remainder(a: Integer, b: Integer, signed: bool) -> Integer:
+    """Has the sign of a; x % 0 == x, lowest % -1 == 0."""
     divisor = _safe_divisor(a, b, signed)
     rest = a - _quotient(a, divisor, signed) * divisor
     return select(b.equals(0), a, rest)
 
 
-def divide_signed(a: Integer, b: Integer) -> Integer:
-    """Truncates; x / 0 == -1, lowest / -1 == lowest, as in XLA."""
-    return _divide(a, b, signed=True)
-
-
-def divide_unsigned(a: Integer, b: Integer) -> Integer:
-    """x / 0 == all ones."""
-    return _divide(a, b, signed=False)
-
-
-def remainder_signed(a: Integer, b: Integer) -> Integer:
-    """Has the sign of a; x % 0 == x, lowest % -1 == 0."""
-    return _remainder(a, b, signed=True)
-
-
-def remainder_unsigned(a: Integer, b: Integer) -> Integer:
-    """x % 0 == x."""
-    return _remainder(a, b, signed=False)
-
-
-def upper_half_signed(a: Integer, b: Integer) -> Integer:
+def upper_half(a: Integer, b: Integer, signed: bool) -> Integer:
     """The upper half of the product, computed in twice the width."""
-    wide = a.extend_signed(2 * a.bits) * b.extend_signed(2 * a.bits)
-    return wide.shift_right_logical(a.bits).truncate(a.bits)
-
-
-def upper_half_unsigned(a: Integer, b: Integer) -> Integer:
-    """The same for unsigned numbers."""
-    wide = a.extend_unsigned(2 * a.bits) * b.extend_unsigned(2 * a.bits)
-    return wide.shift_right_logical(a.bits).truncate(a.bits)
+    wide_a, wide_b = (x.extend_signed(2 * x.bits) if signed else x.extend_unsigned(2 * x.bits) for x in (a, b))
+    return (wide_a * wide_b).shift_right_logical(a.bits).truncate(a.bits)
 
 
 def shift_left(a: Integer, count: Integer) -> Integer:
@@ -134,34 +105,20 @@ def sign_unsigned(a: Integer) -> Integer:
     return select(a.equals(0), a.constant(0), a.constant(1))
 
 
-def maximum_signed(a: Integer, b: Integer) -> Integer:
-    return _binary_intrinsic("smax", a, b)
+def maximum(a: Integer, b: Integer, signed: bool) -> Integer:
+    return _extremum("smax" if signed else "umax", a, b)
 
 
-def minimum_signed(a: Integer, b: Integer) -> Integer:
-    return _binary_intrinsic("smin", a, b)
+def minimum(a: Integer, b: Integer, signed: bool) -> Integer:
+    return _extremum("smin" if signed else "umin", a, b)
 
 
-def maximum_unsigned(a: Integer, b: Integer) -> Integer:
-    return _binary_intrinsic("umax", a, b)
+def _extremum(name: str, a: Integer, b: Integer) -> Integer:
+    return Integer(a.builder, call_intrinsic(a.builder, f"llvm.{name}.i{a.bits}", a.raw.type, a.raw, b.raw))
 
 
-def minimum_unsigned(a: Integer, b: Integer) -> Integer:
-    return _binary_intrinsic("umin", a, b)
-
-
-def compare_unsigned(relation: str) -> Callable[[Integer, Integer], Boolean]:
-    def compare(a: Integer, b: Integer) -> Boolean:
-        return Boolean(a.builder, a.builder.icmp_unsigned(relation, a.raw, b.raw))
-
-    return compare
-
-
-def compare_signed(relation: str) -> Callable[[Integer, Integer], Boolean]:
-    def compare(a: Integer, b: Integer) -> Boolean:
-        return Boolean(a.builder, a.builder.icmp_signed(relation, a.raw, b.raw))
-
-    return compare
+def compare(relation: str, a: Integer, b: Integer, signed: bool) -> Boolean:
+    return Boolean(a.builder, (a.builder.icmp_signed if signed else a.builder.icmp_unsigned)(relation, a.raw, b.raw))
 
 
 def power_signed(base: Integer, exponent: Integer) -> Integer:
