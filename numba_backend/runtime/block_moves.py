@@ -28,6 +28,7 @@ from ..loops.lanes import WIDTHS, statements_of, trip_count
 from ..loops.statements import For, Store
 from ..machine import LINE
 from .lane_loops import Scalar
+from .math.value import call_intrinsic
 
 _I32, _I64 = llir.IntType(32), llir.IntType(64)
 _PART = 16
@@ -73,13 +74,9 @@ def _copied(loop: For) -> tuple[Store, Load]:
 def _prefetch(builder: Any, place: Any) -> None:
     """Prefetch the next elements of a row: a processor does not predict that many rows are read alternately."""
     byte = llir.IntType(8).as_pointer()
-    name = "llvm.prefetch.p0i8"
-    function = builder.module.globals.get(name)
-    if function is None:
-        kind = llir.FunctionType(llir.VoidType(), [byte, _I32, _I32, _I32])
-        function = llir.Function(builder.module, kind, name)
     ahead = builder.gep(builder.bitcast(place, byte), [llir.Constant(_I64, _AHEAD)])
-    builder.call(function, [ahead, *(llir.Constant(_I32, number) for number in (0, 3, 1))])  # to read; keep; data
+    hints = [llir.Constant(_I32, number) for number in (0, 3, 1)]  # to read; keep; data
+    call_intrinsic(builder, "llvm.prefetch.p0i8", llir.VoidType(), ahead, *hints)
 
 
 def _transposed(builder: Any, rows: list[Any], width: int, units: int) -> list[Any]:

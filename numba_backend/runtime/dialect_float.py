@@ -11,12 +11,11 @@ from .math.value import (
     Float,
     Integer,
     absolute,
-    call_intrinsic,
     choose,
     copysign,
+    float_intrinsic,
     from_bits,
     select,
-    type_suffix,
 )
 
 # The fast-math flag of a kernel's own arithmetic (a * b + c may fuse), as Numba takes it.
@@ -38,16 +37,11 @@ reduce_add, reduce_multiply = (_arithmetic(name, _REASSOCIATE) for name in ("fad
 
 def maximum(a: Float, b: Float) -> Float:
     """NaN if either is; -0 < +0 (IEEE 754-2019 maximum, as XLA)."""
-    return _extremum("maximum", a, b)
+    return float_intrinsic("maximum", a, b)
 
 
 def minimum(a: Float, b: Float) -> Float:
-    return _extremum("minimum", a, b)
-
-
-def _extremum(name: str, a: Float, b: Float) -> Float:
-    raw = call_intrinsic(a.builder, f"llvm.{name}.{type_suffix(a.raw.type)}", a.raw.type, a.raw, b.raw)
-    return Float(a.builder, raw)
+    return float_intrinsic("minimum", a, b)
 
 
 def sign(x: Float) -> Float:

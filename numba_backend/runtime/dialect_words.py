@@ -23,7 +23,7 @@ from llvmlite import ir
 
 from ..loops.lanes import LANES
 from .dialect_define import DialectFunction, define_exact
-from .math.value import Float, Integer
+from .math.value import Float, Integer, call_intrinsic
 
 _I8, _I16, _I32, _F32 = ir.IntType(8), ir.IntType(16), ir.IntType(32), ir.FloatType()
 
@@ -96,7 +96,7 @@ def _pairs(builder: Any, a: Any, b: Any) -> Any:
 
 def _vector_of_bytes(builder: Any, total: Any, a: Any, b: Any, features: frozenset[str]) -> Any:
     if "avx512vnni" in features:
-        return _intrinsic(builder, "llvm.x86.avx512.vpdpbusd.512", total, a, b)
+        return call_intrinsic(builder, "llvm.x86.avx512.vpdpbusd.512", total.type, total, a, b)
     kind = ir.VectorType(_I16, 2 * LANES)
     eight = _all(kind, 8)
     a, b = builder.bitcast(a, kind), builder.bitcast(b, kind)
@@ -120,15 +120,8 @@ def _vector_of_bf16(builder: Any, total: Any, a: Any, b: Any, features: frozense
 
 def _vector_of_normal_bf16(builder: Any, total: Any, a: Any, b: Any, features: frozenset[str]) -> Any:
     if "avx512bf16" in features:
-        return _intrinsic(builder, "llvm.x86.avx512bf16.dpbf16ps.512", total, a, b)
+        return call_intrinsic(builder, "llvm.x86.avx512bf16.dpbf16ps.512", total.type, total, a, b)
     return _vector_of_bf16(builder, total, a, b, features)
-
-
-def _intrinsic(builder: Any, name: str, total: Any, a: Any, b: Any) -> Any:
-    function = builder.module.globals.get(name)
-    if function is None:
-        function = ir.Function(builder.module, ir.FunctionType(total.type, [total.type, a.type, b.type]), name)
-    return builder.call(function, [total, a, b])
 
 
 in_vectors: dict[str, Callable[..., Any]] = {

@@ -20,6 +20,7 @@ from .dialect_define import DialectError
 from .kernel import KernelSource, Parameter
 from .llvm_backend import host_features
 from .llvm_values import NoSuchType, new_module
+from .math.slow_path import add_attribute
 from .one_pass import OnePass, Refused
 
 Way = Literal["one pass", "numba"]
@@ -113,7 +114,7 @@ def _add_kernel_entry(function: Any, symbol: str, width: int) -> None:
     kind = llir.FunctionType(llir.VoidType(), [_I64, _I64, _I64.as_pointer()])
     entry = llir.Function(function.module, kind, symbol)
     for attribute in _attributes(width):
-        set.add(entry.attributes, attribute)  # llvmlite's list of attributes lacks these
+        add_attribute(entry, attribute)
     builder = llir.IRBuilder(entry.append_basic_block())
     lo, hi, slots = entry.args
     values = [lo, hi]

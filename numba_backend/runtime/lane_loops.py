@@ -35,6 +35,7 @@ from ..loops.lanes import (
 from ..loops.statements import Assign, LoopProgram, Statement, Store, expressions_of, walk
 from .dialect_words import in_vectors
 from .llvm_values import constant, value_type
+from .math.value import call_intrinsic, type_suffix
 
 MOVED = 32
 """Bytes of a vector that is copied from memory to memory. If narrower or shifted stores have just written these bytes,
@@ -43,7 +44,6 @@ a wider load must wait for more of them, and takes longer."""
 Scalar = Callable[[Expr, Mapping[str, int]], Any]
 """The LLVM value of an expression, given the numbers of loop variables."""
 
-_SUFFIXES = {"float32": "f32", "float64": "f64"}
 _I32 = llir.IntType(32)
 
 
@@ -124,14 +124,9 @@ class LaneWriter:
         builder, flags = self._builder, ("reassoc", "contract")
         parts = list(self._parts(term.type, self._vectors.register))
         vectors = [self._value(term, *part) for part in parts]
-        lanes = parts[0][1]
         vector = functools.reduce(lambda a, b: builder.fadd(a, b, flags=flags), vectors)
-        name = f"llvm.vector.reduce.fadd.v{lanes}{_SUFFIXES[term.type]}"
-        function = builder.module.globals.get(name)
-        if function is None:
-            kinds = [before.type, vector.type]
-            function = llir.Function(builder.module, llir.FunctionType(before.type, kinds), name)
-        return builder.call(function, [before, vector], fastmath=flags)
+        name = f"llvm.vector.reduce.fadd.{type_suffix(vector.type)}"
+        return call_intrinsic(builder, name, before.type, before, vector, flags=flags)
 
     def _parts(self, type_: str, nbytes: int) -> Iterator[tuple[int, int]]:
         """The first iterations of vectors, and their elements: whole registers, then halves and so on for the rest."""
@@ -177,12 +172,8 @@ class LaneWriter:
             case Call(function=function) if function in OF_INTEGERS:
                 return getattr(builder, (OF_INTEGERS if value.type in INTEGERS else OF_FLOATS)[function])(*parts)
         assert isinstance(value, Call)
-        name = f"llvm.{INTRINSICS[value.function]}.v{lanes}{_SUFFIXES[value.type]}"
-        function = builder.module.globals.get(name)
-        if function is None:
-            kind = parts[0].type
-            function = llir.Function(builder.module, llir.FunctionType(kind, [kind]), name)
-        return builder.call(function, parts)
+        kind = parts[0].type
+        return call_intrinsic(builder, f"llvm.{INTRINSICS[value.function]}.{type_suffix(kind)}", kind, *parts)
 
     def _converted(self, vector: Any, of: str, to: str, lanes: int) -> Any:
         """Integers as others of the same width, or of more bits."""

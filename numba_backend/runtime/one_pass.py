@@ -53,6 +53,7 @@ from .lane_loops import LaneWriter, Scalar, Vectors, multiplies_words
 from .llvm_values import allow_contraction, cast, constant, truth, value_type
 from .loop_hints import LoopHints
 from .math.outlined import OutlinedFunction
+from .math.slow_path import add_attribute
 from .operators import operation
 from .repeated_sections import Section, repeated_sections
 from .single_assignment import assigned_once
@@ -187,7 +188,7 @@ class OnePass:
             own.linkage = "internal"
             own.attributes.add("noinline")
             for attribute in self._of_sections or ():
-                set.add(own.attributes, attribute)  # llvmlite's list of attributes lacks these
+                add_attribute(own, attribute)
             self._written[key] = own
             self._write_section(section, own)
         self._builder.call(own, [argument.value for argument in arguments])

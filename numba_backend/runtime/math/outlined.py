@@ -15,7 +15,7 @@ from typing import Any
 
 from llvmlite import ir
 
-from .slow_path import WIDTHS, add_attribute, keep, variants_of
+from .slow_path import WIDTHS, add_attribute, keep, pure_function, variants_of
 
 Emit = Callable[[Any, list[Any]], Any]
 """emit(builder, values): the operation's result."""
@@ -35,7 +35,7 @@ class OutlinedFunction:
         self, module: Any, name: str, emit: Emit, types: Sequence[Any], returned: Any, in_loops: bool,
         attributes: Sequence[str] = (),
     ) -> None:  # fmt: skip
-        self._scalar = _function(module, name, types, returned)
+        self._scalar = pure_function(module, name, types, returned)
         builder = ir.IRBuilder(self._scalar.append_basic_block("entry"))
         builder.ret(emit(builder, list(self._scalar.args)))
         self._variants = ""
@@ -52,18 +52,10 @@ class OutlinedFunction:
         return call
 
 
-def _function(module: Any, name: str, types: Sequence[Any], returned: Any) -> Any:
-    function = ir.Function(module, ir.FunctionType(returned, types), name)
-    function.linkage = "internal"
-    for attribute in ("noinline", "nounwind", "memory(none)", "willreturn"):
-        add_attribute(function, attribute)
-    return function
-
-
 def _vector_version(scalar: Any, width: int, emit: Emit, attributes: Sequence[str]) -> Any:
     vectors = [ir.VectorType(argument.type, width) for argument in scalar.args]
     returned = ir.VectorType(scalar.function_type.return_type, width)
-    function = _function(scalar.module, f"{scalar.name}.v{width}", vectors, returned)
+    function = pure_function(scalar.module, f"{scalar.name}.v{width}", vectors, returned)
     for attribute in attributes:
         add_attribute(function, attribute)
     entry, loop, done = (function.append_basic_block(name) for name in ("entry", "lane", "done"))

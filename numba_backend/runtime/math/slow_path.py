@@ -56,13 +56,12 @@ def variants_of(name: str, parameters: int, widths: Sequence[int]) -> str:
     return f'"vector-function-abi-variant"="{mappings}"'
 
 
-def _function(module: Any, name: str, type_: Any, count: int) -> Any:
-    function = ir.Function(module, ir.FunctionType(type_, [type_] * count), name)
+def pure_function(module: Any, name: str, types: Sequence[Any], returned: Any) -> Any:
+    """A function of the module that depends on its arguments alone, and is called as it is."""
+    function = ir.Function(module, ir.FunctionType(returned, types), name)
     function.linkage = "internal"
-    for attribute in ("noinline", "nounwind"):
-        function.attributes.add(attribute)
-    add_attribute(function, "memory(none)")
-    add_attribute(function, "willreturn")
+    for attribute in ("noinline", "nounwind", "memory(none)", "willreturn"):
+        add_attribute(function, attribute)
     return function
 
 
@@ -76,7 +75,7 @@ def _scalar_version(
     module: Any, name: str, is_rare: Callable[..., Boolean], compute: Callable[..., Float], like: tuple[Float, ...]
 ) -> Any:
     type_ = like[0].raw.type
-    function = _function(module, name, type_, len(like))
+    function = pure_function(module, name, [type_] * len(like), type_)
     # Rarely run, so LLVM should not spend a quarter of the kernel's compile time on it.
     add_attribute(function, "optnone")
     builder = ir.IRBuilder(function.append_basic_block("entry"))
@@ -93,7 +92,7 @@ def _scalar_version(
 def _vector_version(scalar: Any, width: int, is_rare: Callable[..., Boolean]) -> Any:
     element = scalar.function_type.return_type
     vector = ir.VectorType(element, width)
-    function = _function(scalar.module, f"{scalar.name}.v{width}", vector, len(scalar.args))
+    function = pure_function(scalar.module, f"{scalar.name}.v{width}", [vector] * len(scalar.args), vector)
     entry, loop, done = (function.append_basic_block(name) for name in ("entry", "lane", "done"))
     builder = ir.IRBuilder(entry)
     rare = is_rare(*(Float(builder, argument) for argument in function.args))

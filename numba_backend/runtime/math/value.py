@@ -14,7 +14,9 @@ and a product that is silently fused breaks error-free transformations. Fusing i
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeVar
 
 from llvmlite import ir
@@ -71,13 +73,13 @@ def splat(type_: Any, number: float) -> Any:
     return ir.Constant(type_, [number] * type_.count if isinstance(type_, ir.VectorType) else number)
 
 
-def call_intrinsic(builder: Any, name: str, result: Any, *arguments: Any) -> Any:
-    """A call of the LLVM intrinsic `name` (full name, with its type suffixes)."""
+def call_intrinsic(builder: Any, name: str, result: Any, *arguments: Any, flags: Iterable[str] = ()) -> Any:
+    """A call of the LLVM intrinsic `name` (full name, with its type suffixes). `flags`: of fast-math."""
     module = builder.module
     function = module.globals.get(name)
     if function is None:
         function = ir.Function(module, ir.FunctionType(result, [argument.type for argument in arguments]), name)
-    return builder.call(function, arguments)
+    return builder.call(function, arguments, fastmath=flags)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -100,6 +102,17 @@ class Boolean:
         return Boolean(self.builder, self.builder.not_(self.raw))
 
 
+def _of_integers(instruction: str) -> Callable[[Integer, Integer | int], Integer]:
+    def operate(a: Integer, b: Integer | int) -> Integer:
+        return Integer(a.builder, getattr(a.builder, instruction)(a.raw, a._raw(b)))
+
+    return operate
+
+
+def _compares_integers(relation: str) -> Callable[[Integer, Integer | int], Boolean]:
+    return lambda a, b: Boolean(a.builder, a.builder.icmp_signed(relation, a.raw, a._raw(b)))
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Integer:
     """An LLVM integer. It is neither signed nor unsigned: operations that depend on the sign have it in their names;
@@ -118,53 +131,23 @@ class Integer:
     def _raw(self, other: Integer | int) -> Any:
         return other.raw if isinstance(other, Integer) else ir.Constant(self.raw.type, other)
 
-    def __add__(self, other: Integer | int) -> Integer:
-        return Integer(self.builder, self.builder.add(self.raw, self._raw(other)))
-
-    def __sub__(self, other: Integer | int) -> Integer:
-        return Integer(self.builder, self.builder.sub(self.raw, self._raw(other)))
-
-    def __mul__(self, other: Integer | int) -> Integer:
-        return Integer(self.builder, self.builder.mul(self.raw, self._raw(other)))
-
-    def __and__(self, other: Integer | int) -> Integer:
-        return Integer(self.builder, self.builder.and_(self.raw, self._raw(other)))
-
-    def __or__(self, other: Integer | int) -> Integer:
-        return Integer(self.builder, self.builder.or_(self.raw, self._raw(other)))
-
-    def __xor__(self, other: Integer | int) -> Integer:
-        return Integer(self.builder, self.builder.xor(self.raw, self._raw(other)))
+    __add__ = _of_integers("add")
+    __sub__ = _of_integers("sub")
+    __mul__ = _of_integers("mul")
+    __and__ = _of_integers("and_")
+    __or__ = _of_integers("or_")
+    __xor__ = _of_integers("xor")
+    __lshift__ = _of_integers("shl")
+    shift_right_logical = _of_integers("lshr")
+    shift_right_arithmetic = _of_integers("ashr")
+    __lt__ = _compares_integers("<")
+    __le__ = _compares_integers("<=")
+    __gt__ = _compares_integers(">")
+    __ge__ = _compares_integers(">=")
+    equals = _compares_integers("==")
 
     def __neg__(self) -> Integer:
         return self.constant(0) - self
-
-    def __lshift__(self, count: Integer | int) -> Integer:
-        return Integer(self.builder, self.builder.shl(self.raw, self._raw(count)))
-
-    def shift_right_logical(self, count: Integer | int) -> Integer:
-        return Integer(self.builder, self.builder.lshr(self.raw, self._raw(count)))
-
-    def shift_right_arithmetic(self, count: Integer | int) -> Integer:
-        return Integer(self.builder, self.builder.ashr(self.raw, self._raw(count)))
-
-    def _compare(self, relation: str, other: Integer | int) -> Boolean:
-        return Boolean(self.builder, self.builder.icmp_signed(relation, self.raw, self._raw(other)))
-
-    def __lt__(self, other: Integer | int) -> Boolean:
-        return self._compare("<", other)
-
-    def __le__(self, other: Integer | int) -> Boolean:
-        return self._compare("<=", other)
-
-    def __gt__(self, other: Integer | int) -> Boolean:
-        return self._compare(">", other)
-
-    def __ge__(self, other: Integer | int) -> Boolean:
-        return self._compare(">=", other)
-
-    def equals(self, other: Integer | int) -> Boolean:
-        return self._compare("==", other)
 
     def below_unsigned(self, other: Integer | int) -> Boolean:
         return Boolean(self.builder, self.builder.icmp_unsigned("<", self.raw, self._raw(other)))
@@ -177,6 +160,18 @@ class Integer:
 
     def extend_unsigned(self, bits: int) -> Integer:
         return Integer(self.builder, self.builder.zext(self.raw, ir.IntType(bits)))
+
+
+def _of_floats(instruction: str, reflected: bool = False) -> Callable[[Float, Float | float], Float]:
+    def operate(a: Float, b: Float | float) -> Float:
+        operands = (a._raw(b), a.raw) if reflected else (a.raw, a._raw(b))
+        return Float(a.builder, getattr(a.builder, instruction)(*operands, flags=_STRICT))
+
+    return operate
+
+
+def _compares_floats(relation: str) -> Callable[[Float, Float | float], Boolean]:
+    return lambda a, b: Boolean(a.builder, a.builder.fcmp_ordered(relation, a.raw, a._raw(b)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -198,50 +193,22 @@ class Float:
     def _raw(self, other: Float | float) -> Any:
         return other.raw if isinstance(other, Float) else splat(self.raw.type, float(other))
 
-    def __add__(self, other: Float | float) -> Float:
-        return Float(self.builder, self.builder.fadd(self.raw, self._raw(other), flags=_STRICT))
-
-    def __radd__(self, other: float) -> Float:
-        return self.constant(other) + self
-
-    def __sub__(self, other: Float | float) -> Float:
-        return Float(self.builder, self.builder.fsub(self.raw, self._raw(other), flags=_STRICT))
-
-    def __rsub__(self, other: float) -> Float:
-        return self.constant(other) - self
-
-    def __mul__(self, other: Float | float) -> Float:
-        return Float(self.builder, self.builder.fmul(self.raw, self._raw(other), flags=_STRICT))
-
-    def __rmul__(self, other: float) -> Float:
-        return self.constant(other) * self
-
-    def __truediv__(self, other: Float | float) -> Float:
-        return Float(self.builder, self.builder.fdiv(self.raw, self._raw(other), flags=_STRICT))
-
-    def __rtruediv__(self, other: float) -> Float:
-        return self.constant(other) / self
+    __add__ = _of_floats("fadd")
+    __radd__ = _of_floats("fadd", reflected=True)
+    __sub__ = _of_floats("fsub")
+    __rsub__ = _of_floats("fsub", reflected=True)
+    __mul__ = _of_floats("fmul")
+    __rmul__ = _of_floats("fmul", reflected=True)
+    __truediv__ = _of_floats("fdiv")
+    __rtruediv__ = _of_floats("fdiv", reflected=True)
+    __lt__ = _compares_floats("<")
+    __le__ = _compares_floats("<=")
+    __gt__ = _compares_floats(">")
+    __ge__ = _compares_floats(">=")
+    equals = _compares_floats("==")
 
     def __neg__(self) -> Float:
         return Float(self.builder, self.builder.fneg(self.raw))
-
-    def _compare(self, relation: str, other: Float | float) -> Boolean:
-        return Boolean(self.builder, self.builder.fcmp_ordered(relation, self.raw, self._raw(other)))
-
-    def __lt__(self, other: Float | float) -> Boolean:
-        return self._compare("<", other)
-
-    def __le__(self, other: Float | float) -> Boolean:
-        return self._compare("<=", other)
-
-    def __gt__(self, other: Float | float) -> Boolean:
-        return self._compare(">", other)
-
-    def __ge__(self, other: Float | float) -> Boolean:
-        return self._compare(">=", other)
-
-    def equals(self, other: Float | float) -> Boolean:
-        return self._compare("==", other)
 
     def differs(self, other: Float | float) -> Boolean:
         return Boolean(self.builder, self.builder.fcmp_unordered("!=", self.raw, self._raw(other)))
@@ -278,26 +245,25 @@ def choose(condition: Boolean, chosen: Float | float, otherwise: Float | float, 
     return Float(condition.builder, condition.builder.select(condition.raw, like._raw(chosen), like._raw(otherwise)))
 
 
-def _float_intrinsic(name: str, *arguments: Float) -> Float:
-    first = arguments[0]
-    raw = call_intrinsic(
-        first.builder, f"llvm.{name}.{type_suffix(first.raw.type)}", first.raw.type, *(argument.raw for argument in
-        arguments)
-    )
-    return Float(first.builder, raw)
+def float_intrinsic(name: str, *arguments: Float) -> Float:
+    """A call of an LLVM intrinsic with a result of its arguments' type."""
+    first, raw = arguments[0], [argument.raw for argument in arguments]
+    type_ = first.raw.type
+    return Float(first.builder, call_intrinsic(first.builder, f"llvm.{name}.{type_suffix(type_)}", type_, *raw))
 
 
 def fma(a: Float, b: Float | float, c: Float | float) -> Float:
     """a * b + c with one rounding."""
-    return _float_intrinsic("fma", a, Float(a.builder, a._raw(b)), Float(a.builder, a._raw(c)))
+    return float_intrinsic("fma", a, Float(a.builder, a._raw(b)), Float(a.builder, a._raw(c)))
 
 
-def absolute(x: Float) -> Float:
-    return _float_intrinsic("fabs", x)
+absolute, square_root, floor, ceil, truncate, round_half_even, round_half_away = (
+    partial(float_intrinsic, name) for name in ("fabs", "sqrt", "floor", "ceil", "trunc", "roundeven", "round")
+)
 
 
 def copysign(magnitude: Float, sign: Float) -> Float:
-    return _float_intrinsic("copysign", magnitude, sign)
+    return float_intrinsic("copysign", magnitude, sign)
 
 
 def kept_apart(x: Float) -> Float:
@@ -306,7 +272,7 @@ def kept_apart(x: Float) -> Float:
     LLVM moves a rounding into a copysign, whose sign may be of another type. Where an f64 becomes an f16 by way of f32,
     that would leave a rounding of the sign from f64 to f16 at once: on some processors (AVX-512 without FP16) a call of
     ``__truncdfhf2``, which the process may lack."""
-    return _float_intrinsic("canonicalize", x)
+    return float_intrinsic("canonicalize", x)
 
 
 def uncontracted(x: Float) -> Float:
@@ -315,30 +281,6 @@ def uncontracted(x: Float) -> Float:
     if isinstance(x.raw, ir.Instruction) and x.raw.opname in ("fadd", "fsub", "fmul", "fdiv"):
         x.raw.flags[:] = _STRICT
     return x
-
-
-def square_root(x: Float) -> Float:
-    return _float_intrinsic("sqrt", x)
-
-
-def floor(x: Float) -> Float:
-    return _float_intrinsic("floor", x)
-
-
-def ceil(x: Float) -> Float:
-    return _float_intrinsic("ceil", x)
-
-
-def truncate(x: Float) -> Float:
-    return _float_intrinsic("trunc", x)
-
-
-def round_half_even(x: Float) -> Float:
-    return _float_intrinsic("roundeven", x)
-
-
-def round_half_away(x: Float) -> Float:
-    return _float_intrinsic("round", x)
 
 
 def at_most(x: Float, bound: Float | float) -> Float:
