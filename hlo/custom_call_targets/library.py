@@ -1,8 +1,7 @@
 """LAPACK as SciPy links it, called for every matrix of a batch, without importing SciPy's Python.
 
 A routine takes pointers only. `each` passes, for matrix i of a batch, the address of element i of each array, and the
-addresses of numbers, letters and workspaces as they are. By default that is a loop of ctypes calls; a backend that has
-a faster one passes it to `use_loop`.
+addresses of numbers, letters and workspaces as they are.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ import importlib.machinery
 import importlib.util
 import math
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -45,35 +44,15 @@ Argument: TypeAlias = "str | int | float | complex | NDArray | Shared"
 its first dimension a matrix; a workspace."""
 
 
-def loop_in_python(function: int, count: int, addresses: NDArray, steps: NDArray, work: NDArray) -> None:
-    """Call the C function at `function` `count` times; argument k of call i is `addresses[k] + i * steps[k]`.
-
-    Argument k is a workspace of `work[k]` bytes where that is not 0: calls at the same time need one each.
-    """
-    call = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * len(addresses))(function)
-    with PRODUCTS.inside():
-        for i in range(count):
-            call(*(addresses + i * steps).tolist())
-
-
-_loop: Callable[[int, int, NDArray, NDArray, NDArray], None] = loop_in_python
-
-
-def use_loop(loop: Callable[[int, int, NDArray, NDArray, NDArray], None]) -> None:
-    """Let `each` call routines by `loop`, which is equivalent to `loop_in_python`."""
-    global _loop
-    _loop = loop
-
-
 def each(routine: str, element_type: ElementType, count: int, *arguments: Argument) -> None:
     """Call `routine` (without its prefix) for each of `count` matrices. Arrays are C-contiguous; those that
     the routine writes are changed in place."""
     if not count:
         return
     dtype = element_type.dtype
-    kept, addresses, steps, work = [], [], [], []
+    kept, addresses, steps = [], [], []
     for argument in arguments:
-        step = size = 0
+        step = 0
         if isinstance(argument, str):
             array = np.frombuffer(argument.encode(), np.uint8)
         elif isinstance(argument, int):
@@ -82,7 +61,6 @@ def each(routine: str, element_type: ElementType, count: int, *arguments: Argume
             array = np.array(argument, np.int32)
         elif isinstance(argument, Shared):
             array = argument.array
-            size = array.nbytes
         elif isinstance(argument, np.ndarray):
             array = argument
             assert array.flags.c_contiguous and array.shape[0] == count
@@ -92,9 +70,11 @@ def each(routine: str, element_type: ElementType, count: int, *arguments: Argume
         kept.append(array)
         addresses.append(array.ctypes.data)
         steps.append(step)
-        work.append(size)
-    table = (np.array(column, np.int64) for column in (addresses, steps, work))
-    _loop(address_of(PREFIXES[element_type] + routine), count, *table)
+    first, step_of = np.array(addresses, np.int64), np.array(steps, np.int64)
+    call = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * len(first))(address_of(PREFIXES[element_type] + routine))
+    with PRODUCTS.inside():
+        for i in range(count):
+            call(*(first + i * step_of).tolist())
 
 
 def each_with_work(

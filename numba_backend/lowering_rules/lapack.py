@@ -16,7 +16,7 @@ import numpy as np
 from ...hlo.custom_call_targets.library import Shared, work_lengths
 from ...hlo.element_type import ElementType
 from ..emit.text_kernels import text_kernel
-from ..runtime.lapack_calls import LapackCall, per_matrix, work_bytes
+from ..runtime.lapack import LapackCall, per_matrix, work_bytes
 from ..runtime.program import Argument
 from .table import LoweringContext
 

@@ -8,19 +8,15 @@ from __future__ import annotations
 
 import math
 
-from ...hlo.custom_call_targets.library import use_loop
 from ...hlo.element_type import ElementType
 from ...hlo.ir import HloInstruction
 from ...hlo.opcode import Opcode
 from ...hlo.ops.linalg import TransposeKind
 from ..linalg.algorithms import small_linalg
-from ..runtime.lapack import loop_natively
 from .fourier import add_fft
 from .lapack import Batch
 from .lapack_targets import add_trsm
 from .table import LoweringContext, register
-
-use_loop(loop_natively)
 
 
 def add_small(context: LoweringContext, instruction: HloInstruction) -> bool:

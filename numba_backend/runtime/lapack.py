@@ -1,70 +1,63 @@
-"""Calls of a LAPACK routine for every matrix of a batch, in native code and on the runtime's threads.
+"""Write rows that call a routine of LAPACK for each matrix of a batch, without Python.
 
-A batch of small matrices is cut into pieces; a piece makes single-threaded calls one after the other. Large matrices
-are left to OpenBLAS's own threads, at most as many as the runtime may use. The matrix products set the number of these
-threads too: see blas.py.
+A routine takes pointers only. The row's arguments are a table with an entry for each argument of the routine: its
+address for matrix 0; the steps from one matrix and from one piece of work to the next; and whether the address counts
+from the table itself, which holds numbers and letters. Threads share the pieces; each piece has workspaces of its own.
+Large matrices are one piece, and OpenBLAS uses as many threads of its own as the runtime may.
 """
 
 from __future__ import annotations
 
-import ctypes
 import functools
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
+from ...hlo.custom_call_targets.library import PREFIXES, address_of
+from ...hlo.element_type import ElementType
 from ..machine import SHARE_NANOSECONDS, this_machine
 from .blas import thread_setting
 from .executor import native_function
 from .kernel import KernelSource
-from .store import default_store
-from .threads import ENTER_BLAS, LEAVE_BLAS, RUN_PARALLEL, get_num_threads, pool_address
+from .program import Argument, ProgramBuilder, size
+from .threads import ENTER_BLAS, LEAVE_BLAS, THREADS, get_num_threads, pool_pointer
 
-NDArray = np.ndarray[Any, Any]
-
-
-# Words of a job: routine, number of calls, calls in a piece; then for each argument: address, step, step of a piece.
-_ROUTINE, _COUNT, _PIECE, _ARGUMENTS = 0, 8, 16, 24
+# Words of a row: routine, number of calls, calls in a piece, what gets and sets OpenBLAS's threads, the pool's pointer,
+# whether OpenBLAS may use several; then the table.
+_ROUTINE, _COUNT, _PIECE, _GET, _SET, _POOL, _SEVERAL, _TABLE = (8 * k for k in range(8))
+_ENTRY = 4
 
 
 @functools.cache
-def _pieces_function(count: int) -> KernelSource:
-    """`lo, hi, job`: calls a routine of `count` arguments for the pieces lo to hi."""
-    words = [[f"load(job + {_ARGUMENTS + 24 * k + 8 * j})" for j in range(3)] for k in range(count)]
-    arguments = ", ".join(f"{address} + i * {step} + piece * {work}" for address, step, work in words)
-    name = f"lapack_pieces_{count}"
+def calls(count: int) -> KernelSource:
+    """`lo, hi, row`: calls a routine of `count` arguments for the pieces lo to hi."""
+
+    def argument(k: int) -> str:
+        address, step, work, own = (f"load(row + {_TABLE + 8 * (_ENTRY * k + j)})" for j in range(_ENTRY))
+        return f"{address} + i * {step} + piece * {work} + row * {own}"
+
+    name = f"lapack_calls_{count}"
     source = f"""
-def {name}(lo, hi, job):
+def {name}(lo, hi, row):
+    pool = load(load(row + {_POOL}))
+    set = load(row + {_SET})
+    threads = 1
+    if load(row + {_SEVERAL}):
+        threads = load(pool + {THREADS})
+    call4(load(pool + {ENTER_BLAS}), pool, load(row + {_GET}), set, threads)
     for piece in range(lo, hi):
-        first = piece * load(job + {_PIECE})
-        last = smaller(first + load(job + {_PIECE}), load(job + {_COUNT}))
+        first = piece * load(row + {_PIECE})
+        last = smaller(first + load(row + {_PIECE}), load(row + {_COUNT}))
         for i in range(first, last):
-            call_routine{count}(load(job + {_ROUTINE}), {arguments})
+            call_routine{count}(load(row + {_ROUTINE}), {", ".join(argument(k) for k in range(count))})
+    call2(load(pool + {LEAVE_BLAS}), pool, set)
     return 0
 """
     return native_function(name, source, 3)
 
 
-_RUN = native_function(
-    "lapack_run",
-    f"""
-def lapack_run(pieces, entry, job, setting, pool):
-    set = load(setting + 8)
-    call4(load(pool + {ENTER_BLAS}), pool, load(setting), set, load(setting + 16))
-    if pieces > 1:
-        call6(load(pool + {RUN_PARALLEL}), pool, entry, job, pieces, 1, 0)
-    else:
-        call_kernel(entry, 0, pieces, job)
-    call2(load(pool + {LEAVE_BLAS}), pool, set)
-    return 0
-""",
-    5,
-)
-
-
-LAPACK_FUNCTIONS = (_RUN, *(_pieces_function(count) for count in range(5, 21)))
-"""The functions here, for all numbers of arguments that routines have."""
+LAPACK_FUNCTIONS = tuple([calls(count) for count in range(5, 21)])
+"""For all numbers of arguments that routines have."""
 
 
 def large_bytes() -> int:
@@ -86,30 +79,60 @@ def pieces_of(count: int, item_bytes: int) -> int:
     return max(1, min(2 * threads, count, int(total / (12 * SHARE_NANOSECONDS))))
 
 
-def loop_natively(function: int, count: int, addresses: NDArray, steps: NDArray, work: NDArray) -> None:
-    """As `loop_in_python` of hlo/custom_call_targets/library.py. The caller may hold the GIL: this releases it."""
-    item_bytes = int(steps.max(initial=0))
-    threads = 1 if count * nanoseconds(item_bytes) < 24 * SHARE_NANOSECONDS else get_num_threads()
-    pieces = pieces_of(count, item_bytes)
-    size = -(-count // pieces)
-    pieces = -(-count // size)
-    addresses, kept = addresses.copy(), []
-    if pieces > 1:
-        work = (work + 63) & -64  # pieces on separate cache lines
-        for k in np.flatnonzero(work):
-            kept.append(np.empty(int(work[k]) * pieces, np.uint8))
-            addresses[k] = kept[-1].ctypes.data
-    else:
-        work = np.zeros_like(work)
-    table = np.stack([addresses, steps, work], 1).reshape(-1)
-    job = np.concatenate([np.array([function, count, size], np.int64), table])
-    get, set_ = thread_setting()
-    setting = np.array([get, set_, 1 if pieces > 1 else threads], np.int64)
-    entry, run = _functions(len(steps))
-    run(pieces, entry, job.ctypes.data, setting.ctypes.data, pool_address())
+class LapackCall:
+    """One row, argument by argument; `count` matrices of at most `item_bytes`."""
+
+    def __init__(self, builder: ProgramBuilder, routine: str, element_type: ElementType, count: int, item_bytes: int):
+        self._builder, self._routine = builder, PREFIXES[element_type] + routine
+        self._element_type, self._count = element_type, count
+        self.nanoseconds = count * nanoseconds(item_bytes)
+        self._several = item_bytes >= large_bytes()
+        self._piece = -(-count // pieces_of(count, item_bytes))
+        self.pieces = -(-count // self._piece)
+        """How many workspaces there are of each kind."""
+        self._table: list[tuple[Argument, int, int] | list[int]] = []
+
+    def array(self, place: Argument, step: int) -> None:
+        """An array: `step` bytes for each matrix."""
+        self._table.append((place, step, 0))
+
+    def work(self, place: Argument, piece_bytes: int) -> None:
+        """A workspace for each piece."""
+        self._table.append((place, 0, piece_bytes))
+
+    def number(self, value: str | int | float) -> None:
+        """A letter, a 32-bit integer, or a float, which becomes a number of the routine's type."""
+        if isinstance(value, float):
+            data = np.array(value, self._element_type.dtype).tobytes()
+        else:
+            data = np.array(ord(value) if isinstance(value, str) else value, np.int64).tobytes()
+        data = data.ljust(-(-len(data) // 8) * 8, b"\0")
+        self._table.append(np.frombuffer(data, np.int64).tolist())
+
+    def add(self) -> None:
+        """Add the row."""
+        head = [size(address_of(self._routine)), size(self._count), size(self._piece)]
+        head += [*map(size, thread_setting()), size(pool_pointer()), size(int(self._several))]
+        table: list[Argument] = []
+        numbers: list[Argument] = []
+        start = len(head) + _ENTRY * len(self._table)
+        for entry in self._table:
+            if isinstance(entry, list):
+                table += [size(8 * (start + len(numbers))), size(0), size(0), size(1)]
+                numbers += [size(word) for word in entry]
+            else:
+                place, step, work = entry
+                table += [place, size(step), size(work), size(0)]
+        arguments, title = [*head, *table, *numbers], f"lapack {self._routine}"
+        self._builder.pieces(calls(len(self._table)), arguments, self.pieces, self.nanoseconds, title)
 
 
-@functools.cache
-def _functions(count: int) -> tuple[int, Callable[..., int]]:
-    entry, run = default_store().get_many([_pieces_function(count), _RUN])
-    return entry, ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * 5)(run)
+def work_bytes(count: int, element_type: ElementType) -> int:
+    """Bytes of a workspace: whole cache lines, so that threads do not share one."""
+    line = this_machine().cache_line
+    return -(-count * element_type.byte_width // line) * line
+
+
+def per_matrix(element_type: ElementType, shape: Sequence[int]) -> int:
+    """The bytes of one array of a batch."""
+    return int(np.prod(shape, dtype=np.int64)) * element_type.byte_width

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import re
 import threading
@@ -13,7 +14,8 @@ from hloom.hlo.custom_call_targets.table import LAPACK
 from hloom.hlo.errors import UnsupportedError
 from hloom.numba_backend.linalg import forms
 from hloom.numba_backend.lowering_rules import custom_call
-from hloom.numba_backend.runtime import lapack, lapack_calls
+from hloom.numba_backend.runtime import blas, lapack
+from hloom.numba_backend.runtime.threads import set_num_threads
 
 import hloom
 import hloom.numpy as jnp
@@ -159,10 +161,34 @@ def test_threads_share_a_batch(several: bool, native: None, monkeypatch: pytest.
     monkeypatch.setattr(lapack, "SHARE_NANOSECONDS", 500)
     if several:
         monkeypatch.setattr(lapack, "large_bytes", lambda: 1)
-        monkeypatch.setattr(lapack_calls, "large_bytes", lambda: 1)
     case = ("geqrf", "T[37,12,9]", "(T[37,12,9], T[37,9])", "")
     text, types = module("f64", *case)
     same_bits(text, *values(types))
+
+
+def test_one_thread_computes_a_batch_alone(native: None) -> None:
+    text, types = module("f64", "geqrf", "T[2000,4,4]", "(T[2000,4,4], T[2000,4])", "")
+    set_num_threads(1)
+    try:
+        same_bits(text, *values(types))
+    finally:
+        set_num_threads(None)
+
+
+def test_threads_of_the_blas_are_as_they_were(native: None) -> None:
+    get, _ = blas.thread_setting()
+    if not get:
+        pytest.skip("this BLAS has no setting of threads")
+    threads, qr = ctypes.CFUNCTYPE(ctypes.c_int)(get), hloom.jit(jnp.linalg.qr)
+    before = threads()
+    batch, large = (np.random.default_rng(0).standard_normal(shape) for shape in ((500, 6, 6), (1, 300, 300)))
+    workers = [threading.Thread(target=lambda: qr(batch)) for _ in range(4)]
+    for worker in workers:
+        worker.start()
+    qr(large)
+    for worker in workers:
+        worker.join()
+    assert threads() == before
 
 
 def test_what_fails_says_so(native: None) -> None:
@@ -203,7 +229,7 @@ def test_without_lapack_the_compiler_says_it(monkeypatch: pytest.MonkeyPatch) ->
     def missing(name: str) -> int:
         raise UnsupportedError("no LAPACK")
 
-    monkeypatch.setattr(lapack_calls, "address_of", missing)
+    monkeypatch.setattr(lapack, "address_of", missing)
     with pytest.raises(UnsupportedError, match="no LAPACK"):
         hloom.jit(lambda x: jnp.linalg.eigh(x)[0])(jnp.diag(jnp.arange(7.0)))
 
