@@ -31,7 +31,8 @@ from ..hlo.shape import Shape
 from .choices import schedules_of, with_schedules
 from .cpus import cpu_description
 from .executable import NumbaExecutable
-from .runtime.store import default_store
+from .runtime.kernel import digest
+from .runtime.store import TUNING, default_store
 from .runtime.threads import get_num_threads
 from .schedule.steps import EVERY, Jumps, KernelStep, Pack, Schedules, Share, Split, Steps, Vectors
 from .schedule.text import parse, to_text
@@ -58,10 +59,10 @@ def tuned(module: HloModule, key: str | None, compile_module: Compile) -> HloMod
     if reason is not None:
         LOGGER.warning("%s is not tuned: %s", module.name, reason)
         return module
-    name = f"{key}-{get_num_threads()}.tuning"
-    if key is not None and (kept := default_store().note(name)) is not None:
+    name = digest([key or "", str(get_num_threads())])
+    if key is not None and (kept := default_store().data(name, TUNING)) is not None:
         with suppress(ScheduleError):  # a text of another version
-            return with_schedules(module, parse(kept))
+            return with_schedules(module, parse(kept.decode()))
     fastest = compile_module(module)
     original = {name: getattr(text, "schedule", ()) for name, text in fastest.kernels().items()}
     inputs = [_drawn(shape) for shape in fastest.parameter_shapes]
@@ -80,7 +81,7 @@ def tuned(module: HloModule, key: str | None, compile_module: Compile) -> HloMod
             if new < GAIN * old:
                 best, fastest = tried, other
     if key is not None:
-        default_store().keep_note(name, to_text(best))
+        default_store().keep(name, TUNING, to_text(best).encode())
     return with_schedules(module, best)
 
 

@@ -27,7 +27,7 @@ from .cpus import cpu_description
 from .runtime.blas import Gemm
 from .runtime.kernel import KernelSource, Parameter, digest
 from .runtime.program import Program, ProgramBuilder, pointer, size
-from .runtime.store import default_store
+from .runtime.store import SPEED, default_store
 from .runtime.threads import get_num_threads
 
 NDArray = np.ndarray[Any, Any]
@@ -48,20 +48,20 @@ _TRIAD = KernelSource(
 def machine_speed(measure_again: bool = False) -> MachineSpeed:
     """The speeds that were measured before on such a machine with as many threads; else they are measured now."""
     threads = get_num_threads()
-    name = f"machine-{digest([cpu_description() or '', str(threads), _TRIAD.source])[:16]}.json"
+    key = digest([cpu_description() or "", str(threads), _TRIAD.source])
     store = default_store()
-    found = None if measure_again else _read(store.note(name), threads)
+    found = None if measure_again else _read(store.data(key, SPEED), threads)
     if found is None:
         found = _measure(threads)
         numbers = {"bytes_per_second": found.bytes_per_second, **found.flops_per_second}
-        store.keep_note(name, json.dumps(numbers))
+        store.keep(key, SPEED, json.dumps(numbers).encode())
     return found
 
 
-def _read(text: str | None, threads: int) -> MachineSpeed | None:
+def _read(text: bytes | None, threads: int) -> MachineSpeed | None:
     """None unless it is three positive numbers."""
     try:
-        numbers = json.loads(text or "")
+        numbers = json.loads(text or b"")
         memory, f32, f64 = (float(numbers[key]) for key in ("bytes_per_second", "f32", "f64"))
     except (ValueError, TypeError, KeyError):
         return None

@@ -35,7 +35,7 @@ from .machine import target_machine
 from .runtime import program as programs
 from .runtime.installation import installation
 from .runtime.portable import PortableProgram
-from .runtime.store import default_store, environment_description, version_of
+from .runtime.store import PROGRAM, default_store, environment_description, version_of
 from .runtime.threads import get_num_threads
 from .settings import is_watched, with_effect
 
@@ -66,7 +66,7 @@ def key_of(module: HloModule, target: Target) -> str | None:
 def load(key: str, module: HloModule, find_details: Callable[[], Details]) -> NumbaExecutable | None:
     """The executable of a module, if its program and all its kernels are stored. `find_details`: the stages; they run
     when a user asks for their results."""
-    stored = default_store().program(key)
+    stored = default_store().data(key, PROGRAM)
     if stored is None:
         return None
     header, data = _from_bytes(stored)
@@ -94,7 +94,7 @@ def keep(key: str, frame: Frame, program: PortableProgram) -> None:
     header["donated"], header["arena_size"] = frame.donated, frame.arena_size
     block = _to_bytes(header, data)
     if len(block) <= _MOST_BYTES:
-        default_store().keep_program(key, block)
+        default_store().keep(key, PROGRAM, block)
 
 
 def _to_bytes(header: dict[str, Any], data: bytes) -> bytes:

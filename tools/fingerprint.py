@@ -522,7 +522,7 @@ def _prepare() -> None:
         return program
 
     store.codes, builder.build = get_runtime, build_and_note
-    store.program, store.keep_program = (lambda self, key: None), (lambda self, key, block: None)
+    store.data, store.keep = (lambda self, key, end: None), (lambda self, key, end, block: None)
 
 
 _NOT_COMPARED = re.compile(

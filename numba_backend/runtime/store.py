@@ -44,7 +44,7 @@ from .uninterrupted import uninterrupted
 if TYPE_CHECKING:
     from .store_disk import Disk
 
-PROGRAM, DIGEST = ".program", ".digest"
+PROGRAM, DIGEST, TUNING, SPEED = ".program", ".digest", ".tuning", ".speed"
 """The ends of files' names."""
 
 _lock = fork_lock(Order.STORE)
@@ -141,10 +141,10 @@ class KernelStore:
         if disk is None or state is None:
             return digest([environment_description(), compiler_digest()])
         key = digest(["compiler", state])
-        compiler = disk.read_data("digest of the compiler", key, DIGEST)
+        compiler = disk.read_data(key, DIGEST)
         if compiler is None:
             compiler = compiler_digest().encode()
-            disk.write_data("the digest of the compiler", key, DIGEST, compiler)
+            disk.write_data(key, DIGEST, compiler)
         return digest([environment_description(), compiler.decode()])
 
     @property
@@ -202,28 +202,19 @@ class KernelStore:
         except _NotStored:
             return None
 
-    def program(self, key: str) -> bytes | None:
-        """The bytes that `keep_program` kept; None if there are none that can be trusted."""
+    def data(self, key: str, end: str) -> bytes | None:
+        """The bytes that `keep` kept under a key and the end of a file's name; None if there are none that can be
+        trusted."""
         if self._disk is None:
             return None
-        found = self._disk.read_data("program", key, PROGRAM)
+        found = self._disk.read_data(key, end)
         self._disk.warn()
         return found
 
-    def keep_program(self, key: str, data: bytes) -> None:
-        """Keep a program on disk, if there is a folder that can be written to."""
+    def keep(self, key: str, end: str, data: bytes) -> None:
+        """Keep bytes on disk, if there is a folder that can be written to."""
         if self._disk is not None and is_unchanged():
-            self._disk.write_data(f"the program {key}", key, PROGRAM, data)
-            self._disk.warn()
-
-    def note(self, name: str) -> str | None:
-        """A short text that was kept under a file's name; None if there is none that can be trusted."""
-        return None if self._disk is None else self._disk.note(name)
-
-    def keep_note(self, name: str, text: str) -> None:
-        """Keep a short text beside the kernels, if there is a folder that can be written to."""
-        if self._disk is not None:
-            self._disk.keep_note(name, text)
+            self._disk.write_data(key, end, data)
             self._disk.warn()
 
     def release_unused(self) -> int:
@@ -313,20 +304,9 @@ class KernelStore:
         self._codes.update(codes)
         return codes
 
-    def _count(
-        self, compiled: int = 0, delivered: int = 0, loaded_from_disk: int = 0, found_in_memory: int = 0,
-        compile_ms: float = 0.0, load_ms: float = 0.0,
-    ) -> None:  # fmt: skip
+    def _count(self, **more: float) -> None:
         now = self._statistics
-        self._statistics = replace(
-            now,
-            compiled=now.compiled + compiled,
-            delivered=now.delivered + delivered,
-            loaded_from_disk=now.loaded_from_disk + loaded_from_disk,
-            found_in_memory=now.found_in_memory + found_in_memory,
-            compile_ms=now.compile_ms + compile_ms,
-            load_ms=now.load_ms + load_ms,
-        )
+        self._statistics = replace(now, **{name: getattr(now, name) + number for name, number in more.items()})
 
 
 @functools.cache

@@ -2,9 +2,9 @@
 
 `<key>.o` is a kernel's object file. After the object's own bytes, which linkers and disassemblers ignore there, come
 the object's linked image (loader.py) and a checksum over everything and the key. `<key>.py` is the kernel's source, for
-people. `<key>.program` is a whole program (stored_programs.py), with such a checksum, `<key>.digest` the hash of the
-compiler's files for one state of the installation (installation.py). `<key>-<threads>.tuning` (autotuning.py) and
-`machine-<key>.json` (machine_speed.py) are short texts. Files with other names are not the store's, and stay.
+people. Others have such a checksum too: `<key>.program`, a whole program (stored_programs.py); `<key>.digest`, the hash
+of the compiler's files for one state of the installation (installation.py); `<key>.tuning` (autotuning.py) and
+`<key>.speed` (machine_speed.py), short texts. Files with other names are not the store's, and stay.
 
 The code in the folder runs with this user's rights, and the checksum is no signature. So only this user and root are
 trusted. The folder must belong to this user and be writable by no other. Every folder above it must belong to this user
@@ -36,9 +36,7 @@ _SEAL_BYTES = hashlib.sha256().digest_size + len(_MAGIC)
 _DAY = 86400.0
 _MOST_BYTES = 1 << 28
 """A larger file is no entry: the largest objects have a few MiB."""
-_OWN_NAME = re.compile(
-    r"([0-9a-f]{64}(\.o|\.py|\.program|\.digest|-[0-9]+\.tuning)|machine-[0-9a-f]{16}\.json)(\.[0-9a-f]{16}\.tmp)?"
-)
+_OWN_NAME = re.compile(r"[0-9a-f]{64}\.(o|py|program|digest|tuning|speed)(\.[0-9a-f]{16}\.tmp)?")
 """The names that the store gives to files. All other files in the folder belong to the user."""
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
@@ -55,35 +53,32 @@ class Disk:
 
     def read(self, key: str) -> Entry | None:
         """The entry under `key`; None when there is none, or none that can be trusted."""
-        if not self._usable():
-            return None
-        data = self._read("kernel", key, ".o")
+        data = self.read_data(key, ".o")
         return None if data is None else Entry.from_bytes(data)
 
-    def read_data(self, what: str, key: str, suffix: str) -> bytes | None:
+    def read_data(self, key: str, suffix: str) -> bytes | None:
         """The bytes that `write_data` stored under `key`; None if there are none that can be trusted."""
-        return self._read(what, key, suffix) if self._usable() else None
-
-    def write_data(self, what: str, key: str, suffix: str, data: bytes) -> None:
-        """Store some bytes: whole or not at all, also when other processes use the folder."""
-        if self._usable() and self._state != "readable":
-            self._write(what, {f"{key}{suffix}": _sealed(key, data)})
-            self.evict()
-
-    def _read(self, what: str, key: str, suffix: str) -> bytes | None:
+        if not self._usable():
+            return None
         path = self.folder / f"{key}{suffix}"
         try:
             status, data = _content(path)
         except FileNotFoundError:
             return None
         except OSError as error:
-            self._problem(f"the stored {what} {path} could not be read ({error}); compiled it again")
+            self._problem(f"{path} of the kernel store could not be read ({error}); it is made again")
             return None
         if data[-_SEAL_BYTES:] != _seal(key, data[:-_SEAL_BYTES]):
-            self._problem(f"the stored {what} {path} is damaged; compiled it again")
+            self._problem(f"{path} of the kernel store is damaged; it is made again")
             return None
         self._used(path, status)
         return data[:-_SEAL_BYTES]
+
+    def write_data(self, key: str, suffix: str, data: bytes) -> None:
+        """Store some bytes: whole or not at all, also when other processes use the folder."""
+        if self._usable() and self._state != "readable":
+            self._write({f"{key}{suffix}": _sealed(key, data)})
+            self.evict()
 
     def _used(self, path: Path, status: os.stat_result) -> None:
         """A file's time says when it was used last, to the day."""
@@ -91,12 +86,12 @@ class Disk:
             with contextlib.suppress(OSError):
                 os.utime(path)
 
-    def _write(self, what: str, files: dict[str, bytes]) -> None:
+    def _write(self, files: dict[str, bytes]) -> None:
         try:
             for name, data in files.items():
                 self._replace(name, data)
         except (IsADirectoryError, NotADirectoryError, FileExistsError) as error:
-            self._problem(f"{what} could not be stored in {self.folder} ({error}); it is kept in memory only")
+            self._problem(f"{name} could not be stored in {self.folder} ({error}); it is kept in memory only")
         except OSError as error:
             self._state = "readable"
             full = "is full" if error.errno in (errno.ENOSPC, errno.EDQUOT) else f"cannot be written to ({error})"
@@ -109,27 +104,7 @@ class Disk:
         target = import_module(".llvm_backend", __package__).target_description()
         header = f"# {kernel.convention} {kernel.name}({kernel.signature})\n# {target}\n"
         text = (header + kernel.source).encode()
-        self._write(f"the kernel {key}", {f"{key}.py": text, f"{key}.o": _sealed(key, entry.to_bytes())})
-
-    def note(self, name: str) -> str | None:
-        """The text in a file of the folder; None when there is none, or none that can be trusted."""
-        if not self._usable():
-            return None
-        try:
-            status, data = _content(self.folder / name)
-            self._used(self.folder / name, status)
-            return data.decode()
-        except (OSError, UnicodeDecodeError):
-            return None
-
-    def keep_note(self, name: str, text: str) -> None:
-        """Write a file: whole or not at all."""
-        if not self._usable() or self._state == "readable":
-            return
-        try:
-            self._replace(name, text.encode())
-        except OSError as error:
-            self._problem(f"{name} could not be stored in {self.folder} ({error})")
+        self._write({f"{key}.py": text, f"{key}.o": _sealed(key, entry.to_bytes())})
 
     def evict(self) -> None:
         """Once enough has been written, delete the entries unused for longest, down to three quarters of the limit, and

@@ -72,16 +72,17 @@ def test_the_fastest_variant_is_kept(own_store: Path, measured: list[str]) -> No
     assert "hloom_schedules=" in compiled.as_text() and "hloom_autotune" not in compiled.as_text()
     assert len(measured) == 6, "what was chosen is in the store"
     assert "hloom_schedules" not in hloom.jit(steps).lower(x).compile().as_text(), "another program"
-    assert [path.read_text() for path in own_store.glob("*.tuning")] == ["*:\n    Jumps()\n    Vectors(bits=512)\n"]
+    (kept,) = own_store.glob("*.tuning")
+    assert store.KernelStore(own_store).data(kept.stem, store.TUNING) == b"*:\n    Jumps()\n    Vectors(bits=512)\n"
 
 
 def test_a_note_that_cannot_be_read_is_made_again(own_store: Path, measured: list[str]) -> None:
     lowered = hloom.jit(steps).lower(jnp.ones(5))
     lowered.compile(TUNED)
     (note,) = own_store.glob("*.tuning")
-    note.write_text("cores=7\n")
+    store.KernelStore(own_store).keep(note.stem, store.TUNING, b"cores=7\n")
     lowered.compile(TUNED)
-    assert len(measured) == 12 and note.read_text().startswith("*:\n    Jumps()")
+    assert len(measured) == 12 and note.read_bytes().startswith(b"*:\n    Jumps()")
 
 
 def test_the_setting_tunes_all_programs(own_store: Path, measured: list[str]) -> None:

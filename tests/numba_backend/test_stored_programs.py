@@ -54,8 +54,8 @@ class InMemory:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv("HLOOM_VERIFY_PASSES", raising=False)
         self.kept: dict[str, bytes] = {}
-        monkeypatch.setattr(KernelStore, "program", lambda store, key: self.kept.get(key))
-        monkeypatch.setattr(KernelStore, "keep_program", lambda store, key, data: self.kept.__setitem__(key, data))
+        monkeypatch.setattr(KernelStore, "data", lambda store, key, end: self.kept.get(key))
+        monkeypatch.setattr(KernelStore, "keep", lambda store, key, end, data: self.kept.__setitem__(key, data))
 
 
 @pytest.fixture
@@ -385,21 +385,21 @@ def on_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> KernelStore:
     """A folder for programs; kernels come from the session's store."""
     monkeypatch.delenv("HLOOM_VERIFY_PASSES", raising=False)
     folder = KernelStore(tmp_path / "programs")
-    monkeypatch.setattr(KernelStore, "program", functools.partialmethod(_of_folder, folder))
-    monkeypatch.setattr(KernelStore, "keep_program", functools.partialmethod(_into_folder, folder))
+    monkeypatch.setattr(KernelStore, "data", functools.partialmethod(_of_folder, folder))
+    monkeypatch.setattr(KernelStore, "keep", functools.partialmethod(_into_folder, folder))
     return folder
 
 
-def _of_folder(store: KernelStore, folder: KernelStore, key: str) -> bytes | None:
+def _of_folder(store: KernelStore, folder: KernelStore, key: str, end: str) -> bytes | None:
     assert folder._disk is not None
-    found = folder._disk.read_data("program", key, PROGRAM)
+    found = folder._disk.read_data(key, end)
     folder._disk.warn()
     return found
 
 
-def _into_folder(store: KernelStore, folder: KernelStore, key: str, data: bytes) -> None:
+def _into_folder(store: KernelStore, folder: KernelStore, key: str, end: str, data: bytes) -> None:
     assert folder._disk is not None
-    folder._disk.write_data("the program", key, PROGRAM, data)
+    folder._disk.write_data(key, end, data)
     folder._disk.warn()
 
 
@@ -419,7 +419,7 @@ def _sealed_elsewhere(path: Path) -> bytes:
     other = KernelStore(path.parent.parent / "other")
     assert other._disk is not None
     key = "f" * 64
-    other._disk.write_data("the program", key, PROGRAM, b"data")
+    other._disk.write_data(key, PROGRAM, b"data")
     return (path.parent.parent / "other" / f"{key}{PROGRAM}").read_bytes()
 
 
@@ -462,20 +462,20 @@ def test_a_folder_that_is_read_only_or_off(
 def test_programs_are_evicted(tmp_path: Path) -> None:
     store = KernelStore(tmp_path / "store", max_bytes=8000)
     for number in range(20):
-        store.keep_program(f"{number:064}", bytes(1000))
+        store.keep(f"{number:064}", PROGRAM, bytes(1000))
         os.utime(tmp_path / "store" / f"{number:064}.program", (number, number))
     left = sorted(int(path.stem) for path in (tmp_path / "store").iterdir())
     assert 0 < len(left) <= 8
     assert left[-1] == 19
-    assert store.program(f"{19:064}") == bytes(1000)
-    assert store.program(f"{0:064}") is None
+    assert store.data(f"{19:064}", PROGRAM) == bytes(1000)
+    assert store.data(f"{0:064}", PROGRAM) is None
 
 
 def test_writers_meet_no_half_written_program(tmp_path: Path) -> None:
     """A writer that died leaves a file with another name."""
     key, store = "a" * 64, KernelStore(tmp_path / "store")
-    store.keep_program(key, b"first")
+    store.keep(key, PROGRAM, b"first")
     (tmp_path / "store" / f"{key}.program.0123456789abcdef.tmp").write_bytes(b"half")
-    assert store.program(key) == b"first"
-    store.keep_program(key, b"second")
-    assert KernelStore(tmp_path / "store").program(key) == b"second"
+    assert store.data(key, PROGRAM) == b"first"
+    store.keep(key, PROGRAM, b"second")
+    assert KernelStore(tmp_path / "store").data(key, PROGRAM) == b"second"

@@ -138,14 +138,14 @@ def test_the_machines_speed_is_measured_once(monkeypatch: pytest.MonkeyPatch) ->
     measured: list[int] = []
     measure = machine_speed._measure
     monkeypatch.setattr(machine_speed, "_measure", lambda threads: measured.append(threads) or measure(threads))
-    notes: dict[str, str] = {}
+    kept: dict[str, bytes] = {}
 
     class Store:
-        def note(self, name: str) -> str | None:
-            return notes.get(name)
+        def data(self, key: str, end: str) -> bytes | None:
+            return kept.get(key)
 
-        def keep_note(self, name: str, text: str) -> None:
-            notes[name] = text
+        def keep(self, key: str, end: str, data: bytes) -> None:
+            kept[key] = data
 
     monkeypatch.setattr(machine_speed, "default_store", Store)
     first = machine_speed.machine_speed()
@@ -153,8 +153,8 @@ def test_the_machines_speed_is_measured_once(monkeypatch: pytest.MonkeyPatch) ->
     assert first.bytes_per_second > 0 and set(first.flops_per_second) == {"f32", "f64"}
     machine_speed.machine_speed(measure_again=True)
     assert len(measured) == 2
-    for broken in ("", "[]", "{}", '{"bytes_per_second": -1, "f32": 1, "f64": 1}', '{"bytes_per_second": "NaN"}'):
-        notes.update(dict.fromkeys(notes, broken))
+    for broken in (b"", b"[]", b"{}", b'{"bytes_per_second": -1, "f32": 1, "f64": 1}', b'{"bytes_per_second": "NaN"}'):
+        kept.update(dict.fromkeys(kept, broken))
         machine_speed.machine_speed()
     assert len(measured) == 7
 

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 from hloom.numba_backend.runtime.errors import KernelStoreWarning
 from hloom.numba_backend.runtime.program import ProgramBuilder, pointer
-from hloom.numba_backend.runtime.store import KernelStore
+from hloom.numba_backend.runtime.store import PROGRAM, KernelStore
 
 from support.soak_store import DAMAGES, KERNELS, kernel, remove
 
@@ -68,10 +68,10 @@ def _do(what: str, rng: random.Random, folder: Path, kept: dict[str, bytes]) -> 
     if what == "keep":
         key, data = f"{rng.randrange(4):064x}", rng.randbytes(500)
         store = KernelStore(folder, max_bytes=20_000)
-        before = store.program(key)
+        before = store.data(key, PROGRAM)
         if before not in (None, kept.get(key)):
             return "another program than was kept"
-        store.keep_program(key, data)
+        store.keep(key, PROGRAM, data)
         kept[key] = data
         return ""
     files = sorted(path for path in folder.glob("*") if path.name not in OF_THE_USER) if folder.is_dir() else []

@@ -22,7 +22,7 @@ from hloom.numba_backend.runtime import loader, store_disk
 from hloom.numba_backend.runtime.errors import KernelCompilationError, KernelStoreWarning
 from hloom.numba_backend.runtime.kernel import KernelSource
 from hloom.numba_backend.runtime.loader import link
-from hloom.numba_backend.runtime.store import KernelStore, default_folder
+from hloom.numba_backend.runtime.store import DIGEST, PROGRAM, SPEED, TUNING, KernelStore, default_folder
 
 from support.runtime_kernels import ADD, F32, python
 
@@ -411,32 +411,32 @@ def test_the_folder_is_bounded(tmp_path: Path) -> None:
 
 
 KEY, SUFFIX = "0a" * 32, "0123456789abcdef"
-OWN = [f"{KEY}.o", f"{KEY}.py", f"{KEY}.program", f"{KEY}.digest", f"{KEY}-2.tuning", f"machine-{SUFFIX}.json"]
+OWN = [f"{KEY}{end}" for end in (".o", ".py", PROGRAM, DIGEST, TUNING, SPEED)]
 OF_USERS = [
-    "my_source.py", "library.o", "results.tmp", "model.program", "notes.tuning", "machine-1.json", "state.digest",
+    "my_source.py", "library.o", "results.tmp", "model.program", "notes.tuning", "1.speed", "state.digest",
     f"{KEY}", f"{KEY[1:]}.o", f"{KEY}.o.tmp", f"{KEY}.o.txt", f"{KEY.upper()}.o", f"x{KEY}.o", f"{KEY}.o\n",
     f"{KEY}-2.program", f"{KEY}-.tuning", f"{KEY}.o.{SUFFIX}", f"{SUFFIX}.tmp", f"{KEY}.json",
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("name", [*OWN, f"{KEY}.o.{SUFFIX}.tmp", f"machine-{SUFFIX}.json.{SUFFIX}.tmp", *OF_USERS])
+@pytest.mark.parametrize("name", [*OWN, f"{KEY}.o.{SUFFIX}.tmp", f"{KEY}.speed.{SUFFIX}.tmp", *OF_USERS])
 def test_only_names_of_the_store_are_deleted(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_bytes(b"x" * 1000)
     (tmp_path / f"{KEY}.folder").mkdir()
     os.utime(tmp_path / name, (1e9, 1e9))
     store = KernelStore(tmp_path, max_bytes=2000)
     for number in range(4):
-        store.keep_program(f"{number:064}", bytes(700))
+        store.keep(f"{number:064}", PROGRAM, bytes(700))
     assert (tmp_path / name).exists() is (name in OF_USERS)
     assert (tmp_path / f"{KEY}.folder").exists()
 
 
 def test_the_store_gives_no_other_names(tmp_path: Path) -> None:
-    for name in OWN:
-        KernelStore(tmp_path).keep_note(name, "text")
-        assert KernelStore(tmp_path).note(name) == "text"
+    for end in (PROGRAM, DIGEST, TUNING, SPEED):
+        KernelStore(tmp_path).keep(KEY, end, b"text")
+        assert KernelStore(tmp_path).data(KEY, end) == b"text"
     with pytest.raises(AssertionError, match="notes"):
-        KernelStore(tmp_path).keep_note("notes.tuning", "text")
+        KernelStore(tmp_path).keep("notes", TUNING, b"text")
 
 
 def test_a_forked_child_uses_the_store(tmp_path: Path) -> None:
