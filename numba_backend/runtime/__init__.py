@@ -14,6 +14,6 @@ call.py             from Python into a program: a native built-in function; exec
 threads.py          the thread pool
 blas.py             matrix products; lapack.py: LAPACK routines over batches
 memory.py           blocks of memory for outputs and arenas
-libc.py             addresses in the C library
+libc.py             the C library: addresses of functions, memory from the system
 errors.py           what the runtime raises and warns
 """

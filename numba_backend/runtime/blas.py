@@ -35,10 +35,10 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from ...hlo.support.named_address import NamedAddress
-from .address_space import check_address_space
 from .errors import ProgramError
 from .executor import GEMM_WORDS, native_function
 from .kernel import ELEMENT_BYTES, KernelSource
+from .libc import check_address_space
 from .threads import ENTER_BLAS, LEAVE_BLAS, RUN_PARALLEL, THREADS
 
 ROUTINES = {"f32": "sgemm", "f64": "dgemm", "c64": "cgemm", "c128": "zgemm"}

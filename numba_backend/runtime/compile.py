@@ -9,8 +9,8 @@ from queue import SimpleQueue
 from ...hlo.support.memory_pressure import allocating
 from ...hlo.timeline.spans import Track, spanning
 from ..cpus import available_cpus
-from .address_space import check_address_space
 from .kernel import KernelSource
+from .libc import check_address_space
 from .uninterrupted import NO_LOCK, Call, Unwanted, uninterrupted
 
 _LLVM_BYTES = 8 << 20

@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 
 from ...hlo.support.memory_pressure import allocating
 from ...hlo.support.records import dataclass
-from .libc import libc_address
+from .libc import libc_address, mapped, unmap
 
 LINKS = sys.platform == "linux" and platform.machine() == "x86_64" and sys.maxsize > 2**32
 """True where images are made and loaded."""
@@ -128,7 +128,7 @@ class _Mapping:
             return
         for frames in self.frames:
             _unwinding("__deregister_frame")(frames)
-        _unmap(self.address, self.size)
+        unmap(self.address, self.size)
 
 
 @functools.cache
@@ -259,22 +259,18 @@ class _Object:
 def _executable(code: bytes) -> int:
     """A copy of `code` that can be executed."""
     size = max(len(code), 1)
-    address = allocating(_mapped, size)
+    address = allocating(_fresh, size)
     ctypes.memmove(address, code, len(code))
     if _protect(address, size, mmap.PROT_READ | mmap.PROT_EXEC):
         raise PermissionError("this system does not let memory be made executable")
     return address
 
 
-def _mapped(size: int) -> int:
-    address = _map(None, size, mmap.PROT_READ | mmap.PROT_WRITE, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, -1, 0)
-    if address in (None, ctypes.c_void_p(-1).value):
+def _fresh(size: int) -> int:
+    address = mapped(size)
+    if not address:
         raise MemoryError(f"the system has no {size} bytes for code")
-    return int(address)
+    return address
 
 
-_map = ctypes.CFUNCTYPE(
-    ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_int64
-)(libc_address("mmap"))
-_unmap = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_size_t)(libc_address("munmap"))
 _protect = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)(libc_address("mprotect"))

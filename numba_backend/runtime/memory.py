@@ -16,24 +16,20 @@ import ctypes
 import functools
 import math
 import mmap
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 import numpy as np
 
 from ...hlo.support.forking import Order, fork_lock
 from ...hlo.support.memory_pressure import on_pressure
-from .libc import libc_address
+from .libc import libc_address, mapped, unmap
 
 _SMALL = 32 << 10
 _SLAB = 256 << 10
 _HUGE_PAGE = 2 << 20
 _DEFAULT_LIMIT = 1 << 30
 
-_unmap = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_size_t)(libc_address("munmap"))
-_map = ctypes.CFUNCTYPE(
-    ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_int64
-)(libc_address("mmap"))
 _advise = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)(libc_address("madvise"))
 
 
@@ -76,39 +72,7 @@ class LargeMemory(Memory):
         if _large.gave(self._size):
             self._free.append(self.address)
         else:
-            _unmap(self.address, self._size)
-
-
-class Block(Memory):
-    """Memory and nothing else. NumPy arrays made from it (`numpy.asarray(block)`: uint8; `block.array(...)`) keep it
-    alive."""
-
-    __slots__ = ()
-
-    @property
-    def __array_interface__(self) -> dict[str, Any]:
-        return {"version": 3, "typestr": "|u1", "shape": (self.nbytes,), "data": (self.address, False)}
-
-    def array(self, dtype: Any, shape: Sequence[int], offset: int = 0) -> np.ndarray:
-        """A row-major array over the bytes from `offset` on; ValueError if there are too few bytes."""
-        dtype = np.dtype(dtype)
-        count = dtype.itemsize
-        for extent in shape:
-            count *= extent
-        if not 0 <= offset <= offset + count <= self.nbytes:
-            raise ValueError(f"{dtype}{list(shape)} at byte {offset} does not lie within {self.nbytes} bytes")
-        array: np.ndarray = np.asarray(self)[offset : offset + count].view(dtype).reshape(shape)
-        return array
-
-    def __reduce__(self) -> Any:
-        raise TypeError(f"{self!r} cannot be copied or pickled: it owns memory of this process. Copy an array over it.")
-
-    def __repr__(self) -> str:
-        return f"Block({self.nbytes} bytes at {self.address:#x})"
-
-
-class _LargeBlock(LargeMemory, Block):
-    __slots__ = ()
+            unmap(self.address, self._size)
 
 
 @functools.lru_cache(maxsize=512)
@@ -155,7 +119,7 @@ class _Large:
         released = 0
         for size, free in list(self.bins.items()):
             while address := self.take(size, free):
-                _unmap(address, size)
+                unmap(address, size)
                 released += size
         with self.lock:
             self.mapped -= released
@@ -176,30 +140,23 @@ def _fresh_pages(size: int) -> int:
     Blocks of several huge pages start at one, so that the system can use them.
     """
     extra = _HUGE_PAGE if size >= 2 * _HUGE_PAGE else 0
-    start = _mapped(size + extra)
+    start = mapped(size + extra)
     if not start and release_unused():
-        start = _mapped(size + extra)
+        start = mapped(size + extra)
     if not start and extra:
-        extra, start = 0, _mapped(size)
+        extra, start = 0, mapped(size)
     if not start:
         raise MemoryError(f"the system has no {size} bytes")
     if not extra:
         return start
     address: int = (start + extra - 1) & -extra
     if address > start:
-        _unmap(start, address - start)
+        unmap(start, address - start)
     if start + extra > address:
-        _unmap(address + size, start + extra - address)
+        unmap(address + size, start + extra - address)
     if hasattr(mmap, "MADV_HUGEPAGE"):
         _advise(address, size, mmap.MADV_HUGEPAGE)
     return address
-
-
-def _mapped(size: int) -> int:
-    """The address of `size` fresh bytes; 0 if the system has none."""
-    protection, flags = mmap.PROT_READ | mmap.PROT_WRITE, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
-    start = _map(None, size, protection, flags, -1, 0)
-    return 0 if start is None or start == ctypes.c_void_p(-1).value else int(start)
 
 
 def size_class(nbytes: int) -> int:
@@ -222,16 +179,16 @@ _large = _Large()
 _bins = _small_bins()
 
 
-def allocate(nbytes: int) -> Block:
+def allocate(nbytes: int) -> Memory:
     """A block of `nbytes` bytes (0 is fine), uninitialised. Raises MemoryError, or ValueError for a negative size."""
     if not 0 <= nbytes <= _SMALL:
-        return _allocate_large(nbytes, _LargeBlock)
+        return _allocate_large(nbytes, LargeMemory)
     free = _bins[(nbytes + 63) >> 6]
     try:
         address = free.pop()
     except IndexError:
         address = _fresh_small(nbytes, free)
-    block = Block()
+    block = Memory()
     block.address = address
     block.nbytes = nbytes
     block._free = free
@@ -322,7 +279,7 @@ def _release_slabs() -> int:
             if unused.issuperset(blocks):
                 unused.difference_update(blocks)
                 starts.remove(slab)
-                _unmap(slab, _SLAB)
+                unmap(slab, _SLAB)
                 released += _SLAB
         free.extend(unused)
     return released

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import pytest
 from hloom.hlo.backend import get_compiler
-from hloom.numba_backend.runtime import memory
 
 import hloom
 import hloom.numpy as jnp
@@ -82,7 +81,6 @@ REFUSED: dict[str, tuple[Any, type[Exception], str]] = {
         lambda: get_compiler("evaluator").compile(hloom.make_hlo(plain)(1.0)), TypeError, "Pickle the module"
     ),
     "a primitive": (lambda: hloom.extend.Primitive("p"), TypeError, "known by identity"),
-    "a block of memory": (lambda: memory.allocate(100), TypeError, "owns memory"),
     "a lambda": (lambda: hloom.jit(lambda x: x), (pickle.PicklingError, AttributeError), "lambda"),
     "a local function": (_local, (pickle.PicklingError, AttributeError), "inner"),
     "a deleted array": (lambda: _deleted(), RuntimeError, "deleted"),

@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from hloom.numba_backend.runtime import address_space, blas, threads
+from hloom.numba_backend.runtime import blas, libc, threads
 from hloom.numba_backend.runtime.blas import BatchDimension, Gemm
 from hloom.numba_backend.runtime.errors import ProgramError
 from hloom.numba_backend.runtime.program import ProgramBuilder, pointer
@@ -282,6 +282,6 @@ def test_without_room_for_it_the_blas_is_not_loaded(monkeypatch: pytest.MonkeyPa
         raise OSError("Cannot allocate memory")
 
     blas._check_address_space()
-    monkeypatch.setattr(address_space.mmap, "mmap", no_room)
+    monkeypatch.setattr(libc.mmap, "mmap", no_room)
     with pytest.raises(MemoryError, match=r"the BLAS needs \d+ MiB of address space"):
         blas._check_address_space()
