@@ -30,6 +30,7 @@ from . import dialect_small as small
 from .dialect_define import Cast, DialectError, DialectFunction, Kind, Resolved, define, define_exact
 from .dialect_memory import memory_functions
 from .dialect_words import word_functions
+from .llvm_values import PARTS
 from .math import (
     complex_functions,
     complex_inverse,
@@ -45,15 +46,13 @@ from .math import (
 from .math.complex_value import Complex
 from .math.value import Float, Integer
 
-_PARTS = {"complex64": "float32", "complex128": "float64"}
-
 
 def _to_pred(_: str) -> str:
     return "uint8"
 
 
 def _real_part(type_: str) -> str:
-    return _PARTS.get(type_, type_)
+    return PARTS.get(type_, type_)
 
 
 def _key_type(type_: str) -> str:
@@ -213,7 +212,7 @@ def _select() -> DialectFunction:
             flag = raw[0]
             if condition == "uint8":
                 flag = builder.icmp_unsigned("!=", flag, ir.Constant(flag.type, 0))
-            if chosen not in _PARTS:
+            if chosen not in PARTS:
                 return builder.select(flag, raw[1], raw[2])
             # Pairs are selected part by part: the vectoriser cannot handle a select of structs.
             result = raw[1]

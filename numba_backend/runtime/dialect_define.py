@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 from llvmlite import ir
 
+from .llvm_values import pair_of, parts
 from .math.complex_value import Complex
 from .math.value import Boolean, Float, Integer
 
@@ -77,7 +78,7 @@ def wrap(builder: Any, type_: str, raw: Any) -> Any:
     if family == "real":
         return Float(builder, raw)
     if family == "complex":
-        return Complex(Float(builder, builder.extract_value(raw, 0)), Float(builder, builder.extract_value(raw, 1)))
+        return Complex(*(Float(builder, part) for part in parts(builder, raw)))
     if type_ == "bool":
         return Boolean(builder, raw)
     return Integer(builder, raw)
@@ -88,8 +89,7 @@ def unwrap(builder: Any, value: Any) -> Any:
     if isinstance(value, Boolean):
         return builder.zext(value.raw, ir.IntType(8))
     if isinstance(value, Complex):
-        pair = ir.Constant(ir.LiteralStructType([value.real.raw.type] * 2), ir.Undefined)
-        return builder.insert_value(builder.insert_value(pair, value.real.raw, 0), value.imag.raw, 1)
+        return pair_of(builder, value.real.raw, value.imag.raw)
     return value.raw
 
 

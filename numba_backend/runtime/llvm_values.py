@@ -34,9 +34,9 @@ _VALUES |= _POINTERS
 
 _SIGNED = frozenset(("int8", "int16", "int32", "int64"))
 _UNSIGNED = frozenset(("uint8", "uint16", "uint32", "uint64"))
-_FLOATS = frozenset(("float32", "float64"))
-_PARTS = {"complex64": "float32", "complex128": "float64"}
-INTEGERS, FLOATS, COMPLEX = _SIGNED | _UNSIGNED, _FLOATS, frozenset(_PARTS)
+PARTS = {"complex64": "float32", "complex128": "float64"}
+"""The type of a complex number's parts."""
+INTEGERS, FLOATS, COMPLEX = _SIGNED | _UNSIGNED, frozenset(PARTS.values()), frozenset(PARTS)
 """The names of types, by families."""
 
 
@@ -81,7 +81,7 @@ def truth(builder: Any, value: Any, type_: str) -> Any:
         return builder.fcmp_unordered("!=", value, constant(type_, 0.0))
     if type_ in COMPLEX:
         real, imag = parts(builder, value)
-        part = _PARTS[type_]
+        part = PARTS[type_]
         return builder.or_(truth(builder, real, part), truth(builder, imag, part))
     raise NoSuchType(f"whether a {type_} is true")
 
@@ -93,10 +93,10 @@ def cast(builder: Any, value: Any, from_: str, to: str) -> Any:
     if to == "bool":
         return truth(builder, value, from_)
     if to in COMPLEX:
-        part = _PARTS[to]
+        part = PARTS[to]
         if from_ in COMPLEX:
             real, imag = parts(builder, value)
-            return pair_of(builder, cast(builder, real, _PARTS[from_], part), cast(builder, imag, _PARTS[from_], part))
+            return pair_of(builder, cast(builder, real, PARTS[from_], part), cast(builder, imag, PARTS[from_], part))
         return pair_of(builder, cast(builder, value, from_, part), constant(part, 0.0))
     if from_ in COMPLEX or to not in _VALUES or from_ not in _VALUES or "*" in from_ + to:
         raise NoSuchType(f"a {from_} cannot become a {to}")

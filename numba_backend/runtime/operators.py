@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import llvmlite.ir as llir
 
 from .dialect_define import DialectFunction, Kind
-from .llvm_values import COMPLEX, FLOATS, INTEGERS, cast, constant, pair_of, parts, truth
+from .llvm_values import COMPLEX, FLOATS, INTEGERS, PARTS, cast, constant, pair_of, parts, truth
 
 Emit = Callable[[Any, list[Any]], Any]
 
@@ -274,8 +274,7 @@ def _comparison(relation: str) -> Callable[[str, str], Operation | None]:
 def _compared(builder: Any, relation: str, type_: str, a: Any, b: Any) -> Any:
     if type_ in COMPLEX:
         pairs = zip(parts(builder, a), parts(builder, b))
-        part = "float32" if type_ == "complex64" else "float64"
-        both = [_compared(builder, relation, part, x, y) for x, y in pairs]
+        both = [_compared(builder, relation, PARTS[type_], x, y) for x, y in pairs]
         return (builder.and_ if relation == "==" else builder.or_)(*both)
     if type_ in FLOATS:
         return (builder.fcmp_unordered if relation == "!=" else builder.fcmp_ordered)(relation, a, b)
@@ -290,7 +289,7 @@ def _negation(a: str) -> Operation | None:
     if a in FLOATS:
         return Operation((a,), a, lambda builder, v: builder.fsub(constant(a, -0.0), v[0]))
     if a in COMPLEX:
-        part = constant("float32" if a == "complex64" else "float64", -0.0)
+        part = constant(PARTS[a], -0.0)
         return Operation(
             (a,), a, lambda builder, v: pair_of(builder, *(builder.fsub(part, p) for p in parts(builder, v[0])))
         )

@@ -54,8 +54,9 @@ def _ordered(z: Complex) -> tuple[Float, Float]:
     return select(swap, y, x), select(swap, x, y)
 
 
-def _band(larger: Float) -> tuple[Float, Float, Float]:
-    """(s, 1 / s, 1 / sqrt(s)) for the power of two s that scales before squaring."""
+def _scaled_size(z: Complex) -> tuple[Float, Float, Float, Float]:
+    """(|z| s, s, 1 / s, 1 / sqrt(s)) for the power of two s that scales before squaring."""
+    larger, smaller = _ordered(z)
     (high, shrink), (low, grow) = _SQUARE_BANDS[larger.format]
     is_high, is_low = larger > high, larger < low
 
@@ -63,23 +64,20 @@ def _band(larger: Float) -> tuple[Float, Float, Float]:
         inner = choose(is_low, 2.0 ** (exponent_of * grow), 1.0, larger)
         return choose(is_high, 2.0 ** (exponent_of * shrink), inner, larger)
 
-    return pick(1), pick(-1), pick(-0.5)
+    scale, unscale, unroot = pick(1), pick(-1), pick(-0.5)
+    larger, smaller = larger * scale, smaller * scale
+    return square_root(fma(larger, larger, smaller * smaller)), scale, unscale, unroot
 
 
 def absolute_value(z: Complex) -> Float:
     """sqrt(x**2 + y**2); NaN if a part is, even if the other is infinite."""
-    larger, smaller = _ordered(z)
-    scale, unscale, _ = _band(larger)
-    larger, smaller = larger * scale, smaller * scale
-    return square_root(fma(larger, larger, smaller * smaller)) * unscale
+    size, _, unscale, _ = _scaled_size(z)
+    return size * unscale
 
 
 def sign(z: Complex) -> Complex:
     """z / |z|, both scaled, because a subnormal |z| has few digits; zeros are returned unchanged."""
-    larger, smaller = _ordered(z)
-    scale, _, _ = _band(larger)
-    larger, smaller = larger * scale, smaller * scale
-    size = square_root(fma(larger, larger, smaller * smaller))
+    size, scale, _, _ = _scaled_size(z)
     divisor = choose(size.equals(0.0), 1.0, size, size)
     return Complex(z.real * scale / divisor, z.imag * scale / divisor)
 
@@ -218,12 +216,9 @@ def log1p(z: Complex) -> Complex:
 
 def sqrt(z: Complex) -> Complex:
     """t = sqrt((|x| + |z|) / 2) and y / (2 t), the parts exchanged for x < 0; the sign of the imaginary part is y's."""
-    larger, smaller = _ordered(z)
-    scale, _, unscale = _band(larger)
-    larger, smaller = larger * scale, smaller * scale
-    size = square_root(fma(larger, larger, smaller * smaller))
+    size, scale, _, unroot = _scaled_size(z)
     size = choose(_is_infinite(z.real) | _is_infinite(z.imag), INFINITY, size, size)
-    t = square_root(fma(absolute(z.real), scale, size) * 0.5) * unscale
+    t = square_root(fma(absolute(z.real), scale, size) * 0.5) * unroot
     u = absolute(z.imag) / choose(t.equals(0.0), 1.0, t + t, t)
     left = z.real < 0.0
     real, imag = select(left, u, t), select(left, t, u)

@@ -92,29 +92,16 @@ def _exp_of_remainder(r: Float) -> Float:
     return leading + fma(r, r * polynomial(r, _EXP_TAIL[r.format]), error)
 
 
-def _exponent(n: Integer, like: Float, one: float = 1.0) -> Float:
-    """one * 2**n; the bits of n above the exponent's width may have any value."""
-    return from_bits((n << like.format.mantissa_bits) + _bits_of(one, like))
-
-
-def _bits_of(number: float, like: Float) -> int:
-    """The bit pattern of a power of two."""
+def _exponent(n: Integer, like: Float, less: int = 0) -> Float:
+    """2**(n - less); the bits of n above the exponent's width may have any value."""
     f = like.format
-    exponent = 0
-    while number < 1:
-        number, exponent = number * 2, exponent - 1
-    return (f.exponent_bias + exponent) << f.mantissa_bits
-
-
-def _scale(y: Float, n: Integer, one: float = 1.0) -> Float:
-    """y * one * 2**n. There are two factors, because 2**n alone may not be representable. All bits of the constant in
-    `n` that remain are even, so half of it drops out like the whole."""
-    half = n.shift_right_logical(1)
-    return y * _exponent(half, y) * _exponent(n - half, y, one)
+    return from_bits((n << f.mantissa_bits) + ((f.exponent_bias - less) << f.mantissa_bits))
 
 
 def _scale_down(y: Float, n: Integer, subnormal: Boolean) -> Float:
-    """`_scale` with a mask, `subnormal`, of the results below the smallest normal number.
+    """y * 2**n, with a mask, `subnormal`, of the results below the smallest normal number. There are two factors,
+    because 2**n alone may not be representable. All bits of the constant in `n` that remain are even, so half of it
+    drops out like the whole.
 
     A product that is subnormal, or rounds to zero, costs the CPU a hundred cycles, and a mask of -inf makes a zero of
     every second element. So these are made 2**spare times as large, and added to the power of two beside which the last
@@ -156,7 +143,7 @@ def expm1(x: Float) -> Float:
     bounded = at_least(at_most(x, _EXPM1_HIGHEST[x.format]), _EXPM1_LOWEST[x.format])
     shifted, n, r = _reduce(bounded)
     tail = _expm1_of_remainder(r)
-    half_scale = _exponent(shifted, x, 0.5)
+    half_scale = _exponent(shifted, x, 1)
     result = fma(half_scale, tail, half_scale - 0.5) * 2.0
     # Halving a denormal loses a bit, and the sum above loses the sign of -0.
     return copysign(select(n.equals(0.0), tail, result), x)
@@ -197,6 +184,8 @@ def sinh_cosh(x: Float) -> tuple[Float, Float]:
     z = magnitude * magnitude
     small = fma(magnitude * z, polynomial(z, _SINH_TAIL[x.format]), magnitude)
     n, _, r = _reduce(at_most(magnitude, _EXP_HIGHEST[x.format]))
-    half_exponential = _scale(_expm1_of_remainder(r) + 1.0, n, 0.5)
+    reduced = _expm1_of_remainder(r) + 1.0
+    half = n.shift_right_logical(1)  # two factors, as in `_scale_down`
+    half_exponential = reduced * _exponent(half, x) * _exponent(n - half, x, 1)
     inverse = 0.25 / half_exponential
     return copysign(select(magnitude < 1.0, small, half_exponential - inverse), x), half_exponential + inverse
