@@ -80,6 +80,17 @@ class Marks(NamedTuple):
 
 def executor_text(marks: Marks) -> str:
     """The text of the executor, or of a variant of it."""
+
+    def shared(watch: str) -> str:
+        return f"""\
+            extent = load(at + 24)
+            grain = load(at + 32)
+            if pool == 0 or grain == 0 or extent < grain + grain:
+                call_kernel(load(at + 8), 0, extent, arguments + load(at + 16) * 8)
+            else:
+{marks.split}                call6(load(pool + 8), pool, {marks.entry}, {marks.arguments}, extent, grain, {watch})
+"""
+
     return f"""
 def {marks.name}(program, bases, pool):
     count = load(program)
@@ -103,13 +114,7 @@ def {marks.name}(program, bases, pool):
 {marks.begin}    while True:
 {marks.row}        op = load(at)
         if op == {Op.KERNEL}:
-            extent = load(at + 24)
-            grain = load(at + 32)
-            if pool == 0 or grain == 0 or extent < grain + grain:
-                call_kernel(load(at + 8), 0, extent, arguments + load(at + 16) * 8)
-            else:
-{marks.split}                call6(load(pool + 8), pool, {marks.entry}, {marks.arguments}, extent, grain, 0)
-            at += 40
+{shared("0")}            at += 40
         elif op == {Op.JUMP_IF_FALSE}:
             if load_u8(load(arguments + load(at + 8) * 8)) == 0:
                 at = code + load(at + 16) * 8
@@ -153,25 +158,13 @@ def {marks.name}(program, bases, pool):
             at += {GEMM_WORDS * 8}
         elif op == {Op.NATIVE_LOOP}:
 {_WATCH}            store(arguments + load(at + 40) * 8, watch)
-            extent = load(at + 24)
-            grain = load(at + 32)
-            if pool == 0 or grain == 0 or extent < grain + grain:
-                call_kernel(load(at + 8), 0, extent, arguments + load(at + 16) * 8)
-            else:
-{marks.split}                call6(load(pool + 8), pool, {marks.entry}, {marks.arguments}, extent, grain, watch)
-            status = load(watch + {8 * STATUS})
+{shared("watch")}            status = load(watch + {8 * STATUS})
             if status != 0:
                 break
             at += 48
         elif op == {Op.CHAIN}:
             store(arguments + load(at + 16) * 8, at)
-            extent = load(at + 24)
-            grain = load(at + 32)
-            if pool == 0 or grain == 0 or extent < grain + grain:
-                call_kernel(load(at + 8), 0, extent, arguments + load(at + 16) * 8)
-            else:
-{marks.split}                call6(load(pool + 8), pool, {marks.entry}, {marks.arguments}, extent, grain, 0)
-            at += load(at + 40) * 8
+{shared("0")}            at += load(at + 40) * 8
         elif op == {Op.LONG}:
 {_WATCH}            status = call4(load(at + 8), at, arguments, pool, watch)
             if status != 0:

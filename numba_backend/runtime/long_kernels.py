@@ -8,6 +8,7 @@ is. A kernel of less than `LONG_NANOSECONDS` has a usual row, which knows nothin
 from __future__ import annotations
 
 from .executor import API, CALL_PYTHON, LOOK, STATUS, native_function
+from .threads import get_num_threads
 
 LONG_NANOSECONDS, STEP_NANOSECONDS = 200_000_000, 20_000_000
 
@@ -49,17 +50,12 @@ LONG_PIECE = native_function("long_piece", _LONG_PIECE, 3)
 """A part of a step, for the pool: the kernel on the range that the step begins with."""
 
 
-def is_short(grain: int, nanoseconds: float) -> bool:
-    """True for a kernel that is not to be cut: it does not take long, or no thread may take a part of it."""
-    return not grain or nanoseconds < LONG_NANOSECONDS
-
-
-def step_of(extent: int, grain: int, nanoseconds: float, threads: int) -> int | None:
+def step_of(extent: int, grain: int, nanoseconds: float) -> int | None:
     """How much of a kernel's range is a step; None if it is not to be cut: if it is short, or if no thread may take a
     part of it. A step is long enough for the threads, and a multiple of 64, as pieces for threads are."""
-    if is_short(grain, nanoseconds):
+    if not grain or nanoseconds < LONG_NANOSECONDS:
         return None
-    step = max(int(extent * STEP_NANOSECONDS / nanoseconds), 2 * grain * threads)
+    step = max(int(extent * STEP_NANOSECONDS / nanoseconds), 2 * grain * get_num_threads())
     if step >= 64:
         step = -(-step // 64) * 64
     return step if step < extent else None

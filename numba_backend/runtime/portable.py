@@ -147,6 +147,6 @@ _FINDERS = {
     "blas": (".blas", "_address"),
     "blas threads": (".blas", "thread_function"),
     "lapack": ("...hlo.custom_call_targets.library", "address_of"),
-    "pool": (".threads", "pool_word"),
+    "pool": (".threads", "pool_pointer"),
 }
 """For each kind of address, the function that finds it by name, and its module."""

@@ -35,10 +35,10 @@ from .errors import ProgramError, ProgramExecutionError
 from .executor import EXECUTOR, FUEL, HEADER_WORDS, Op
 from .kernel import KernelSource, ParameterKind
 from .libc import libc_address
-from .long_kernels import LONG_PIECE, RUN_LONG, is_short, step_of
+from .long_kernels import LONG_PIECE, RUN_LONG, step_of
 from .portable import NotPortable, PortableProgram, address_of, portable
 from .store import KernelStore, default_store
-from .threads import POOL_FUNCTIONS, get_num_threads, pool_address
+from .threads import POOL_FUNCTIONS, pool_address
 
 if TYPE_CHECKING:
     from .blas import Gemm
@@ -164,21 +164,14 @@ class ProgramBuilder:
         So `grain` iterations should take about 3.5 us: with twice as much work a second thread pays. `nanoseconds`: the
         estimate of the whole range; without it, what follows from the grain.
         """
-        kinds = [argument.kind for argument in arguments]
-        expected = [parameter.kind for parameter in kernel.parameters]
-        if kernel.convention != "kernel" or kinds != expected:
-            raise ProgramError(f"kernel {kernel.name!r} takes ({kernel.signature}), got ({', '.join(kinds)})")
-        if extent < 0 or grain < 0:
-            raise ProgramError(f"kernel {kernel.name!r}: extent {extent} and grain {grain} must not be negative")
+        shown = self._called(kernel, arguments, extent, grain)
         if extent == 0:
             return
-        self._parallel |= grain > 0 and extent >= 2 * grain
         work = extent / grain if grain else 1
         estimated = work * SHARE_NANOSECONDS if nanoseconds is None else nanoseconds
         self._work += work
         self._nanoseconds += estimated
-        shown = (kernel.name, *arguments, f"for {extent}", f"by {grain}" if grain else "")
-        step = None if is_short(grain, estimated) else step_of(extent, grain, estimated, get_num_threads())
+        step = step_of(extent, grain, estimated)
         if step is None:
             self._row(Op.KERNEL, shown, kernel, self._add(arguments), extent, grain)
         else:
@@ -196,24 +189,17 @@ class ProgramBuilder:
 
         `nanoseconds`: what it takes, as estimated; without it, it may take any time.
         """
-        kinds = [argument.kind for argument in arguments]
-        expected = [parameter.kind for parameter in kernel.parameters]
-        if kernel.convention != "kernel" or kinds != expected:
-            raise ProgramError(f"kernel {kernel.name!r} takes ({kernel.signature}), got ({', '.join(kinds)})")
+        shown = self._called(kernel, arguments, extent, grain)
         watches = [number for number, argument in enumerate(arguments) if argument == _WATCH]
         if len(watches) != 1 or kernel.parameters[watches[0]].dtype != "s64":
             raise ProgramError(f"native loop {kernel.name!r} needs one watch, for a pointer to s64")
-        if extent < 0 or grain < 0:
-            raise ProgramError(f"kernel {kernel.name!r}: extent {extent} and grain {grain} must not be negative")
         if extent == 0:
             return
-        self._parallel |= grain > 0 and extent >= 2 * grain
         if nanoseconds is None or grain:  # with threads, the GIL must be free: they may ask for it
             self._unknown()
         else:
             self._work += nanoseconds / SHARE_NANOSECONDS
             self._nanoseconds += nanoseconds
-        shown = (kernel.name, *arguments, f"for {extent}", f"by {grain}" if grain else "")
         first = self._add(arguments)
         self._row(Op.NATIVE_LOOP, shown, kernel, first, extent, grain, first + watches[0])
 
@@ -331,27 +317,22 @@ class ProgramBuilder:
             kernels = [(e.kernel, self._add(e.arguments), e.extent, e.grain) for e in after]
             operands = gemm.operands(self._pointer(a), self._pointer(b), self._pointer(c), kernels)
             then = [part for e in after for part in ("then", e.kernel.name, *e.arguments, f"for {e.extent}")]
-            self._row(Op.GEMM, (c, "<-", a, "@", b, gemm, *then), *operands)
-            origins = tuple(e.origin for e in after if e.origin is not None)
-            self._rows[-1] = self._rows[-1]._replace(after=origins)
+            self._row(Op.GEMM, (c, "<-", a, "@", b, gemm, *then), *operands, after=after)
 
     def chain(self, stages: Sequence[Stage], cut: Cut, grain: int, *, in_parts: bool) -> None:
         """Call kernels one after another, all of them for one piece of their rows and then for the next; threads share
         the pieces. `in_parts`: arrays that only the chain uses are in `parts_of(cut, grain)` parts. See
         runtime/chain.py."""
         for stage in stages:
-            kinds = [argument.kind for argument in stage.arguments]
-            if kinds != [parameter.kind for parameter in stage.kernel.parameters]:
-                raise ProgramError(f"kernel {stage.kernel.name!r} takes ({stage.kernel.signature})")
+            self._called(stage.kernel, stage.arguments, 0, 0)
         nanoseconds = sum(stage.nanoseconds for stage in stages)
         self._parallel |= grain > 0 and cut.pieces >= 2 * grain
         self._work += max(nanoseconds / SHARE_NANOSECONDS, _BRIEF_WORK)
         self._nanoseconds += nanoseconds
         first = self._add([size(0), *(argument for stage in stages for argument in stage.arguments)])
         shown = [part for stage in stages for part in ("then", stage.kernel.name, *stage.arguments)][1:]
-        self._row(Op.CHAIN, (*shown, f"for {cut.pieces}"), *chain_words(stages, cut, first, grain, in_parts))
-        origins = tuple(stage.origin for stage in stages[1:] if stage.origin is not None)
-        self._rows[-1] = self._rows[-1]._replace(after=origins)
+        words = chain_words(stages, cut, first, grain, in_parts)
+        self._row(Op.CHAIN, (*shown, f"for {cut.pieces}"), *words, after=stages[1:])
 
     def constant(self, values: np.ndarray) -> Argument:
         """A pointer to a copy of `values` (row-major), which lives as long as the program."""
@@ -417,10 +398,26 @@ class ProgramBuilder:
         self._work += 1
         self._nanoseconds += FUEL
 
-    def _row(self, op: Op, shown: tuple[object, ...], *operands: int | KernelSource | Label) -> None:
+    def _row(
+        self, op: Op, shown: tuple[object, ...], *operands: int | KernelSource | Label, after: Sequence[Stage] = ()
+    ) -> None:
         if self._compiler is not None:
             operands = tuple([self._by_compiler(o) if isinstance(o, KernelSource) else o for o in operands])
-        self._rows.append(_Row(op, operands, shown, self.origin))
+        origins = tuple([stage.origin for stage in after if stage.origin is not None])
+        self._rows.append(_Row(op, operands, shown, self.origin, origins))
+
+    def _called(
+        self, kernel: KernelSource, arguments: Sequence[Argument], extent: int, grain: int
+    ) -> tuple[object, ...]:
+        """The call of a kernel for people, if it may be called so."""
+        kinds = [argument.kind for argument in arguments]
+        expected = [parameter.kind for parameter in kernel.parameters]
+        if kernel.convention != "kernel" or kinds != expected:
+            raise ProgramError(f"kernel {kernel.name!r} takes ({kernel.signature}), got ({', '.join(kinds)})")
+        if extent < 0 or grain < 0:
+            raise ProgramError(f"kernel {kernel.name!r}: extent {extent} and grain {grain} must not be negative")
+        self._parallel |= grain > 0 and extent >= 2 * grain
+        return (kernel.name, *arguments, f"for {extent}", f"by {grain}" if grain else "")
 
     def _by_compiler(self, kernel: KernelSource) -> KernelSource:
         return replace(kernel, compiler=self._compiler) if kernel.convention == "kernel" else kernel

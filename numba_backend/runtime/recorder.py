@@ -115,7 +115,8 @@ class _Recorder:
         self._reader: threading.Thread | None = None
 
     def start(self, beside: Callable[[], object]) -> None:
-        """`beside` is called each time that the rings are emptied."""
+        """Record from now on; `beside` is called every few milliseconds, in another thread. RuntimeError if a recording
+        runs already."""
         with self._lock:
             if self._recording is not None:
                 raise RuntimeError("programs are being recorded already")
@@ -136,6 +137,7 @@ class _Recorder:
             hook[EXECUTE] = recorded
 
     def stop(self) -> Recording:
+        """End the recording; what was recorded. RuntimeError if none runs."""
         with self._lock:
             recording, reader = self._recording, self._reader
             if recording is None or reader is None:
@@ -210,12 +212,4 @@ _recorder = _Recorder()
 os.register_at_fork(after_in_child=_recorder.forget)
 
 
-def start(beside: Callable[[], object]) -> None:
-    """Record from now on; `beside` is called every few milliseconds, in another thread. RuntimeError if a recording
-    runs already."""
-    _recorder.start(beside)
-
-
-def stop() -> Recording:
-    """End the recording; what was recorded. RuntimeError if none runs."""
-    return _recorder.stop()
+start, stop = _recorder.start, _recorder.stop

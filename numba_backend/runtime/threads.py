@@ -369,14 +369,10 @@ def get_num_threads() -> int:
     return _pool.threads()
 
 
-def pool_pointer() -> int:
-    """The address at which native code finds the address of the pool's block, or 0 when there is no pool yet."""
-    return NamedAddress(ctypes.addressof(_pool.pointer), "pool", "pointer")
-
-
-def pool_word(name: str) -> int:
-    """`pool_pointer`, by the name of its NamedAddress."""
-    return pool_pointer()
+def pool_pointer(name: str = "pointer") -> int:
+    """The address at which native code finds the address of the pool's block, or 0 when there is no pool yet. `name`:
+    of its NamedAddress."""
+    return NamedAddress(ctypes.addressof(_pool.pointer), "pool", name)
 
 
 def pool_address() -> int:

@@ -76,8 +76,11 @@ def test_steps_give_the_same_bits(name: str, threads: int, monkeypatch: pytest.M
         (1000, 600, 1e12, 1, None),
     ],
 )
-def test_steps(extent: int, grain: int, nanoseconds: float, threads: int, step: int | None) -> None:
-    assert long_kernels.step_of(extent, grain, nanoseconds, threads) == step
+def test_steps(
+    extent: int, grain: int, nanoseconds: float, threads: int, step: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(long_kernels, "get_num_threads", lambda: threads)
+    assert long_kernels.step_of(extent, grain, nanoseconds) == step
 
 
 class Stop(Exception):

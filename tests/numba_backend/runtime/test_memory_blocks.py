@@ -67,7 +67,7 @@ def test_arrays(dtype: object) -> None:
     array = block.read_only(np.dtype(dtype), (3, 5))
     assert array.shape == (3, 5) and array.dtype == np.dtype(dtype) and array.flags.c_contiguous
     assert array.ctypes.data == block.address
-    with pytest.raises(ValueError, match="(?i)writeable"):
+    with pytest.raises(ValueError, match=r"(?i)writeable"):
         array.flags.writeable = True
     assert block.read_only(np.dtype(dtype), ()).shape == ()
     with pytest.raises(ValueError, match="within"):
