@@ -7,14 +7,22 @@ or too small.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ..emit.texts import indented
 
 Lines = list[str]
 
 
-def lines(text: str) -> Lines:
-    """The lines of a text without its first line break."""
-    return text.strip("\n").splitlines()
+def lines(text: str, **blocks: Sequence[str]) -> Lines:
+    """The lines of a text without its first line break. A line that is the name of one of the `blocks` is replaced by
+    its lines, as far to the right."""
+    found: Lines = []
+    for line in text.strip("\n").splitlines():
+        name = line.strip()
+        space = line[: len(line) - len(name)]
+        found += [space + inner for inner in blocks[name]] if name in blocks else [line]
+    return found
 
 
 def cholesky(with_info: bool) -> Lines:
@@ -45,12 +53,21 @@ for i in range(n):
 """)
 
 
-def eliminated(keeps: bool, beside: bool = False, each: str = "", exchanged: str = "") -> Lines:
+def exchanged(variable: str, span: str, first: str, second: str) -> Lines:
+    """Two elements change places, for a variable in a range."""
+    return lines(f"""
+for {variable} in range({span}):
+    kept = {first}
+    {first} = {second}
+    {second} = kept
+""")
+
+
+def eliminated(keeps: bool, beside: bool = False, each: Sequence[str] = (), exchange: Sequence[str] = ()) -> Lines:
     """Gaussian elimination with partial pivoting of w: m x n. `keeps`: the factors stay below the diagonal; else the
     elements below the diagonal are arbitrary. `beside`: v, m x r, goes with it. Lines for each step, where `chosen` is
     the pivot's row and `pivot` the pivot; and for rows k and i when they change places."""
-    both = [("w", "" if keeps else "k, ", "n"), *([("v", "", "r")] if beside else [])]
-    text = lines("""
+    return lines("""
 for k in range(minimum(m, n)):
     best = abs1(w[k, k])
     chosen = k
@@ -60,31 +77,22 @@ for k in range(minimum(m, n)):
             best = size
             chosen = i
     for i in range(maximum(k + 1, chosen), minimum(m, chosen + 1)):
-""")
-    text += indented(lines(exchanged), 2)
-    for array, first, last in both:
-        text += indented(lines(f"""
-for j in range({first}{last}):
-    kept = {array}[k, j]
-    {array}[k, j] = {array}[i, j]
-    {array}[i, j] = kept
-"""), 2)  # fmt: skip
-    text += indented(lines(f"""
-pivot = w[k, k]
-{each}
-divisor = select(abs1(pivot) == R(0), T(R(1)), pivot)
-for i in range(k + 1, m):
-    factor = w[i, k] / divisor
-    for j in range(k + 1, n):
-        w[i, j] = w[i, j] - factor * w[k, j]
-    {"w[i, k] = factor" if keeps else ""}
-"""))  # fmt: skip
-    if beside:
-        text += indented(lines("""
-for j in range(r):
-    v[i, j] = v[i, j] - factor * v[k, j]
-"""), 2)  # fmt: skip
-    return [line for line in text if line.strip()]
+        EXCHANGE
+        ROWS
+        ROWS_BESIDE
+    pivot = w[k, k]
+    EACH
+    divisor = select(abs1(pivot) == R(0), T(R(1)), pivot)
+    for i in range(k + 1, m):
+        factor = w[i, k] / divisor
+        for j in range(k + 1, n):
+            w[i, j] = w[i, j] - factor * w[k, j]
+        KEPT
+        BESIDE
+""", EXCHANGE=exchange, EACH=each, ROWS=exchanged("j", "n" if keeps else "k, n", "w[k, j]", "w[i, j]"),
+        ROWS_BESIDE=exchanged("j", "r", "v[k, j]", "v[i, j]") if beside else [],
+        KEPT=["w[i, k] = factor"] if keeps else [],
+        BESIDE=["for j in range(r):", "    v[i, j] = v[i, j] - factor * v[k, j]"] if beside else [])  # fmt: skip
 
 
 def lu(with_order: bool) -> Lines:
@@ -92,24 +100,26 @@ def lu(with_order: bool) -> Lines:
     info[0] the first pivot that is zero, or 0. `with_order`: as LuDecomposition, they are counted from 0, and `order`
     gives the original place of each row."""
     if not with_order:
-        each = "pivots[k] = chosen + 1\nif bad == 0 and abs1(pivot) == R(0):\n    bad = k + 1"
+        each = ["pivots[k] = chosen + 1", "if bad == 0 and abs1(pivot) == R(0):", "    bad = k + 1"]
         return ["bad = 0", *eliminated(True, each=each), "info[0] = bad"]
-    swap = "place = order[k]\norder[k] = order[i]\norder[i] = place"
+    swap = ["place = order[k]", "order[k] = order[i]", "order[i] = place"]
     start = ["for i in range(m):", "    order[i] = i"]
-    return start + eliminated(True, each="pivots[k] = chosen", exchanged=swap)
+    return start + eliminated(True, each=["pivots[k] = chosen"], exchange=swap)
 
 
 def determinant() -> Lines:
     """w: n x n, value[0]: the product of the pivots, and -1 for each exchange of rows."""
-    return ["sign = R(1)", *eliminated(False, exchanged="sign = -sign"), *lines("""
+    return lines("""
+sign = R(1)
+ELIMINATED
 total = T(sign)
 for k in range(n):
     total = total * w[k, k]
 value[0] = total
-""")]  # fmt: skip
+""", ELIMINATED=eliminated(False, exchange=["sign = -sign"]))
 
 
-def reflector(element: str, variable: str, first: str, last: str, factor: str = "factor") -> Lines:
+def reflector(element: str, variable: str, first: str, last: str) -> Lines:
     """larfg: a reflection H = I - factor v v^H with H^H (alpha, x) = (beta, 0), for the vector of `alpha` and x, which
     is ``element`` for `variable` from `first` to `last`. It assigns `beta`, and stores v without its leading 1 in place
     of x. The names that it uses begin with "v_", so that they do not collide with names of the surrounding text."""
@@ -124,7 +134,7 @@ for {variable} in range({first}, {last}):
     v_total = v_total + sq({element} / v_scale)
 v_norm = v_scale * sqrt(v_total)
 beta = select(real(alpha) < R(0), v_norm, -v_norm)
-{factor} = select(v_nothing, T(R(0)), (T(beta) - alpha) / beta)
+factor = select(v_nothing, T(R(0)), (T(beta) - alpha) / beta)
 v_divisor = select(v_nothing, T(R(1)), alpha - T(beta))
 beta = select(v_nothing, real(alpha), beta)
 for {variable} in range({first}, {last}):
@@ -147,6 +157,53 @@ for j in range({first}, n):
 """)
 
 
+def reflect_rows(matrix: str, width: str, vector: str, first: str, last: str, start: str, tau: str) -> Lines:
+    """The rows `first` to `last` of a matrix, from column `start` on, become (I - tau v v^H) times themselves.
+    `matrix`: how its elements begin: ``h[``. `vector`: element i of v. `sums` is a work array."""
+    return lines(f"""
+for j in range({start}, {width}):
+    sums[j] = T(R(0))
+for i in range({first}, {last}):
+    item = {vector}
+    item = conj(item)
+    for j in range({start}, {width}):
+        sums[j] = sums[j] + item * {matrix}i * {width} + j]
+for i in range({first}, {last}):
+    item = {tau} * {vector}
+    for j in range({start}, {width}):
+        {matrix}i * {width} + j] = {matrix}i * {width} + j] - item * sums[j]
+""")
+
+
+def reflect_columns(matrix: str, width: str, vector: str, first: str, last: str, rows: str, tau: str) -> Lines:
+    """The columns `first` to `last` of a range of rows become themselves times (I - tau v v^H). `vector`: element
+    j of v."""
+    return lines(f"""
+for i in range({rows}):
+    dot = T(R(0))
+    for j in range({first}, {last}):
+        dot = reduce_add(dot, {matrix}i * {width} + j] * {vector})
+    dot = dot * {tau}
+    for j in range({first}, {last}):
+        item = {vector}
+        {matrix}i * {width} + j] = {matrix}i * {width} + j] - dot * conj(item)
+""")
+
+
+def rotated(
+    variable: str, span: str, first: str, second: str, c: str = "c", s: str = "s", other_c: str = "c",
+    other_s: str = "s", kept: str = "item", other: str = "other",
+) -> Lines:  # fmt: skip
+    """For a variable in a range: first = c first + s second, second = other_c second - other_s first."""
+    return lines(f"""
+for {variable} in range({span}):
+    {kept} = {first}
+    {other} = {second}
+    {first} = {c} * {kept} + {s} * {other}
+    {second} = {other_c} * {other} - {other_s} * {kept}
+""")
+
+
 def qr() -> Lines:
     """w: m x n. Q R as geqrf: R, and below it the reflections' vectors; their factors in `tau`."""
     return ["for k in range(minimum(m, n)):", *indented(_QR_STEP)]
@@ -156,17 +213,6 @@ _QR_STEP = [
     "alpha = w[k, k]", *reflector("w[i, k]", "i", "k + 1", "m"), *reflected("conj(factor)"),
     "w[k, k] = T(beta)", "tau[k] = factor",
 ]  # fmt: skip
-
-
-_EXCHANGED = """
-for i in range(m):
-    kept = w[i, place]
-    w[i, place] = w[i, k]
-    w[i, k] = kept
-number = pivots[place]
-pivots[place] = pivots[k]
-pivots[k] = number
-"""
 
 
 def _norm(start: str) -> Lines:
@@ -186,13 +232,8 @@ first_norms[c] = norms[c]
 
 def qr_with_pivots() -> Lines:
     """geqp3: w: m x n, chosen_first, pivots: n, tau; work arrays norms, first_norms: n."""
-    renewed = ["for c in range(k + 1, n):", "    if norms[c] != R(0):", *indented(lines("""
-ratio = abs(w[k, c]) / norms[c]
-ratio = maximum(R(0), (R(1) + ratio) * (R(1) - ratio))
-quotient = norms[c] / first_norms[c]
-if ratio * quotient * quotient <= sqrt(EPS):
-"""), 2), *indented(_norm("k + 1"), 3), "        else:", "            norms[c] = norms[c] * sqrt(ratio)"]  # fmt: skip
-    exchanged = lines(_EXCHANGED)
+    exchange = exchanged("i", "m", "w[i, place]", "w[i, k]")
+    exchange += ["number = pivots[place]", "pivots[place] = pivots[k]", "pivots[k] = number"]
     return lines("""
 fixed = 0
 for c in range(n):
@@ -202,14 +243,34 @@ for c in range(n):
         k = fixed
         place = c
         if place != k:
-""") + indented(exchanged, 3) + [
-        "        fixed = fixed + 1", "for c in range(n):", *indented(_norm("0")), "for k in range(minimum(m, n)):",
-        "    if k == fixed and k > 0:", "        for c in range(k, n):", *indented(_norm("k"), 3),
-        "    if k >= fixed:", "        place = k", "        for c in range(k + 1, n):",
-        "            if norms[c] > norms[place]:", "                place = c", "        if place != k:",
-        *indented(exchanged, 3), "            norms[place] = norms[k]",
-        "            first_norms[place] = first_norms[k]", *indented(_QR_STEP), *indented(renewed),
-    ]  # fmt: skip
+            EXCHANGE
+        fixed = fixed + 1
+for c in range(n):
+    NORM
+for k in range(minimum(m, n)):
+    if k == fixed and k > 0:
+        for c in range(k, n):
+            NORM_FROM_K
+    if k >= fixed:
+        place = k
+        for c in range(k + 1, n):
+            if norms[c] > norms[place]:
+                place = c
+        if place != k:
+            EXCHANGE
+            norms[place] = norms[k]
+            first_norms[place] = first_norms[k]
+    QR_STEP
+    for c in range(k + 1, n):
+        if norms[c] != R(0):
+            ratio = abs(w[k, c]) / norms[c]
+            ratio = maximum(R(0), (R(1) + ratio) * (R(1) - ratio))
+            quotient = norms[c] / first_norms[c]
+            if ratio * quotient * quotient <= sqrt(EPS):
+                NORM_AFTER_K
+            else:
+                norms[c] = norms[c] * sqrt(ratio)
+""", EXCHANGE=exchange, QR_STEP=_QR_STEP, NORM=_norm("0"), NORM_FROM_K=_norm("k"), NORM_AFTER_K=_norm("k + 1"))
 
 
 def reflections() -> Lines:
@@ -222,13 +283,13 @@ for c in range(p, n):
 for step in range(p):
     k = p - 1 - step
     factor = tau[k]
-""") + indented(reflected("factor")) + indented(lines("""
-for i in range(k + 1, m):
-    w[i, k] = -(factor * w[i, k])
-for i in range(k):
-    w[i, k] = T(R(0))
-w[k, k] = T(R(1)) - factor
-"""))
+    REFLECTED
+    for i in range(k + 1, m):
+        w[i, k] = -(factor * w[i, k])
+    for i in range(k):
+        w[i, k] = T(R(0))
+    w[k, k] = T(R(1)) - factor
+""", REFLECTED=reflected("factor"))
 
 
 def times_reflections(left: bool, adjoint: bool) -> Lines:

@@ -14,7 +14,7 @@ matrices (1966).
 from __future__ import annotations
 
 from ..emit.texts import indented
-from .factorize import Lines, lines
+from .factorize import Lines, exchanged, lines
 
 LARGEST_SYMMETRIC = 16
 """Rows of the largest matrix: for larger ones LAPACK takes less work."""
@@ -26,7 +26,9 @@ def symmetric(vectors: bool, with_info: bool) -> Lines:
     """w: n x n; only its upper triangle is read. `values`: the eigenvalues, in ascending order; if `vectors`, the
     columns of v: n x n are eigenvectors, else w is arbitrary. `with_info`: info[0] is 0, or n for a matrix without
     result; such a result is NaN."""
-    text = lines(f"""
+    spans = [("p", "w[k, p]", "w[k, q]"), ("p + 1, q", "w[p, k]", "w[k, q]"), ("q + 1, n", "w[p, k]", "w[q, k]")]
+    rotations = [line for each in (*spans, *[("n", "v[k, p]", "v[k, q]")] * vectors) for line in _rotation(*each)]
+    return lines(f"""
 size = R(0)
 off = R(0)
 for i in range(n):
@@ -42,8 +44,7 @@ for i in range(n):
 size = EPS * R(0.25) * (size / scale)
 for i in range(n):
     values[i] = w[i, i]
-    {"for j in range(n):" if vectors else ""}
-        {"v[i, j] = select(i == j, R(1), R(0))" if vectors else ""}
+    IDENTITY
 left = True
 sweep = 0
 while left and sweep < {_SWEEPS}:
@@ -69,25 +70,7 @@ while left and sweep < {_SWEEPS}:
                 values[p] = values[p] - moved
                 values[q] = values[q] + moved
                 w[p, q] = select(going > R(0), w[p, q] - w[p, q], w[p, q])
-""")
-    for span, one, other in (
-        ("p", "w[k, p]", "w[k, q]"), ("p + 1, q", "w[p, k]", "w[k, q]"), ("q + 1, n", "w[p, k]", "w[q, k]"),
-        *([("n", "v[k, p]", "v[k, q]")] if vectors else []),
-    ):  # fmt: skip
-        text += indented(lines(f"""
-for k in range({span}):
-    first = {one}
-    second = {other}
-    {one} = first - sine * (second + first * ratio)
-    {other} = second + sine * (first - second * ratio)
-"""), 4)  # fmt: skip
-    vectors_too = """
-        if swaps:
-            for k in range(n):
-                kept = v[k, j]
-                v[k, j] = v[k, j + 1]
-                v[k, j + 1] = kept"""
-    text += lines(f"""
+                ROTATIONS
 result = select(off <= size, R(1), R(0) / R(0))
 for i in range(n):
     values[i] = values[i] * scale * result
@@ -98,10 +81,21 @@ for i in range(n - 1):
         second = values[j + 1]
         values[j] = select(swaps, second, first)
         values[j + 1] = select(swaps, first, second)
-{vectors_too if vectors else ""}
-{"for i in range(n):" if vectors else ""}
-    {"for j in range(n):" if vectors else ""}
-        {"v[i, j] = v[i, j] * result" if vectors else ""}
-{"info[0] = select(off <= size, int32(0), int32(n))" if with_info else ""}
+        VECTORS
+RESULTS
+INFO
+""", ROTATIONS=rotations, INFO=["info[0] = select(off <= size, int32(0), int32(n))"] * with_info,
+        IDENTITY=["for j in range(n):", "    v[i, j] = select(i == j, R(1), R(0))"] if vectors else [],
+        VECTORS=["if swaps:", *indented(exchanged("k", "n", "v[k, j]", "v[k, j + 1]"))] if vectors else [],
+        RESULTS=["for i in range(n):", "    for j in range(n):", "        v[i, j] = v[i, j] * result"]
+        if vectors else [])  # fmt: skip
+
+
+def _rotation(span: str, one: str, other: str) -> Lines:
+    return lines(f"""
+for k in range({span}):
+    first = {one}
+    second = {other}
+    {one} = first - sine * (second + first * ratio)
+    {other} = second + sine * (first - second * ratio)
 """)
-    return [line for line in text if line.strip()]

@@ -9,98 +9,47 @@ Computations, 7.4 to 7.6; the standard form of a real 2 x 2 block is LAPACK's (l
 
 from __future__ import annotations
 
-from ..emit.texts import indented
-from .factorize import Lines, lines, reflector
+from .factorize import Lines, lines, reflect_columns, reflect_rows, reflector, rotated
 
 _MOST_TURNS = 60
 
 
-def reflect_rows(matrix: str, width: str, vector: str, first: str, last: str, start: str, tau: str) -> Lines:
-    """The rows `first` to `last` of a matrix, from column `start` on, become (I - tau v v^H) times themselves.
-    `vector`: element i of v. `sums` is a work array."""
-    return lines(f"""
-for j in range({start}, {width}):
-    sums[j] = T(R(0))
-for i in range({first}, {last}):
-    item = {vector}
-    item = conj(item)
-    for j in range({start}, {width}):
-        sums[j] = sums[j] + item * {matrix}[i * {width} + j]
-for i in range({first}, {last}):
-    item = {tau} * {vector}
-    for j in range({start}, {width}):
-        {matrix}[i * {width} + j] = {matrix}[i * {width} + j] - item * sums[j]
-""")
-
-
-def reflect_columns(matrix: str, width: str, vector: str, first: str, last: str, rows: str, tau: str) -> Lines:
-    """The columns `first` to `last` of the first `rows` rows become themselves times (I - tau v v^H). `vector`: element
-    j of v."""
-    return lines(f"""
-for i in range({rows}):
-    dot = T(R(0))
-    for j in range({first}, {last}):
-        dot = reduce_add(dot, {matrix}[i * {width} + j] * {vector})
-    dot = dot * {tau}
-    for j in range({first}, {last}):
-        item = {vector}
-        {matrix}[i * {width} + j] = {matrix}[i * {width} + j] - dot * conj(item)
-""")
-
-
-def hessenberg(first: str, last: str) -> Lines:
+def _hessenberg(first: str, last: str, start: str = "") -> Lines:
     """h = Q^H h Q with zeros below the first subdiagonal, in rows and columns `first` to `last`: they are the
-    reflections' vectors after their 1; factors in t. v, sums: n."""
-    step = lines("""
-alpha = h[(k + 1) * n + k]
-""") + reflector("h[i * n + k]", "i", "k + 2", last, "factor") + lines(f"""
-t[k] = factor
-for i in range(k + 2, {last}):
-    v[i] = h[i * n + k]
-v[k + 1] = T(R(1))
-turned = conj(factor)
-h[(k + 1) * n + k] = T(beta)
-""")
-    step += reflect_columns("h", "n", "v[j]", "k + 1", last, last, "factor")
-    step += reflect_rows("h", "n", "v[i]", "k + 1", last, "k + 1", "turned")
-    return [f"for k in range({first}, {last} - 1):", *indented(step)]
+    reflections' vectors after their 1; factors in t. v, sums: n. `start`: of the matrix in h."""
+    return lines(f"""
+for k in range({first}, {last} - 1):
+    alpha = h[{start}(k + 1) * n + k]
+    REFLECTOR
+    t[k] = factor
+    for i in range(k + 2, {last}):
+        v[i] = h[{start}i * n + k]
+    v[k + 1] = T(R(1))
+    turned = conj(factor)
+    h[{start}(k + 1) * n + k] = T(beta)
+    FROM_RIGHT
+    FROM_LEFT
+""", REFLECTOR=reflector(f"h[{start}i * n + k]", "i", "k + 2", last),
+        FROM_RIGHT=reflect_columns(f"h[{start}", "n", "v[j]", "k + 1", last, last, "factor"),
+        FROM_LEFT=reflect_rows(f"h[{start}", "n", "v[i]", "k + 1", last, "k + 1", "turned"))  # fmt: skip
 
 
 def reduced_to_hessenberg() -> Lines:
     """gehrd: x, h: n x n of a batch, tau, info; sizes first and last; t, v, sums: n."""
-    own = [_in_batch(line) for line in hessenberg("first", "last")]
     return lines("""
 for i in range(n * n):
     h[b * n * n + i] = x[b * n * n + i]
 for i in range(n - 1):
     t[i] = T(R(0))
-""") + own + lines("""
+HESSENBERG
 for i in range(n - 1):
     tau[b * (n - 1) + i] = t[i]
 info[b] = int32(0)
-""")
+""", HESSENBERG=_hessenberg("first", "last", "b * n * n + "))
 
 
-def _in_batch(line: str) -> str:
-    return line.replace("h[", "h[b * n * n + ")
-
-
-_COPIED = lines("""
-finite = True
-for i in range(n * n):
-    item = x[b * n * n + i]
-    h[i] = item
-    if not abs1(item) <= HUGE:
-        finite = False
-""")
-_CLEARED = lines("""
-if not finite:
-    for i in range(n * n):
-        h[i] = T(R(0))
-""")
-"""The results of geev for a matrix that contains an infinity or a NaN."""
-
-_TO_HESSENBERG = [*hessenberg("0", "n"), *lines("""
+_TO_HESSENBERG = lines("""
+HESSENBERG
 for i in range(n * n):
     z[i] = T(R(0))
 for i in range(n):
@@ -120,11 +69,14 @@ for step in range(n - 1):
 for i in range(2, n):
     for j in range(i - 1):
         h[i * n + j] = T(R(0))
-""")]  # fmt: skip
+""", HESSENBERG=_hessenberg("0", "n"))
 """h in Hessenberg form, and z; row r of z is column r of the product of reflections."""
 
 
-_COMPLEX_QR = lines("""
+_ADJOINT = "first", "second", "ca", "sa"
+"""A rotation from the right."""
+
+_COMPLEX_QR = lines(f"""
 bad = 0
 high = n - 1
 iterations = 0
@@ -146,7 +98,7 @@ while high >= 0 and bad == 0:
         iterations = 0
         continue
     iterations = iterations + 1
-    if iterations > MOST_ITERATIONS:
+    if iterations > {_MOST_TURNS}:
         bad = high + 1
         break
     corner = h[high * n + high]
@@ -183,27 +135,116 @@ while high >= 0 and bad == 0:
             start = k - 1
             if k == low:
                 start = k
-            for j in range(start, n):
-                item = h[k * n + j]
-                other = h[(k + 1) * n + j]
-                h[k * n + j] = ca * item + sa * other
-                h[(k + 1) * n + j] = first * other - second * item
+            ROWS
             if k > low:
                 h[(k + 1) * n + k - 1] = T(R(0))
-            for i in range(minimum(k + 2, high) + 1):
-                item = h[i * n + k]
-                other = h[i * n + k + 1]
-                h[i * n + k] = item * first + other * second
-                h[i * n + k + 1] = other * ca - item * sa
-            for j in range(n):
-                item = z[k * n + j]
-                other = z[(k + 1) * n + j]
-                z[k * n + j] = item * first + other * second
-                z[(k + 1) * n + j] = other * ca - item * sa
-""".replace("MOST_ITERATIONS", str(_MOST_TURNS)))
+            COLUMNS
+            VECTORS
+""", ROWS=rotated("j", "start, n", "h[k * n + j]", "h[(k + 1) * n + j]", "ca", "sa", "first", "second"),
+    COLUMNS=rotated("i", "minimum(k + 2, high) + 1", "h[i * n + k]", "h[i * n + k + 1]", *_ADJOINT),
+    VECTORS=rotated("j", "n", "z[k * n + j]", "z[(k + 1) * n + j]", *_ADJOINT))  # fmt: skip
 """A complex Hessenberg matrix to triangular form, with a single shift and rotations."""
 
-_REAL_QR = lines("""
+_STANDARD = lines("""
+k = low
+p0 = h[k * n + k]
+q0 = h[k * n + k + 1]
+r0 = h[(k + 1) * n + k]
+s0 = h[(k + 1) * n + k + 1]
+c = R(1)
+s = R(0)
+if r0 == R(0):
+    s = R(0)
+elif q0 == R(0):
+    c = R(0)
+    s = R(1)
+    y = s0
+    s0 = p0
+    p0 = y
+    q0 = -r0
+    r0 = R(0)
+elif not (p0 - s0 == R(0) and (q0 < R(0)) != (r0 < R(0))):
+    y = p0 - s0
+    p = R(0.5) * y
+    most = maximum(abs(q0), abs(r0))
+    least = minimum(abs(q0), abs(r0))
+    if (q0 < R(0)) != (r0 < R(0)):
+        least = -least
+    size = maximum(abs(p), most)
+    w = p / size * p + most / size * least
+    if w >= R(4) * EPS:
+        w = sqrt(size) * sqrt(w)
+        if p < R(0):
+            w = -w
+        w = p + w
+        p0 = s0 + w
+        s0 = s0 - most / w * least
+        y = hypot(r0, w)
+        c = w / y
+        s = r0 / y
+        q0 = q0 - r0
+        r0 = R(0)
+    else:
+        x0 = q0 + r0
+        w = hypot(x0, y)
+        c = sqrt(R(0.5) * (R(1) + abs(x0) / w))
+        s = -(p / (w * c))
+        if x0 < R(0):
+            s = -s
+        p = p0 * c + q0 * s
+        q = q0 * c - p0 * s
+        r = r0 * c + s0 * s
+        w = s0 * c - r0 * s
+        p0 = p * c + r * s
+        q0 = q * c + w * s
+        r0 = r * c - p * s
+        s0 = w * c - q * s
+        y = R(0.5) * (p0 + s0)
+        p0 = y
+        s0 = y
+        if r0 != R(0):
+            if q0 != R(0):
+                if (q0 < R(0)) == (r0 < R(0)):
+                    p = sqrt(abs(q0))
+                    q = sqrt(abs(r0))
+                    w = p * q
+                    if r0 < R(0):
+                        w = -w
+                    x0 = R(1) / sqrt(abs(q0 + r0))
+                    p0 = y + w
+                    s0 = y - w
+                    q0 = q0 - r0
+                    r0 = R(0)
+                    p = p * x0
+                    q = q * x0
+                    y = c * p - s * q
+                    s = c * q + s * p
+                    c = y
+            else:
+                q0 = -r0
+                r0 = R(0)
+                y = c
+                c = -s
+                s = y
+h[k * n + k] = p0
+h[k * n + k + 1] = q0
+h[(k + 1) * n + k] = r0
+h[(k + 1) * n + k + 1] = s0
+wr[k] = p0
+wr[k + 1] = s0
+wi[k] = R(0)
+if r0 != R(0):
+    wi[k] = sqrt(abs(q0)) * sqrt(abs(r0))
+wi[k + 1] = -wi[k]
+ROWS
+COLUMNS
+VECTORS
+""", ROWS=rotated("j", "k + 2, n", "h[k * n + j]", "h[(k + 1) * n + j]"),
+    COLUMNS=rotated("i", "k", "h[i * n + k]", "h[i * n + k + 1]"),
+    VECTORS=rotated("j", "n", "z[k * n + j]", "z[(k + 1) * n + j]"))  # fmt: skip
+"""A 2 x 2 block on the diagonal: triangular, or with equal elements on its diagonal and others of different signs."""
+
+_REAL_QR = lines(f"""
 bad = 0
 p = R(0)
 q = R(0)
@@ -232,7 +273,7 @@ while high >= 0 and bad == 0:
         iterations = 0
         continue
     iterations = iterations + 1
-    if iterations > MOST_ITERATIONS:
+    if iterations > {_MOST_TURNS}:
         bad = high + 1
         break
     x0 = h[high * n + high]
@@ -331,117 +372,8 @@ while high >= 0 and bad == 0:
                 p = x0 * z[k * n + j] + y * z[(k + 1) * n + j]
                 z[k * n + j] = z[k * n + j] - p
                 z[(k + 1) * n + j] = z[(k + 1) * n + j] - p * q
-""".replace("MOST_ITERATIONS", str(_MOST_TURNS)))
+""", STANDARD=_STANDARD)
 """A real Hessenberg matrix to quasi-triangular form, with double shifts; eigenvalues in wr and wi."""
-
-_STANDARD = lines("""
-k = low
-p0 = h[k * n + k]
-q0 = h[k * n + k + 1]
-r0 = h[(k + 1) * n + k]
-s0 = h[(k + 1) * n + k + 1]
-c = R(1)
-s = R(0)
-if r0 == R(0):
-    s = R(0)
-elif q0 == R(0):
-    c = R(0)
-    s = R(1)
-    y = s0
-    s0 = p0
-    p0 = y
-    q0 = -r0
-    r0 = R(0)
-elif not (p0 - s0 == R(0) and (q0 < R(0)) != (r0 < R(0))):
-    y = p0 - s0
-    p = R(0.5) * y
-    most = maximum(abs(q0), abs(r0))
-    least = minimum(abs(q0), abs(r0))
-    if (q0 < R(0)) != (r0 < R(0)):
-        least = -least
-    size = maximum(abs(p), most)
-    w = p / size * p + most / size * least
-    if w >= R(4) * EPS:
-        w = sqrt(size) * sqrt(w)
-        if p < R(0):
-            w = -w
-        w = p + w
-        p0 = s0 + w
-        s0 = s0 - most / w * least
-        y = hypot(r0, w)
-        c = w / y
-        s = r0 / y
-        q0 = q0 - r0
-        r0 = R(0)
-    else:
-        x0 = q0 + r0
-        w = hypot(x0, y)
-        c = sqrt(R(0.5) * (R(1) + abs(x0) / w))
-        s = -(p / (w * c))
-        if x0 < R(0):
-            s = -s
-        p = p0 * c + q0 * s
-        q = q0 * c - p0 * s
-        r = r0 * c + s0 * s
-        w = s0 * c - r0 * s
-        p0 = p * c + r * s
-        q0 = q * c + w * s
-        r0 = r * c - p * s
-        s0 = w * c - q * s
-        y = R(0.5) * (p0 + s0)
-        p0 = y
-        s0 = y
-        if r0 != R(0):
-            if q0 != R(0):
-                if (q0 < R(0)) == (r0 < R(0)):
-                    p = sqrt(abs(q0))
-                    q = sqrt(abs(r0))
-                    w = p * q
-                    if r0 < R(0):
-                        w = -w
-                    x0 = R(1) / sqrt(abs(q0 + r0))
-                    p0 = y + w
-                    s0 = y - w
-                    q0 = q0 - r0
-                    r0 = R(0)
-                    p = p * x0
-                    q = q * x0
-                    y = c * p - s * q
-                    s = c * q + s * p
-                    c = y
-            else:
-                q0 = -r0
-                r0 = R(0)
-                y = c
-                c = -s
-                s = y
-h[k * n + k] = p0
-h[k * n + k + 1] = q0
-h[(k + 1) * n + k] = r0
-h[(k + 1) * n + k + 1] = s0
-wr[k] = p0
-wr[k + 1] = s0
-wi[k] = R(0)
-if r0 != R(0):
-    wi[k] = sqrt(abs(q0)) * sqrt(abs(r0))
-wi[k + 1] = -wi[k]
-for j in range(k + 2, n):
-    p = h[k * n + j]
-    q = h[(k + 1) * n + j]
-    h[k * n + j] = c * p + s * q
-    h[(k + 1) * n + j] = c * q - s * p
-for i in range(k):
-    p = h[i * n + k]
-    q = h[i * n + k + 1]
-    h[i * n + k] = c * p + s * q
-    h[i * n + k + 1] = c * q - s * p
-for j in range(n):
-    p = z[k * n + j]
-    q = z[(k + 1) * n + j]
-    z[k * n + j] = c * p + s * q
-    z[(k + 1) * n + j] = c * q - s * p
-""")
-"""A 2 x 2 block on the diagonal: triangular, or with equal elements on its diagonal and others of different signs."""
 
 _NORM = lines("""
 norm = R(0)
@@ -452,39 +384,32 @@ for i in range(n):
 """)
 
 
-_CLEAR_VALUES = lines("""
-for i in range(n):
-    wr[i] = R(0)
-    wi[i] = R(0)
-""")
-
-
 def _schur(is_complex: bool) -> Lines:
     if is_complex:
         return _TO_HESSENBERG + _NORM + _COMPLEX_QR
-    text: Lines = []
-    for line in _REAL_QR:
-        text += indented(_STANDARD, 2) if line.strip() == "STANDARD" else [line]
-    return _CLEAR_VALUES + _TO_HESSENBERG + _NORM + text
+    return lines("""
+for i in range(n):
+    wr[i] = R(0)
+    wi[i] = R(0)
+""") + _TO_HESSENBERG + _NORM + _REAL_QR
 
 
 def schur(is_complex: bool) -> Lines:
     """gees: x, form, vectors: n x n, values (or real_values and imag_values), selected, info; work h, z, t, v, sums,
     and wr, wi for real matrices."""
-    text = lines("""
+    return lines("""
 for i in range(n * n):
     h[i] = x[b * n * n + i]
-""") + _schur(is_complex) + lines("""
+""") + _schur(is_complex) + lines(f"""
 for i in range(n):
     for j in range(n):
         form[b * n * n + i * n + j] = h[i * n + j]
         vectors[b * n * n + i * n + j] = z[j * n + i]
-        if j < i - SUB:
+        if j < i - {0 if is_complex else 1}:
             form[b * n * n + i * n + j] = T(R(0))
 selected[b] = int32(0)
 info[b] = int32(bad)
-""".replace("SUB", "0" if is_complex else "1"))
-    return text + _values(is_complex)
+""") + _values(is_complex)
 
 
 def _values(is_complex: bool) -> Lines:
@@ -500,6 +425,9 @@ for i in range(n):
 """)
 
 
+_COMPLEX = "one", "two"
+"""Names of complex values: `item` and `other` are real here."""
+_ADJOINT_WITH_REAL_SINE = "first", "c", "ca", "c"
 _TO_COMPLEX = lines("""
 for i in range(n * n):
     ch[i] = complex_from(h[i], R(0))
@@ -512,42 +440,39 @@ for k in range(n - 1):
         ca = conj(mu) / size
         first = mu / size
         c = below / size
-        for j in range(k, n):
-            one = ch[k * n + j]
-            two = ch[(k + 1) * n + j]
-            ch[k * n + j] = ca * one + c * two
-            ch[(k + 1) * n + j] = first * two - c * one
-        for i in range(k + 2):
-            one = ch[i * n + k]
-            two = ch[i * n + k + 1]
-            ch[i * n + k] = one * first + c * two
-            ch[i * n + k + 1] = two * ca - c * one
-        for j in range(n):
-            one = cz[k * n + j]
-            two = cz[(k + 1) * n + j]
-            cz[k * n + j] = one * first + c * two
-            cz[(k + 1) * n + j] = two * ca - c * one
+        ROWS
+        COLUMNS
+        VECTORS
         ch[(k + 1) * n + k] = complex_from(R(0), R(0))
         ch[k * n + k] = complex_from(wr[k], wi[k])
         ch[(k + 1) * n + k + 1] = complex_from(wr[k + 1], wi[k + 1])
-""")
+""", ROWS=rotated("j", "k, n", "ch[k * n + j]", "ch[(k + 1) * n + j]", "ca", "c", "first", "c", *_COMPLEX),
+    COLUMNS=rotated("i", "k + 2", "ch[i * n + k]", "ch[i * n + k + 1]", *_ADJOINT_WITH_REAL_SINE, *_COMPLEX),
+    VECTORS=rotated("j", "n", "cz[k * n + j]", "cz[(k + 1) * n + j]", *_ADJOINT_WITH_REAL_SINE, *_COMPLEX))  # fmt: skip
 """The complex Schur form ch, cz of a real one: a rotation for each 2 x 2 block."""
 
 
 def eigen(is_complex: bool, left: bool, right: bool) -> Lines:
     """geev: x: n x n, values (or real_values and imag_values), left_vectors, right_vectors (complex), info; work h, z,
     t, v, sums, column, and for real matrices wr, wi, ch, cz. For complex ones ch is h and cz is z."""
-    text = _COPIED + _CLEARED + _schur(is_complex) + lines("""
+    text = lines("""
+finite = True
+for i in range(n * n):
+    item = x[b * n * n + i]
+    h[i] = item
+    if not abs1(item) <= HUGE:
+        finite = False
+if not finite:
+    for i in range(n * n):
+        h[i] = T(R(0))
+SCHUR
 info[b] = int32(bad)
 if not finite:
     info[b] = int32(-4)
-""")
-    if not is_complex:
-        text += _TO_COMPLEX
-    text += lines("""
+TO_COMPLEX
 size = norm * EPS
 smallest = maximum(size, TINY / EPS)
-""")
+""", SCHUR=_schur(is_complex), TO_COMPLEX=[] if is_complex else _TO_COMPLEX)
     for wanted, name in ((left, "left_vectors"), (right, "right_vectors")):
         if not wanted:
             text += ["for i in range(n * n):", f"    {name}[b * n * n + i] = complex_from(R(0), R(0))"]
@@ -559,32 +484,22 @@ smallest = maximum(size, TINY / EPS)
 def _eigenvectors(name: str, is_complex: bool) -> Lines:
     """The eigenvectors of the triangular ch by substitution, times cz, with length 1 and a real largest element. For a
     pair of conjugate eigenvalues of a real matrix, the second vector is the conjugate of the first."""
-    forwards = name == "left_vectors"
     h, z = ("h", "z") if is_complex else ("ch", "cz")
-    if forwards:
-        substitute = f"""
-    for i in range(k + 1, n):
-        part = complex_from(R(0), R(0))
-        for j in range(k, i):
-            part = reduce_add(part, conj({h}[j * n + i]) * column[j])
-        pivot = conj({h}[i * n + i]) - conj(own)
-"""
-        first, last = "k", "n"
+    if name == "left_vectors":
+        first, last, order, rows = "k", "n", ["for i in range(k + 1, n):"], "k, i"
+        element, pivot = f"conj({h}[j * n + i])", f"conj({h}[i * n + i]) - conj(own)"
     else:
-        substitute = f"""
-    for step in range(k):
-        i = k - 1 - step
-        part = complex_from(R(0), R(0))
-        for j in range(i + 1, k + 1):
-            part = reduce_add(part, {h}[i * n + j] * column[j])
-        pivot = {h}[i * n + i] - own
-"""
-        first, last = "0", "k + 1"
-    text = f"""
+        first, last, order, rows = "0", "k + 1", ["for step in range(k):", "    i = k - 1 - step"], "i + 1, k + 1"
+        element, pivot = f"{h}[i * n + j]", f"{h}[i * n + i] - own"
+    return lines(f"""
 for k in range(n):
     own = {h}[k * n + k]
     column[k] = complex_from(R(1), R(0))
-{substitute.strip(chr(10))}
+    ORDER
+        part = complex_from(R(0), R(0))
+        for j in range({rows}):
+            part = reduce_add(part, {element} * column[j])
+        pivot = {pivot}
         if abs(pivot) < smallest:
             pivot = complex_from(smallest, R(0))
         most = abs(part) / abs(pivot)
@@ -621,17 +536,14 @@ for k in range(n):
         {name}[b * n * n + i * n + k] = part / total
         if i == chosen:
             {name}[b * n * n + i * n + k] = complex_from(largest / total, R(0))
-"""
-    result = lines(text)
-    if not is_complex:
-        result += lines(f"""
-    if wi[k] == R(0):
-        for i in range(n):
-            part = {name}[b * n * n + i * n + k]
-            {name}[b * n * n + i * n + k] = complex_from(real(part), R(0))
-    if wi[k] < R(0):
-        for i in range(n):
-            part = {name}[b * n * n + i * n + k - 1]
-            {name}[b * n * n + i * n + k] = conj(part)
-""")
-    return result
+    PAIRS
+""", ORDER=order, PAIRS=[] if is_complex else lines(f"""
+if wi[k] == R(0):
+    for i in range(n):
+        part = {name}[b * n * n + i * n + k]
+        {name}[b * n * n + i * n + k] = complex_from(real(part), R(0))
+if wi[k] < R(0):
+    for i in range(n):
+        part = {name}[b * n * n + i * n + k - 1]
+        {name}[b * n * n + i * n + k] = conj(part)
+"""))

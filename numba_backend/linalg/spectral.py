@@ -10,8 +10,7 @@ contributions II/2, II/3 and I/10.
 
 from __future__ import annotations
 
-from ..emit.texts import indented
-from .factorize import Lines, lines, reflector
+from .factorize import Lines, exchanged, lines, reflect_columns, reflect_rows, reflector, rotated
 
 MOST_SWEEPS = 60
 """Most sweeps for one eigenvalue; after that there is no result. LAPACK takes 30."""
@@ -21,59 +20,50 @@ def tridiagonal(lower: bool) -> Lines:
     """w: n x n, Hermitian with both triangles, becomes d (real), e (real); the reflections' vectors are stored in the
     columns of `v` (n x n) as in LAPACK's sytrd for this triangle, and their factors in t. sums, p: n."""
     if lower:
-        order, pivot, first, last = "k = step", "k + 1", "k + 1", "n"
-        inner, head = ("k + 2", "n"), "d[n - 1]"
-        column = "k"
+        order, pivot, first, last, column = "step", "k + 1", "k + 1", "n", "k"
+        inner, head, corner = ("k + 2", "n"), "n - 1", "(n - 1) * n + n - 1"
     else:
-        order, pivot, first, last = "k = n - 2 - step", "k", "0", "k + 1"
-        inner, head = ("0", "k"), "d[0]"
-        column = "k + 1"
-    step = [order]
-    step += lines(f"""
-for i in range({first}, {last}):
-    v[i * n + {column}] = w[i * n + {column}]
-alpha = v[({pivot}) * n + {column}]
-""")
-    step += reflector(f"v[i * n + {column}]", "i", *inner, "factor")
-    step += lines(f"""
-e[k] = beta
-t[k] = factor
-v[({pivot}) * n + {column}] = T(R(1))
-for j in range({first}, {last}):
-    p[j] = T(R(0))
-for i in range({first}, {last}):
-    item = factor * v[i * n + {column}]
+        order, pivot, first, last, column = "n - 2 - step", "k", "0", "k + 1", "k + 1"
+        inner, head, corner = ("0", "k"), "0", "0"
+    return lines(f"""
+for step in range(n - 1):
+    k = {order}
+    for i in range({first}, {last}):
+        v[i * n + {column}] = w[i * n + {column}]
+    alpha = v[({pivot}) * n + {column}]
+    REFLECTOR
+    e[k] = beta
+    t[k] = factor
+    v[({pivot}) * n + {column}] = T(R(1))
     for j in range({first}, {last}):
-        other = w[i * n + j]
-        p[j] = p[j] + conj(other) * item
-dot = T(R(0))
-for i in range({first}, {last}):
-    item = p[i]
-    dot = reduce_add(dot, conj(item) * v[i * n + {column}])
-dot = (factor * dot) * R(-0.5)
-for i in range({first}, {last}):
-    p[i] = p[i] + dot * v[i * n + {column}]
-    item = v[i * n + {column}]
-    other = p[i]
-    sums[i] = conj(item)
-    q[i] = conj(other)
-for i in range({first}, {last}):
-    item = v[i * n + {column}]
-    other = p[i]
-    for j in range({first}, {last}):
-        w[i * n + j] = w[i * n + j] - item * q[j] - other * sums[j]
-""")
-    diagonal = "k" if lower else "k + 1"
-    step += lines(f"""
-item = w[({diagonal}) * n + {diagonal}]
-d[{diagonal}] = real(item)
-""")
-    corner = "(n - 1) * n + n - 1" if lower else "0"
-    return ["for step in range(n - 1):", *indented(step), *lines(f"""
+        p[j] = T(R(0))
+    for i in range({first}, {last}):
+        item = factor * v[i * n + {column}]
+        for j in range({first}, {last}):
+            other = w[i * n + j]
+            p[j] = p[j] + conj(other) * item
+    dot = T(R(0))
+    for i in range({first}, {last}):
+        item = p[i]
+        dot = reduce_add(dot, conj(item) * v[i * n + {column}])
+    dot = (factor * dot) * R(-0.5)
+    for i in range({first}, {last}):
+        p[i] = p[i] + dot * v[i * n + {column}]
+        item = v[i * n + {column}]
+        other = p[i]
+        sums[i] = conj(item)
+        q[i] = conj(other)
+    for i in range({first}, {last}):
+        item = v[i * n + {column}]
+        other = p[i]
+        for j in range({first}, {last}):
+            w[i * n + j] = w[i * n + j] - item * q[j] - other * sums[j]
+    item = w[({column}) * n + {column}]
+    d[{column}] = real(item)
 if n > 0:
     item = w[{corner}]
-    {head} = real(item)
-""")]
+    d[{head}] = real(item)
+""", REFLECTOR=reflector(f"v[i * n + {column}]", "i", *inner))  # fmt: skip
 
 
 def hermitian(lower: bool) -> Lines:
@@ -82,17 +72,18 @@ def hermitian(lower: bool) -> Lines:
 for i in range(n):
     for j in range(i + 1):
         item = x[b * n * n + {"i * n + j" if lower else "j * n + i"}]
-        {"" if lower else "item = conj(item)"}
+        CONJUGATED
         if i == j:
             item = T(real(item))
         w[i * n + j] = item
         w[j * n + i] = conj(item)
-""".replace("        \n", ""))
+""", CONJUGATED=[] if lower else ["item = conj(item)"])
 
 
 def reduced_to_tridiagonal(lower: bool) -> Lines:
     """sytrd: x, out: n x n, d, e, tau, info, of a batch; work arrays own_d, own_e, t, w, v, sums, p, q."""
-    text = hermitian(lower) + tridiagonal(lower) + lines("""
+    place, column, rows = ("(k + 1) * n + k", "k", "k + 2, n") if lower else ("k * n + k + 1", "k + 1", "k")
+    return hermitian(lower) + tridiagonal(lower) + lines(f"""
 for i in range(n * n):
     out[b * n * n + i] = x[b * n * n + i]
 for i in range(n):
@@ -102,19 +93,10 @@ for i in range(n - 1):
     e_out[b * (n - 1) + i] = e[i]
     tau[b * (n - 1) + i] = t[i]
 info[b] = int32(0)
-""")
-    if lower:
-        return text + lines("""
 for k in range(n - 1):
-    out[b * n * n + (k + 1) * n + k] = T(e[k])
-    for i in range(k + 2, n):
-        out[b * n * n + i * n + k] = v[i * n + k]
-""")
-    return text + lines("""
-for k in range(n - 1):
-    out[b * n * n + k * n + k + 1] = T(e[k])
-    for i in range(k):
-        out[b * n * n + i * n + k + 1] = v[i * n + k + 1]
+    out[b * n * n + {place}] = T(e[k])
+    for i in range({rows}):
+        out[b * n * n + i * n + {column}] = v[i * n + {column}]
 """)
 
 
@@ -126,44 +108,22 @@ for i in range(n):
 for step in range(n - 1):
     k = n - 2 - step
     factor = t[k]
-    for j in range(k + 1, n):
-        sums[j] = T(R(0))
-    for i in range(k + 1, n):
-        item = v[i * n + k]
-        item = conj(item)
-        for j in range(k + 1, n):
-            sums[j] = sums[j] + item * w[i * n + j]
-    for i in range(k + 1, n):
-        item = factor * v[i * n + k]
-        for j in range(k + 1, n):
-            w[i * n + j] = w[i * n + j] - item * sums[j]
+    REFLECTED
 for i in range(n):
     for j in range(i):
         item = w[i * n + j]
         w[i * n + j] = w[j * n + i]
         w[j * n + i] = item
-""")
+""", REFLECTED=reflect_rows("w[", "n", "v[i * n + k]", "k + 1", "n", "k + 1", "factor"))  # fmt: skip
 """w = the transpose of the product of the reflections of `tridiagonal(lower=True)`."""
-
-
-def _rotated(rows: tuple[str, str], cosine: str, sine: str, array: str, width: str) -> Lines:
-    """Row 0 = cosine row 0 + sine row 1, row 1 = cosine row 1 - sine row 0."""
-    first, second = rows
-    return lines(f"""
-for j in range({width}):
-    item = {array}[({first}) * {width} + j]
-    other = {array}[({second}) * {width} + j]
-    {array}[({first}) * {width} + j] = {cosine} * item + {sine} * other
-    {array}[({second}) * {width} + j] = {cosine} * other - {sine} * item
-""")
 
 
 def symmetric_eigen(lower: bool, vectors: bool, info: bool) -> Lines:
     """syevd: x, out: n x n, values: n, perhaps info. Eigenvectors are the columns of `out`. Where rotations do not end,
     info is positive; without `info` the results are NaN then."""
-    rotate = _rotated(("i + 1", "i"), "c", "s", "w", "n") if vectors else []
-    text = hermitian(lower) + _scaled() + tridiagonal(True) + (_PRODUCT if vectors else [])
-    text += lines("""
+    scaled = ["if bad > 0:", "    scale = R(0) / R(0)"]
+    nan = ["if bad > 0:", "    for i in range(n * n):", "        w[i] = T(scale)"]
+    return hermitian(lower) + _scaled() + tridiagonal(True) + (_PRODUCT if vectors else []) + lines(f"""
 bad = 0
 if n > 0:
     e[n - 1] = R(0)
@@ -178,7 +138,7 @@ for l in range(n):
         if m == l:
             break
         sweeps = sweeps + 1
-        if sweeps > SWEEPS:
+        if sweeps > {MOST_SWEEPS}:
             bad = l + 1
             break
         g = (d[l + 1] - d[l]) / (R(2) * e[l])
@@ -212,15 +172,6 @@ for l in range(n):
             d[l] = d[l] - less
             e[l] = g
             e[m] = R(0)
-""".replace("SWEEPS", str(MOST_SWEEPS)))
-    text = _with(text, "ROTATE", rotate)
-    swap = lines("""
-for j in range(n):
-    item = w[i * n + j]
-    w[i * n + j] = w[k * n + j]
-    w[k * n + j] = item
-""") if vectors else []  # fmt: skip
-    text += _with(lines("""
 for i in range(n):
     k = i
     for j in range(i + 1, n):
@@ -231,25 +182,23 @@ for i in range(n):
         d[k] = d[i]
         d[i] = least
         SWAP
-"""), "SWAP", swap)
-    failed = "" if info else "if bad > 0:\n    scale = R(0) / R(0)\n"
-    text += lines(failed + """
+SCALED
 for i in range(n):
     values[b * n + i] = d[i] * scale
-""")
-    if vectors:
-        nan = "" if info else "if bad > 0:\n    for i in range(n * n):\n        w[i] = T(scale)\n"
-        text += lines(nan + """
+NAN
+OUT
+INFO
+""", ROTATE=rotated("j", "n", "w[(i + 1) * n + j]", "w[i * n + j]") if vectors else [],
+        SWAP=exchanged("j", "n", "w[i * n + j]", "w[k * n + j]") if vectors else [],
+        SCALED=[] if info else scaled, NAN=[] if info or not vectors else nan, INFO=["info[b] = int32(bad)"] * info,
+        OUT=_VECTORS if vectors else ["for i in range(n * n):", "    out[b * n * n + i] = T(R(0))"])  # fmt: skip
+
+
+_VECTORS = lines("""
 for i in range(n):
     for j in range(n):
         out[b * n * n + i * n + j] = w[j * n + i]
 """)
-    else:
-        text += lines("""
-for i in range(n * n):
-    out[b * n * n + i] = T(R(0))
-""")
-    return [*text, *(["info[b] = int32(bad)"] if info else [])]
 
 
 def _scaled(count: str = "n * n") -> Lines:
@@ -267,17 +216,6 @@ if largest > LARGE or (largest < SMALL and largest > R(0)):
 """)
 
 
-def _with(text: Lines, mark: str, block: Lines) -> Lines:
-    """The text with a block in place of a line."""
-    found: Lines = []
-    for line in text:
-        if line.strip() == mark:
-            found += [line[: len(line) - len(line.lstrip())] + inner for inner in block]
-        else:
-            found.append(line)
-    return found
-
-
 def singular_values(vectors: bool, adjoint: bool) -> Lines:
     """gesdd of a matrix with m rows and n <= m columns; `adjoint`: of the adjoint of x, which has n rows.
 
@@ -285,18 +223,19 @@ def singular_values(vectors: bool, adjoint: bool) -> Lines:
     d, e, t, r: n, sums: m.
     """
     source = "x[b * m * n + j * m + i]" if adjoint else "x[b * m * n + i * n + j]"
-    text = lines(f"""
+    blocks = {
+        "TURN_U": rotated("j", "m", "du[l * m + j]", "du[i * m + j]"),
+        "TURN_V": rotated("j", "n", "dv[l * n + j]", "dv[i * n + j]"),
+        "FLIP": ["for j in range(n):", "    dv[k * n + j] = -dv[k * n + j]"],
+        "SWAP_U": exchanged("j", "m", "du[i * m + j]", "du[k * m + j]"),
+        "SWAP_V": exchanged("j", "n", "dv[i * n + j]", "dv[k * n + j]"),
+    }
+    return lines(f"""
 for i in range(m):
     for j in range(n):
         item = {source}
         w[i * n + j] = {"conj(item)" if adjoint else "item"}
-""") + _scaled("m * n") + _bidiagonal()
-    if vectors:
-        text += _products()
-    turn_v = _rotated(("l", "i"), "c", "s", "dv", "n") if vectors else []
-    turn_u = _rotated(("l", "i"), "c", "s", "du", "m") if vectors else []
-    flip = ["for j in range(n):", "    dv[k * n + j] = -dv[k * n + j]"] if vectors else []
-    text += lines("""
+""") + _scaled("m * n") + _bidiagonal() + (_products() if vectors else []) + lines(f"""
 bad = 0
 limit = R(0)
 for i in range(n):
@@ -338,7 +277,7 @@ for step in range(n):
                 FLIP
             break
         sweeps = sweeps + 1
-        if sweeps > SWEEPS:
+        if sweeps > {MOST_SWEEPS}:
             bad = k + 1
             break
         x0 = d[first]
@@ -379,19 +318,6 @@ for step in range(n):
         e[first] = R(0)
         e[k] = f
         d[k] = x0
-""".replace("SWEEPS", str(MOST_SWEEPS)))
-    text = _with(_with(_with(text, "TURN_U", turn_u), "TURN_V", turn_v), "FLIP", flip)
-    swap = lines("""
-for j in range(m):
-    item = du[i * m + j]
-    du[i * m + j] = du[k * m + j]
-    du[k * m + j] = item
-for j in range(n):
-    item = dv[i * n + j]
-    dv[i * n + j] = dv[k * n + j]
-    dv[k * n + j] = item
-""") if vectors else []  # fmt: skip
-    return text + _with(lines("""
 for i in range(n):
     k = i
     for j in range(i + 1, n):
@@ -401,13 +327,14 @@ for i in range(n):
         most = d[k]
         d[k] = d[i]
         d[i] = most
-        SWAP
+        SWAP_U
+        SWAP_V
 if bad > 0:
     scale = R(0) / R(0)
 for i in range(n):
     values[b * n + i] = d[i] * scale
 info[b] = int32(bad)
-"""), "SWAP", swap)
+""", **(blocks if vectors else dict.fromkeys(blocks, ())))
 
 
 def singular_vectors(adjoint: bool) -> Lines:
@@ -434,45 +361,30 @@ for i in range(n * n):
 
 def _bidiagonal() -> Lines:
     """d, and e before it, of w = Q B P^H; vectors below the diagonal and right of it, factors t and r."""
-    left = lines("""
-alpha = w[k * n + k]
-""") + reflector("w[i * n + k]", "i", "k + 1", "m", "factor") + lines("""
-d[k] = beta
-t[k] = factor
-w[k * n + k] = T(R(1))
-factor = conj(factor)
-for j in range(k + 1, n):
-    sums[j] = T(R(0))
-for i in range(k, m):
-    item = w[i * n + k]
-    item = conj(item)
-    for j in range(k + 1, n):
-        sums[j] = sums[j] + item * w[i * n + j]
-for i in range(k, m):
-    item = factor * w[i * n + k]
-    for j in range(k + 1, n):
-        w[i * n + j] = w[i * n + j] - item * sums[j]
-""")
-    right = lines("""
-for j in range(k + 1, n):
-    item = w[k * n + j]
-    w[k * n + j] = conj(item)
-alpha = w[k * n + k + 1]
-""") + reflector("w[k * n + j]", "j", "k + 2", "n", "factor") + lines("""
-e[k + 1] = beta
-r[k] = factor
-w[k * n + k + 1] = T(R(1))
-for i in range(k + 1, m):
-    dot = T(R(0))
-    for j in range(k + 1, n):
-        dot = reduce_add(dot, w[i * n + j] * w[k * n + j])
-    dot = dot * factor
-    for j in range(k + 1, n):
-        item = w[k * n + j]
-        w[i * n + j] = w[i * n + j] - dot * conj(item)
-""")
-    return ["for k in range(n):", "    if k == 0:", "        e[k] = R(0)", *indented(left), "    if k < n - 1:",
-            *indented(right, 2)]  # fmt: skip
+    return lines("""
+for k in range(n):
+    if k == 0:
+        e[k] = R(0)
+    alpha = w[k * n + k]
+    LEFT
+    d[k] = beta
+    t[k] = factor
+    w[k * n + k] = T(R(1))
+    factor = conj(factor)
+    TO_ROWS
+    if k < n - 1:
+        for j in range(k + 1, n):
+            item = w[k * n + j]
+            w[k * n + j] = conj(item)
+        alpha = w[k * n + k + 1]
+        RIGHT
+        e[k + 1] = beta
+        r[k] = factor
+        w[k * n + k + 1] = T(R(1))
+        TO_COLUMNS
+""", LEFT=reflector("w[i * n + k]", "i", "k + 1", "m"), RIGHT=reflector("w[k * n + j]", "j", "k + 2", "n"),
+        TO_ROWS=reflect_rows("w[", "n", "w[i * n + k]", "k", "m", "k + 1", "factor"),
+        TO_COLUMNS=reflect_columns("w[", "n", "w[k * n + j]", "k + 1", "n", "k + 1, m", "factor"))  # fmt: skip
 
 
 def _products() -> Lines:
@@ -500,12 +412,5 @@ for step in range(n - 1):
     k = n - 2 - step
     factor = r[k]
     factor = conj(factor)
-    for i in range(k + 1, n):
-        dot = T(R(0))
-        for j in range(k + 1, n):
-            dot = reduce_add(dot, dv[i * n + j] * w[k * n + j])
-        dot = dot * factor
-        for j in range(k + 1, n):
-            item = w[k * n + j]
-            dv[i * n + j] = dv[i * n + j] - dot * conj(item)
-""")
+    REFLECTED
+""", REFLECTED=reflect_columns("dv[", "n", "w[k * n + j]", "k + 1", "n", "k + 1, n", "factor"))
