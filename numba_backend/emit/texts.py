@@ -107,7 +107,8 @@ class _Expand(ast.NodeTransformer):
     """A text's own words as words of loop programs."""
 
     def __init__(self, text: Text) -> None:
-        info = np.finfo(text.element_type.real.dtype)
+        real = text.element_type.real
+        info = np.finfo(real.dtype if real.is_inexact else np.float32)  # a text of integers has no such numbers
         root = np.sqrt(np.sqrt(info.tiny))
         self._is_complex = text.element_type.is_complex
         numbers = {"EPS": info.eps, "TINY": info.tiny, "HUGE": info.max, "SMALL": root, "LARGE": 1 / root}

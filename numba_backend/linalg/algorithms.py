@@ -184,20 +184,19 @@ def _reflections(call: Call) -> Algorithm:
     )  # fmt: skip
 
 
-def _syevd(call: Call) -> Algorithm | None:
-    return _symmetric(call, call.letter("uplo", "LU") == "L", call.letter("mode", "VN") == "V", True)
+def symmetric_of(call: Call) -> tuple[int, bool, bool]:
+    """Of a syevd or an `Eigh`: the size, whether the lower triangle is read, and whether eigenvectors are wanted."""
+    if call.target == "Eigh":
+        return call.sizes["n"], str(call.config.get("backend_config", "1")).split(",")[0].strip() == "1", True
+    return call.sizes["n"], call.letter("uplo", "LU") == "L", call.letter("mode", "VN") == "V"
 
 
-def _eigh(call: Call) -> Algorithm | None:
-    lower = str(call.config.get("backend_config", "1")).split(",")[0].strip()
-    return _symmetric(call, lower == "1", True, False)
-
-
-def _symmetric(call: Call, lower: bool, vectors: bool, with_info: bool) -> Algorithm | None:
+def _symmetric(call: Call) -> Algorithm | None:
     """Only of many matrices: of others another algorithm takes less work."""
-    n, count, kind = call.sizes["n"], math.prod(call.batch), call.element_type
+    (n, lower, vectors), count, kind = symmetric_of(call), math.prod(call.batch), call.element_type
     if kind.is_complex or not 0 < n <= jacobi.LARGEST_SYMMETRIC or not fits_lanes(kind, count, n * n):
         return None
+    with_info = call.target != "Eigh"
     w = Matrix("w", "n", "n", "x", "" if vectors else "out", is_work=vectors, transposed=lower)
     info = (Vector("info", "1", _S32),) if with_info else ()
     return Algorithm(
@@ -211,6 +210,6 @@ def _symmetric(call: Call, lower: bool, vectors: bool, with_info: bool) -> Algor
 _TARGETS: Mapping[str, Callable[[Call], Algorithm | None]] = {
     "potrf": _potrf, "getrf": _lu, "lu_decomposition": _lu, "lu_solve": _lu_solve, "solve": _solve,
     "inverse": _inverse, "determinant": _determinant, "trsm": _trsm, "geqrf": _qr, "qr": _qr, "orgqr": _reflections,
-    "householder_product": _reflections, "syevd": _syevd, "eigh": _eigh,
+    "householder_product": _reflections, "syevd": _symmetric, "eigh": _symmetric,
 }  # fmt: skip
 """The rules, by the function of the built-in target."""

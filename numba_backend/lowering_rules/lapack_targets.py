@@ -11,6 +11,7 @@ from ...hlo.custom_call_targets.call import Call
 from ...hlo.custom_call_targets.table import BUILT_IN
 from ...hlo.element_type import ElementType
 from ...hlo.ir import HloInstruction
+from ..linalg.algorithms import symmetric_of
 from ..runtime.program import Argument
 from .lapack import S32, Array, Batch, Given
 from .table import LoweringContext
@@ -172,13 +173,9 @@ for i in range(1, n):
 
 
 def _syevd(t: _Target) -> None:
-    (n,), real = t.sizes("n"), t.element_type.real
+    (n, lower, vectors), real, is_eigh = symmetric_of(t.call), t.element_type.real, t.call.target == "Eigh"
     (a,), (out, w) = t.operands, t.results[:2]
-    is_eigh = t.call.target == "Eigh"
-    if is_eigh:
-        mode, uplo = "V", "L" if str(t.call.config.get("backend_config", "1")).split(",")[0].strip() == "1" else "U"
-    else:
-        mode, uplo = t.call.letter("mode", "VN"), t.call.letter("uplo", "LU")
+    mode, uplo = "V" if vectors else "N", "L" if lower else "U"
     info = t.info() if is_eigh else t.results[2]
     columns = t.batch.columns(a)
     kinds = [t.element_type, *([real] if t.element_type.is_complex else []), S32]

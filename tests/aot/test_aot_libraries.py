@@ -379,6 +379,13 @@ def test_custom_calls_that_hloom_has_itself() -> None:
     np.testing.assert_array_equal(found, x)
 
 
+def test_sparse_times_dense_of_integers() -> None:
+    program = standalone(hlo.parse(CSR.replace("f32", "s32")))
+    values, dense = np.arange(1, 5, dtype=np.int32), np.arange(10, dtype=np.int32).reshape(5, 2)
+    (found,) = run_program(program, [values, np.array([0, 4, 2, 1], np.int32), np.array([0, 2, 2, 4], np.int32), dense])
+    np.testing.assert_array_equal(found, [[16, 19], [0, 0], [3 * 4 + 4 * 2, 3 * 5 + 4 * 3]])
+
+
 def test_sparse_times_dense_stays_inside_of_its_arrays() -> None:
     program = standalone(hlo.parse(CSR))
     values, dense = np.arange(1, 5, dtype=np.float32), np.arange(10, dtype=np.float32).reshape(5, 2)
