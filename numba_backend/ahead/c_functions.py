@@ -54,9 +54,8 @@ PRELUDE = """\
 `floor` and `sqrt`."""
 
 C_TYPES = {
-    "int8": "int8_t", "int16": "int16_t", "int32": "int32_t", "int64": "int64_t", "uint8": "uint8_t",
-    "uint16": "uint16_t", "uint32": "uint32_t", "uint64": "uint64_t", "float32": "float", "float64": "double",
-    "complex64": "complex64", "complex128": "complex128", "bool": "bool",
+    **{f"{sign}int{bits}": f"{sign}int{bits}_t" for sign in ("", "u") for bits in (8, 16, 32, 64)}, "float32": "float",
+    "float64": "double", "complex64": "complex64", "complex128": "complex128", "bool": "bool",
 }  # fmt: skip
 """The C type of each type of loop programs."""
 
@@ -103,13 +102,11 @@ class CFunctions:
             self._structs.add(name)
         return C_TYPES.get(name, name)
 
-    def use(self, function: str, arguments: tuple[str, ...]) -> str:
-        """The name of the C function for a function of the dialect and types of arguments."""
-        return self._use(function, SCOPE[function], arguments)
-
-    def use_operator(self, name: str, operator: Any, arguments: tuple[str, ...]) -> str:
-        """The same for an operator of Python, where C's has another meaning."""
-        return self._use(name, operator, arguments)
+    def use(self, name: str, arguments: tuple[str, ...], operator: Any = None) -> str:
+        """The name of the C function for a function of the dialect and types of arguments; or for an operator of
+        Python, where C's has another meaning."""
+        own = "_".join([name, *dict.fromkeys(_SHORT[a] for a in arguments)])
+        return self._defined(own, name, operator or SCOPE[name], arguments)
 
     def use_with_literals(self, function: str, argument: str, literals: tuple[int, ...]) -> str:
         """The same for a function with one argument of this type; its other arguments are literals in the kernel's
@@ -120,10 +117,6 @@ class CFunctions:
     def add(self, name: str, text: str) -> None:
         """A function that is written in C itself."""
         self._texts.setdefault(name, text)
-
-    def _use(self, name: str, function: Any, arguments: tuple[str, ...]) -> str:
-        own = "_".join([name, *dict.fromkeys(_SHORT[a] for a in arguments)])
-        return self._defined(own, name, function, arguments)
 
     def _defined(self, own: str, name: str, function: Any, kinds: tuple[Kind, ...]) -> str:
         if own not in self._texts:
@@ -137,13 +130,9 @@ class CFunctions:
             builder = llir.IRBuilder(body.append_basic_block("entry"))
             values = [*body.args, *[None] * (len(expected) - len(passed))]
             builder.ret(emit(builder, values))
-            seen = [self._c_type(t) for t in (*passed, result)]
+            seen = [self.type(t) for t in (*passed, result)]
             self._texts[own] = Translation(self, body, own, seen).text()
         return own
-
-    def _c_type(self, type_: str) -> str:
-        """The C type of a type of loop programs; bool has its name."""
-        return self.type(type_)
 
     # For the translation
 

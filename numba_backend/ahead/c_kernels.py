@@ -203,13 +203,13 @@ class _Kernel:
             case For():
                 yield from self._for(statement)
             case While(test=test, body=body):
-                yield f"while ({self._truth(test)}) {{"
+                yield f"while ({self._text(test)}) {{"
                 yield from self._block(body, "    ")
                 yield "}"
             case If(branches=branches, otherwise=otherwise):
                 word = "if"
                 for test, inner in branches:
-                    yield f"{word} ({self._truth(test)}) {{"
+                    yield f"{word} ({self._text(test)}) {{"
                     yield from self._block(inner, "    ")
                     word = "} else if"
                 if otherwise is not None:
@@ -289,9 +289,6 @@ class _Kernel:
 
     # Expressions
 
-    def _truth(self, e: Expr) -> str:
-        return self._text(e)
-
     def _as(self, e: Expr, type_: str, least: int = _ANY) -> str:
         """The value, as a value of a type. C converts numbers as Numba does."""
         if e.type == type_ or e.type.endswith("*"):
@@ -354,7 +351,7 @@ class _Kernel:
             common = left if left == right else type_of_binary("+", left, right)
         mixed = op in _COMPARISONS and {left.startswith("u"), right.startswith("u")} == {True, False}
         if not simple or (mixed and "uint64" in (left, right) and is_integer(left) and is_integer(right)):
-            name = self._functions.use_operator(_WORDS[op], _PYTHON[op], (left, right))
+            name = self._functions.use(_WORDS[op], (left, right), _PYTHON[op])
             return f"{name}({self._text(e.left)}, {self._text(e.right)})"
         if op in ("//", "%"):
             return self._divided(e, least)

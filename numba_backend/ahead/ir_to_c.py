@@ -42,8 +42,6 @@ def constant(value: Any) -> str:
     """A constant of LLVM IR in C."""
     kind, number = value.type, value.constant
     if isinstance(kind, llir.IntType):
-        if number is llir.Undefined or number is None:
-            number = 0
         if kind.width == 1:
             return "true" if number else "false"
         if kind.width == 128:
@@ -53,13 +51,7 @@ def constant(value: Any) -> str:
         number %= 1 << kind.width
         return f"UINT64_C({number})" if kind.width == 64 else f"(uint{kind.width}_t){number}u"
     if isinstance(kind, (llir.FloatType, llir.DoubleType, llir.HalfType)):
-        is_unknown = number is llir.Undefined or number is None
-        return float_literal(0.0 if is_unknown else number, not isinstance(kind, llir.DoubleType))
-    if isinstance(kind, llir.LiteralStructType):
-        name = "complex64" if isinstance(kind.elements[0], llir.FloatType) else "complex128"
-        numbers = [0, 0] if number is None else number
-        parts = [n if isinstance(n, llir.Constant) else llir.Constant(e, n) for e, n in zip(kind.elements, numbers)]
-        return f"({name}){{{', '.join(map(constant, parts))}}}"
+        return float_literal(number, not isinstance(kind, llir.DoubleType))
     raise UnsupportedError(f"a constant of {kind} has no form in C")
 
 
@@ -80,7 +72,7 @@ def float_literal(number: float, single: bool) -> str:
 def _used(instructions: list[Any]) -> set[int]:
     """The identities of the values on which the end of a function depends."""
     found: set[int] = set()
-    waiting = [i for i in instructions if _acts(i)]
+    waiting = [i for i in instructions if isinstance(i, llir.instructions.Terminator)]
     while waiting:
         for operand in _operands(waiting.pop()):
             if id(operand) not in found:
@@ -88,10 +80,6 @@ def _used(instructions: list[Any]) -> set[int]:
                 if isinstance(operand, llir.Instruction):
                     waiting.append(operand)
     return found
-
-
-def _acts(instruction: Any) -> bool:
-    return isinstance(instruction, llir.instructions.Terminator) or instruction.opname == "store"
 
 
 def _operands(instruction: Any) -> list[Any]:
@@ -150,7 +138,7 @@ class Translation:
                 else:
                     self._label(block)
             for instruction in block.instructions:
-                if _acts(instruction) or id(instruction) in used:
+                if isinstance(instruction, llir.instructions.Terminator) or id(instruction) in used:
                     lines.extend(self._statement(instruction, block, is_straight))
         body = "".join(f"    {line}\n" for line in [*self._declared, *lines])
         return f"static inline {given[-1]} {self._name}({', '.join(arguments) or 'void'}) {{\n{body}}}\n"
@@ -184,16 +172,6 @@ class Translation:
                 test, yes, no = instruction.operands
                 yield from self._leave(block)
                 yield f"if ({self._value(test)}) goto {self._label(yes)}; else goto {self._label(no)};"
-            case "alloca":
-                held = instruction.type.pointee
-                count = held.count if isinstance(held, llir.ArrayType) else 1
-                name = self._fresh(instruction)
-                kind = self._functions.of_type(instruction.type)
-                self._declared.append(f"{kind.removesuffix(' *')} memory_{name}[{count}];")
-                self._declared.append(f"{kind}{name} = memory_{name};")
-            case "store":
-                value, place = instruction.operands
-                yield f"*{self._value(place)} = {self._value(value)};"
             case _:
                 kind, text = self._functions.of_type(instruction.type), self._expression(instruction)
                 name = self._fresh(instruction)
@@ -260,10 +238,7 @@ class Translation:
             case "load":
                 return f"*{self._value(operands[0])}"
             case "getelementptr":
-                if isinstance(operands[0].type.pointee, llir.LiteralStructType):
-                    return f"&{self._value(operands[0])}->part{operands[-1].constant}"
-                index = self._value(operands[-1])
-                return f"{self._value(operands[0])} + {index}"
+                return f"{self._value(operands[0])} + {self._value(operands[-1])}"
         raise UnsupportedError(f"LLVM's instruction {operation} has no form in C")
 
     def _shift(self, amount: Any) -> str:
@@ -299,24 +274,13 @@ class Translation:
     def _float_comparison(self, instruction: Any) -> str:
         relation = instruction.op
         a, b = (self._value(o) for o in instruction.operands)
-        match relation:
-            case "uno":
-                return f"{a} != {a} || {b} != {b}"
-            case "ord":
-                return f"{a} == {a} && {b} == {b}"
-            case "one":
-                return f"{a} < {b} || {a} > {b}"
-            case "une":
-                return f"{a} != {b}"
-        symbol = _RELATIONS[relation[1:]]
-        if relation[0] == "o":
-            return f"{a} {symbol} {b}"
-        opposite = {"==": None, ">": "<=", ">=": "<", "<": ">=", "<=": ">"}[symbol]
-        return f"!({a} {opposite} {b})" if opposite else f"!({a} < {b} || {a} > {b})"
+        if relation == "uno":
+            return f"{a} != {a} || {b} != {b}"
+        if relation != "une" and relation[0] != "o":
+            raise UnsupportedError(f"LLVM's comparison {relation} has no form in C")
+        return f"{a} {_RELATIONS[relation[1:]]} {b}"
 
     def _bits(self, source: str, target: str, value: str) -> str:
-        if source == target:
-            return value
         name = f"bits_{re.sub(r'[^a-z0-9]', '', source)}_{re.sub(r'[^a-z0-9]', '', target)}"
         body = f"{{ {target} b; memcpy(&b, &a, sizeof b); return b; }}"
         self._functions.add(name, f"static inline {target} {name}({source} a) {body}\n")

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import bisect
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -138,13 +139,8 @@ class StandaloneProgram:
     @property
     def targets(self) -> frozenset[int]:
         """The rows that jumps lead to; the number of rows is the end."""
-        found: set[int] = set()
-        for row in self.rows:
-            if isinstance(row, (Jump, JumpIfFalse)):
-                found.add(row.target)
-            elif isinstance(row, Switch):
-                found.update(row.targets)
-        return frozenset(found)
+        single = {row.target for row in self.rows if isinstance(row, (Jump, JumpIfFalse))}
+        return frozenset(single.union(*(row.targets for row in self.rows if isinstance(row, Switch))))
 
 
 class _Builder(ProgramBuilder):
@@ -172,11 +168,7 @@ class _Builder(ProgramBuilder):
         row = CallKernel(number, tuple(arguments), extent, grain if extent >= 2 * grain else 0)
         self.rows.append(lambda: row)
 
-    def native_loop(
-        self, kernel: KernelSource, arguments: Sequence[Argument], extent: int, grain: int = 0,
-        nanoseconds: float | None = None,
-    ) -> None:  # fmt: skip
-        self.kernel(kernel, arguments, extent, grain)
+    native_loop = kernel
 
     def copy(self, destination: Argument, source: Argument, nbytes: int) -> None:
         if nbytes:
@@ -201,23 +193,10 @@ class _Builder(ProgramBuilder):
     def switch(self, index: Argument, targets: Sequence[Label]) -> None:
         self.rows.append(lambda: Switch(index, tuple(map(_row, targets))))
 
-    def callback(self, function: Callable[[tuple[int, ...]], None], arguments: Sequence[Argument]) -> None:
+    def callback(self, *args: Any, **kwargs: Any) -> NoReturn:
         raise LoweringRefused("it calls Python, or a library of this process")
 
-    def native(
-        self, function: KernelSource, arguments: Sequence[Argument], *, keep: object = None, in_blas: bool = False
-    ) -> None:
-        raise LoweringRefused("it calls a function of this process")
-
-    def pieces(
-        self,
-        function: KernelSource,
-        arguments: Sequence[Argument],
-        pieces: int,
-        nanoseconds: float | None = None,
-        title: str = "",
-    ) -> None:
-        raise LoweringRefused("it calls a function of this process")
+    native = pieces = callback
 
     def gemm(self, gemm: Gemm, a: Argument, b: Argument, c: Argument, after: Sequence[Stage] = ()) -> None:
         if gemm.is_empty:
@@ -264,7 +243,7 @@ class _Constants:
             block.extend(blocks[number][1])
 
         def move(argument: Argument) -> Argument:
-            if argument.base != CONSTANTS or argument.kind != "pointer":
+            if argument.base != CONSTANTS:
                 return argument
             number = bisect.bisect_right(starts, argument.word) - 1
             return argument._replace(word=argument.word + moved[number])
@@ -273,33 +252,16 @@ class _Constants:
 
 
 def _places(row: Row) -> list[Argument]:
-    match row:
-        case CallKernel(arguments=arguments):
-            return [argument for argument in arguments if argument.kind == "pointer"]
-        case CallBlas(a=a, b=b, c=c):
-            return [a, b, c]
-        case Copy(destination=destination, source=source):
-            return [destination, source]
-        case Zero(destination=place) | JumpIfFalse(pred=place) | Switch(index=place):
-            return [place]
-    return []
+    values = row.arguments if isinstance(row, CallKernel) else [getattr(row, f.name) for f in fields(row)]
+    return [value for value in values if isinstance(value, Argument)]
 
 
 def _with_places(row: Row, change: Callable[[Argument], Argument]) -> Row:
-    match row:
-        case CallKernel(arguments=arguments):
-            return replace(row, arguments=tuple(map(change, arguments)))
-        case CallBlas(a=a, b=b, c=c):
-            return replace(row, a=change(a), b=change(b), c=change(c))
-        case Copy(destination=destination, source=source):
-            return replace(row, destination=change(destination), source=change(source))
-        case Zero(destination=place):
-            return replace(row, destination=change(place))
-        case JumpIfFalse(pred=place):
-            return replace(row, pred=change(place))
-        case Switch(index=place):
-            return replace(row, index=change(place))
-    return row
+    if isinstance(row, CallKernel):
+        return replace(row, arguments=tuple(map(change, row.arguments)))
+    values = {f.name: getattr(row, f.name) for f in fields(row)}
+    changed: dict[str, Any] = {name: change(value) for name, value in values.items() if isinstance(value, Argument)}
+    return replace(row, **changed)
 
 
 def _row(label: Label) -> int:

@@ -54,17 +54,6 @@ class Symbol:
 
 
 @dataclass(frozen=True, slots=True)
-class Import:
-    """An import of the object file."""
-
-    module: str
-    name: str
-    kind: int
-    type_index: int = 0
-    """For a function: its type."""
-
-
-@dataclass(frozen=True, slots=True)
 class Piece:
     """A function body or a data segment: its bytes, and where they begin in the payload of their section."""
 
@@ -78,7 +67,8 @@ class WasmObject:
     """An object file."""
 
     types: list[bytes] = field(default_factory=list)
-    imports: list[Import] = field(default_factory=list)
+    imports: list[tuple[int, str]] = field(default_factory=list)
+    """Kind and name of each."""
     function_types: list[int] = field(default_factory=list)
     """The type of each function that is defined."""
     bodies: list[Piece] = field(default_factory=list)
@@ -87,9 +77,9 @@ class WasmObject:
     code_relocations: list[Relocation] = field(default_factory=list)
     data_relocations: list[Relocation] = field(default_factory=list)
 
-    def imported(self, kind: int) -> list[Import]:
-        """The imports of a kind, in the order of their numbers."""
-        return [item for item in self.imports if item.kind == kind]
+    def imported(self, kind: int) -> list[str]:
+        """The names of the imports of a kind, in the order of their numbers."""
+        return [name for number, name in self.imports if number == kind]
 
 
 class Reader:
@@ -175,10 +165,9 @@ def _types(found: WasmObject, reader: Reader) -> None:
 
 def _imports(found: WasmObject, reader: Reader) -> None:
     for _ in range(reader.unsigned()):
-        module, name, kind = reader.name(), reader.name(), reader.byte()
-        type_index = 0
+        _, name, kind = reader.name(), reader.name(), reader.byte()
         if kind == FUNCTIONS:
-            type_index = reader.unsigned()
+            reader.unsigned()
         elif kind == GLOBALS:
             reader.take(2)
         elif kind in (TABLES, MEMORIES):
@@ -189,7 +178,7 @@ def _imports(found: WasmObject, reader: Reader) -> None:
                 reader.unsigned()
         else:
             raise LinkError(f"an import of kind {kind} is not linked")
-        found.imports.append(Import(module, name, kind, type_index))
+        found.imports.append((kind, name))
 
 
 def _functions(found: WasmObject, reader: Reader) -> None:
@@ -266,7 +255,7 @@ def _symbol(found: WasmObject, reader: Reader) -> Symbol:
     space = {FUNCTION_SYMBOL: FUNCTIONS, GLOBAL_SYMBOL: GLOBALS, TABLE_SYMBOL: TABLES}.get(kind)
     if space is None:
         raise LinkError(f"a symbol of kind {kind} is not linked")
-    return Symbol(kind, found.imported(space)[index].name, False, index)
+    return Symbol(kind, found.imported(space)[index], False, index)
 
 
 def _relocation(reader: Reader) -> Relocation:
