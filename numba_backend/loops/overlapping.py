@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 
 from .expressions import ZERO, Expr, Number
-from .writer import Opening, Scope, Writer
+from .writer import Writer
 
 
 def each_of(
@@ -43,7 +43,7 @@ def each_of(
         return
     branches = 0
 
-    def branch(size: int) -> Opening[Scope]:
+    def branch(size: int) -> AbstractContextManager[None]:
         nonlocal branches
         branches += 1
         return (writer.elif_ if branches > 1 else writer.if_)(count >= size)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Collection, Hashable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
-from types import TracebackType
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 from .expressions import Call, Expr, Name, Number, as_expr
 from .lanes import check_kind, in_lanes
@@ -143,40 +141,75 @@ class Writer:
                 values.pop(key, None)
         del scope.undo[count:]
 
+    def _push(self, guarded: bool) -> Scope:
+        """Opens a scope inside of the open one."""
+        self.scopes.append(Scope(self.depth + 1, guarded or self.scope.guarded))
+        return self.scope
+
+    def _pop(self) -> Block:
+        """Closes the open scope; gives its statements."""
+        scope = self.scopes.pop()
+        self.forget(scope, 0)
+        return scope.block
+
+    @contextmanager
     def loop(
         self, name: str, *bounds: Expr | int, step: int = 1, guarded: bool = False, kind: LoopKind = "range"
-    ) -> Opening[Name]:
+    ) -> Iterator[Name]:
         """``for name in range(stop)``, ``range(start, stop)``, ``range(start, stop, step)``; gives the variable.
-        `kind`: see `For`, ``for name in streamed(stop)``."""
+        `kind`: see `For`, ``for name in streamed(stop)``. Raises `NotLanes` at its end if the body has no such form."""
+        variable = Name(name, "int64", self._push(guarded).depth)
+        yield variable
         start = as_expr(bounds[0]) if len(bounds) > 1 else None
-        return _Loop(self, guarded, name, start, as_expr(bounds[-1]), step, kind)
+        loop = For(variable, start, as_expr(bounds[-1]), step, self._pop(), kind)
+        check_kind(loop)
+        self.add(loop)
 
-    def lanes(self, name: str, count: Expr | int) -> Opening[Name]:
-        """``for name in lanes(count)``: the elements of vectors. Raises `NotLanes` at its end if the body has no form
-        in vectors."""
+    def lanes(self, name: str, count: Expr | int) -> AbstractContextManager[Name]:
+        """``for name in lanes(count)``: the elements of vectors."""
         return self.loop(name, count, kind="lanes")
 
+    @contextmanager
     def neighbours(
         self, name: str, count: Expr | int, registers: Collection[str] | None = None
-    ) -> Opening[Name]:
+    ) -> Iterator[Name]:
         """``for name in lanes(count)`` if its body is one for vectors, otherwise ``range(count)``: see `in_lanes`."""
-        return _Neighbours(self, name, as_expr(count), registers)
+        with self.loop(name, count) as variable:
+            yield variable
+        loop = self.scope.block[-1]
+        assert isinstance(loop, For)
+        own = {t.name for s in loop.body if isinstance(s, Assign) for t in s.targets if t.depth == variable.depth}
+        self.scope.block[-1] = in_lanes(loop, registers, own)
 
-    def while_(self, test: Expr, guarded: bool = False) -> Opening[Scope]:
+    @contextmanager
+    def while_(self, test: Expr, guarded: bool = False) -> Iterator[None]:
         """``while test:``"""
-        return _While(self, guarded, test)
+        self._push(guarded)
+        yield
+        self.add(While(test, self._pop()))
 
-    def if_(self, test: Expr, guarded: bool = False) -> Opening[Scope]:
+    @contextmanager
+    def if_(self, test: Expr, guarded: bool = False) -> Iterator[None]:
         """``if test:``"""
-        return _If(self, guarded, test)
+        self._push(guarded)
+        yield
+        self.add(If([(test, self._pop())]))
 
-    def elif_(self, test: Expr, guarded: bool = False) -> Opening[Scope]:
+    @contextmanager
+    def elif_(self, test: Expr, guarded: bool = False) -> Iterator[None]:
         """``elif test:`` after the last ``if`` of the open scope."""
-        return _Otherwise(self, guarded, self._last_if(), test)
+        branch = self._last_if()
+        self._push(guarded)
+        yield
+        branch.branches.append((test, self._pop()))
 
-    def else_(self, guarded: bool = False) -> Opening[Scope]:
+    @contextmanager
+    def else_(self, guarded: bool = False) -> Iterator[None]:
         """``else:`` after the last ``if`` of the open scope."""
-        return _Otherwise(self, guarded, self._last_if(), None)
+        branch = self._last_if()
+        self._push(guarded)
+        yield
+        branch.otherwise = self._pop()
 
     def _last_if(self) -> If:
         last = self.scope.block[-1]
@@ -198,95 +231,3 @@ def cast(type_: str, value: Expr | int) -> Call:
 def boolean(value: bool) -> Number:
     """``True`` or ``False``"""
     return Number(value)
-
-
-Given = TypeVar("Given")
-
-
-class Opening(ABC, Generic[Given]):
-    """A scope that is open inside of a ``with``; its statement joins the scope around it when it closes."""
-
-    def __init__(self, writer: Writer, guarded: bool) -> None:
-        self._writer, self._guarded = writer, guarded
-
-    def __enter__(self) -> Given:
-        scopes = self._writer.scopes
-        parent = scopes[-1]
-        scope = Scope(parent.depth + 1, self._guarded or parent.guarded)
-        scopes.append(scope)
-        return self._open(scope)
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        scope = self._writer.scopes.pop()
-        self._writer.forget(scope, 0)
-        self._close(scope, self._writer.scope.block)
-
-    @abstractmethod
-    def _open(self, scope: Scope) -> Given: ...
-
-    @abstractmethod
-    def _close(self, scope: Scope, around: Block) -> None: ...
-
-
-class _Loop(Opening[Name]):
-    def __init__(
-        self, writer: Writer, guarded: bool, name: str, start: Expr | None, stop: Expr, step: int, kind: LoopKind
-    ) -> None:
-        super().__init__(writer, guarded)
-        self._name, self._start, self._stop, self._step, self._kind = name, start, stop, step, kind
-
-    def _open(self, scope: Scope) -> Name:
-        self._variable = Name(self._name, "int64", scope.depth)
-        return self._variable
-
-    def _close(self, scope: Scope, around: Block) -> None:
-        loop = For(self._variable, self._start, self._stop, self._step, scope.block, self._kind)
-        check_kind(loop)
-        around.append(loop)
-
-
-class _Neighbours(_Loop):
-    def __init__(self, writer: Writer, name: str, count: Expr, registers: Collection[str] | None) -> None:
-        super().__init__(writer, False, name, None, count, 1, "range")
-        self._registers = registers
-
-    def _close(self, scope: Scope, around: Block) -> None:
-        super()._close(scope, around)
-        loop = around[-1]
-        assert isinstance(loop, For)
-        own = {t.name for s in scope.block if isinstance(s, Assign) for t in s.targets if t.depth == scope.depth}
-        around[-1] = in_lanes(loop, self._registers, own)
-
-
-class _While(Opening[Scope]):
-    def __init__(self, writer: Writer, guarded: bool, test: Expr) -> None:
-        super().__init__(writer, guarded)
-        self._test = test
-
-    def _open(self, scope: Scope) -> Scope:
-        return scope
-
-    def _close(self, scope: Scope, around: Block) -> None:
-        around.append(While(self._test, scope.block))
-
-
-class _If(_While):
-    def _close(self, scope: Scope, around: Block) -> None:
-        around.append(If([(self._test, scope.block)]))
-
-
-class _Otherwise(Opening[Scope]):
-    def __init__(self, writer: Writer, guarded: bool, branch: If, test: Expr | None) -> None:
-        super().__init__(writer, guarded)
-        self._branch, self._test = branch, test
-
-    def _open(self, scope: Scope) -> Scope:
-        return scope
-
-    def _close(self, scope: Scope, around: Block) -> None:
-        if self._test is None:
-            self._branch.otherwise = scope.block
-        else:
-            self._branch.branches.append((self._test, scope.block))
