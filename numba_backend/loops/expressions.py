@@ -7,7 +7,7 @@ uses it to compute values outside of loops in which they do not change.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from .typing import is_float, pointee, type_of_binary, type_of_call, type_of_unary
 
@@ -19,6 +19,11 @@ PRECEDENCE = {
     "*": PRODUCT, "/": PRODUCT, "//": PRODUCT, "%": PRODUCT,
     "==": COMPARISON, "!=": COMPARISON, "<": COMPARISON, "<=": COMPARISON, ">": COMPARISON, ">=": COMPARISON,
 }  # fmt: skip
+
+
+def _operator(op: str) -> Callable[[Expr, Expr | int], Expr]:
+    """The method for an operator of Python."""
+    return lambda self, other: Binary(op, self, as_expr(other))
 
 
 class Expr:
@@ -119,47 +124,24 @@ class Expr:
     def __rmul__(self, other: int) -> Expr:
         return times(as_expr(other), self)
 
-    def __floordiv__(self, other: Expr | int) -> Expr:
-        return binary("//", self, as_expr(other))
-
-    def __truediv__(self, other: Expr | int) -> Expr:
-        return binary("/", self, as_expr(other))
-
-    def __mod__(self, other: Expr | int) -> Expr:
-        return binary("%", self, as_expr(other))
-
-    def __and__(self, other: Expr | int) -> Expr:
-        return binary("&", self, as_expr(other))
-
-    def __or__(self, other: Expr | int) -> Expr:
-        return binary("|", self, as_expr(other))
-
-    def __xor__(self, other: Expr | int) -> Expr:
-        return binary("^", self, as_expr(other))
-
-    def __lshift__(self, other: Expr | int) -> Expr:
-        return binary("<<", self, as_expr(other))
-
-    def __rshift__(self, other: Expr | int) -> Expr:
-        return binary(">>", self, as_expr(other))
+    __floordiv__ = _operator("//")
+    __truediv__ = _operator("/")
+    __mod__ = _operator("%")
+    __and__ = _operator("&")
+    __or__ = _operator("|")
+    __xor__ = _operator("^")
+    __lshift__ = _operator("<<")
+    __rshift__ = _operator(">>")
+    __lt__ = _operator("<")
+    __le__ = _operator("<=")
+    __gt__ = _operator(">")
+    __ge__ = _operator(">=")
 
     def __neg__(self) -> Expr:
         return unary("-", self)
 
     def __invert__(self) -> Expr:
         return unary("~", self)
-
-    def __lt__(self, other: Expr | int) -> Expr:
-        return binary("<", self, as_expr(other))
-
-    def __le__(self, other: Expr | int) -> Expr:
-        return binary("<=", self, as_expr(other))
-
-    def __gt__(self, other: Expr | int) -> Expr:
-        return binary(">", self, as_expr(other))
-
-    def __ge__(self, other: Expr | int) -> Expr:
-        return binary(">=", self, as_expr(other))
 
     def eq(self, other: Expr | int) -> Expr:
         """``self == other``; Python's operator compares the expressions themselves."""
