@@ -25,18 +25,18 @@ _COUNTERS = ("int32", "int64")
 def within_masks(block: Block, zeros: Collection[str]) -> Block:
     """The statements, with loops that only add up masked elements cut to where their masks hold. `zeros`: names that
     stand for +0. No loop may reach 2**31."""
-    return _within(block, zeros) if zeros and any(map(_may_be_masked, walk(block))) else block
+    return _within(block, zeros) if zeros and any(map(_masked, walk(block))) else block
 
 
-def _may_be_masked(statement: Statement) -> bool:
-    """True for ``acc = reduce_add(acc, select(...))``: in a program without one there is nothing to cut."""
-    if not isinstance(statement, Assign) or len(statement.targets) != 1:
-        return False
-    value = statement.values[0]
-    if not (isinstance(value, Call) and value.function == "reduce_add" and len(value.arguments) == 2):
-        return False
-    term = value.arguments[1]
-    return isinstance(term, Call) and term.function == "select"
+def _masked(statement: Statement) -> tuple[Name, Expr, tuple[Expr, ...]] | None:
+    """Of ``acc = reduce_add(total, select(condition, term, otherwise))``: `acc`, `total`, and the choice."""
+    match statement:
+        case Assign(
+            targets=(target,),
+            values=(Call(function="reduce_add", arguments=(total, Call(function="select", arguments=choice))),),
+        ):
+            return target, total, choice
+    return None
 
 
 def _within(block: Block, zeros: Collection[str]) -> Block:
@@ -63,10 +63,8 @@ def _cut(loop: For, zeros: Collection[str], starts: dict[str, Expr]) -> For:
     for statement in loop.body:
         if isinstance(statement, Comment):
             continue
-        mask = _mask(statement, zeros, starts)
-        if mask is not None:
-            assert isinstance(statement, Assign)
-            sums[statement.targets[0].name] = mask
+        if mask := _mask(statement, zeros, starts):
+            sums[mask[0]] = mask[1]
         elif not _is_value(statement):
             return loop
     if not sums or not _are_read_once(loop.body, sums):
@@ -106,30 +104,24 @@ def _after(limit: Expr, stop: Expr) -> Expr:
 
 def _unmasked(statement: Statement, sums: Collection[str]) -> Statement:
     """A sum without its mask."""
-    if not isinstance(statement, Assign) or statement.targets[0].name not in sums:
+    found = _masked(statement)
+    if found is None or found[0].name not in sums:
         return statement
-    (value,) = statement.values
-    assert isinstance(value, Call)
-    total, term = value.arguments
-    assert isinstance(term, Call)
-    return Assign(statement.targets, (Call(value.function, (total, term.arguments[1])),))
+    target, total, choice = found
+    return Assign((target,), (call("reduce_add", total, choice[1]),))
 
 
-def _mask(statement: Statement, zeros: Collection[str], starts: dict[str, Expr]) -> Expr | None:
-    """The condition under which ``acc = acc + select(condition, term, 0)`` adds anything, if `acc` begins as +0."""
-    if not _may_be_masked(statement):
+def _mask(statement: Statement, zeros: Collection[str], starts: dict[str, Expr]) -> tuple[str, Expr] | None:
+    """The name `acc`, and the condition under which ``acc = reduce_add(acc, select(condition, term, 0))`` adds
+    anything, if `acc` begins as +0."""
+    found = _masked(statement)
+    if found is None:
         return None
-    assert isinstance(statement, Assign)
-    target, value = statement.targets[0], statement.values[0]
-    assert isinstance(value, Call)
-    total, term = value.arguments
+    target, total, (condition, _, otherwise) = found
     if not (isinstance(total, Name) and total.name == target.name):
         return None
-    assert isinstance(term, Call)
-    condition, _, otherwise = term.arguments
-    begin = starts.get(target.name)
-    known = [isinstance(e, Name) and e.name in zeros for e in (otherwise, begin)]
-    return condition if all(known) else None
+    known = [isinstance(e, Name) and e.name in zeros for e in (otherwise, starts.get(target.name))]
+    return (target.name, condition) if all(known) else None
 
 
 def _is_value(statement: Statement) -> bool:
