@@ -30,22 +30,10 @@ MAX_INLINE = 72
 """An expression that is used once and has at most this many characters gets no name."""
 
 CAST: dict[ElementType, str] = {
-    **{t: "int8" if t.is_signed else "uint8" for t in ElementType if t.is_small and t.is_integral},
-    **{t: "uint8" for t in ElementType if t.is_small and t.is_floating},
-    ElementType.S8: "int8",
-    ElementType.S16: "int16",
-    ElementType.S32: "int32",
-    ElementType.S64: "int64",
-    ElementType.U8: "uint8",
-    ElementType.U16: "uint16",
-    ElementType.U32: "uint32",
-    ElementType.U64: "uint64",
+    **{t: memory_type(t) for t in ElementType if t is not ElementType.PRED},
+    **{t: "int8" for t in ElementType if t.is_small and t.is_integral and t.is_signed},
     ElementType.F16: "float32",
     ElementType.BF16: "float32",
-    ElementType.F32: "float32",
-    ElementType.F64: "float64",
-    ElementType.C64: "complex64",
-    ElementType.C128: "complex128",
 }
 """The dialect's cast to the type in which an element is held."""
 

@@ -63,14 +63,8 @@ _BITWISE: dict[Opcode, tuple[str, str]] = {
     Opcode.AND: ("&", "bit_and"), Opcode.OR: ("|", "bit_or"), Opcode.XOR: ("^", "bit_xor"),
 }  # fmt: skip
 """The operator of pred, and the function of integers."""
-_COMPARISON: dict[ComparisonDirection, str] = {
-    ComparisonDirection.EQ: "==",
-    ComparisonDirection.NE: "!=",
-    ComparisonDirection.GE: ">=",
-    ComparisonDirection.GT: ">",
-    ComparisonDirection.LE: "<=",
-    ComparisonDirection.LT: "<",
-}
+_D = ComparisonDirection
+_COMPARISON = {_D.EQ: "==", _D.NE: "!=", _D.GE: ">=", _D.GT: ">", _D.LE: "<=", _D.LT: "<"}
 
 
 def _call(instruction: HloInstruction, name: str, arguments: list[Expr]) -> Expr:
