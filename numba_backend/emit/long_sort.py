@@ -167,7 +167,8 @@ class LongSort:
         def number_at(t: Expr) -> Expr:
             if number_of is not None:
                 t = writer.let("t", cast("int64", number_of[block.place(t)]))
-            return cast(kind, key_at(block, key, lambda k: inputs[k].load(block.place(t, given)).at(writer.depth)))
+            found = key_at(block.text, key, lambda k: inputs[k].load(block.place(t, given)).at(writer.depth))
+            return cast(kind, found)
 
         with block.items() as item:
             number = writer.assign("first_number", number_at(Number(0)))

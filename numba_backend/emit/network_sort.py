@@ -90,7 +90,7 @@ class NetworkSort(RowSorter):
 
     def _key_at(self, t: Expr) -> Expr:
         """The key of an element in memory."""
-        return key_at(self, self.key, lambda operand: self.element(self.inputs[operand], self.offset(t)))
+        return key_at(self.text, self.key, lambda operand: self.element(self.inputs[operand], self.offset(t)))
 
     def _word_at(self, t: Expr) -> Expr:
         """The same, with its place if that is needed."""

@@ -20,13 +20,12 @@ which zero or NaN an element was, these elements are put back in their original 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
 
 from ...hlo.element_type import ElementType
 from ...hlo.ir import HloComputation, HloInstruction
 from ..emitted_kernel import EmittedKernel
 from ..loops.expressions import Expr, Name, Number, binary, call, is_number
-from ..loops.writer import Writer, cast
+from ..loops.writer import cast
 from .element import CAST
 from .scalar_computations import KernelText
 from .sort import RowSorter
@@ -35,7 +34,6 @@ from .sort_keys import SortKey, element_of, integer_key, is_own_key, keys_of, ze
 LEAST_PER_DIGIT = 8
 """A row shorter than this for each digit (of 8 bits) is merged faster."""
 _WIDE_DIGITS_FROM = 8192
-
 
 
 class RadixSort(RowSorter):
@@ -94,7 +92,7 @@ class RadixSort(RowSorter):
                 return self.element(self.inputs[operand], self.offset(position))
             return self.element(self.work[2 + operand], source + position)
 
-        return key_at(self, key, element)
+        return key_at(self.text, key, element)
 
     def _fill(self, key: SortKey, source: Name, counts: Name) -> None:
         """Compute the keys, then count their digits: two loops; the first handles several elements at a time."""
@@ -146,19 +144,9 @@ class RadixSort(RowSorter):
             restore_merged(self, key, lambda t: self.keyed[source + t])
 
 
-class Sorter(Protocol):
-    """The interface of a writer of kernels that compute keys."""
-
-    @property
-    def text(self) -> KernelText: ...
-
-    @property
-    def writer(self) -> Writer: ...
-
-
-def key_at(sorter: Sorter, key: SortKey, element: Callable[[int], Expr]) -> Expr:
+def key_at(text: KernelText, key: SortKey, element: Callable[[int], Expr]) -> Expr:
     """The key of one position; `element` gives an operand's element there."""
-    elements, writer = sorter.text.elements, sorter.writer
+    elements, writer = text.elements, text.writer
     users = elements.computation.users
     with writer.forgetting():
         for parameter in elements.computation.parameters:

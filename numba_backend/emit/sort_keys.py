@@ -120,9 +120,10 @@ def _key(node: HloInstruction) -> SortKey | None:
     x, y = node.operands
     if x.shape.element not in _KEY_TYPES or not _mirrored(x, y):
         return None
-    side = _side(x)
-    if side is None:
+    sides = _sides(x)
+    if len(sides) != 1:
         return None
+    (side,) = sides
     descending = (node.attributes.direction is _D.GT) != (side == 1)
     total = node.attributes.type is ComparisonType.TOTALORDER
     return SortKey(x if side == 0 else y, descending, total)
@@ -141,19 +142,18 @@ def _same(a: tuple[HloInstruction, ...], b: tuple[HloInstruction, ...]) -> bool:
     return all(x is y for x, y in zip(a, b, strict=True))
 
 
-def _side(node: HloInstruction) -> int | None:
-    """0 when the value depends only on parameters with even numbers, 1 for odd numbers; else None."""
+def _sides(node: HloInstruction) -> set[int]:
+    """Whether the value depends on parameters with even numbers, 0, and with odd numbers, 1."""
     found: set[int] = set()
     stack, seen = [node], {node}
     while stack:
         top = stack.pop()
         if top.opcode is Opcode.PARAMETER:
             found.add(top.attributes.number % 2)
-        for operand in top.operands:
-            if operand not in seen:
-                seen.add(operand)
-                stack.append(operand)
-    return found.pop() if len(found) == 1 else None
+        new = [o for o in top.operands if o not in seen]
+        seen.update(new)
+        stack.extend(new)
+    return found
 
 
 def _mirrored(x: HloInstruction, y: HloInstruction) -> bool:
@@ -165,7 +165,7 @@ def _mirrored(x: HloInstruction, y: HloInstruction) -> bool:
             if a.opcode is not b.opcode or a.attributes.number ^ 1 != b.attributes.number:
                 return False
             continue
-        if a is b and not _reads_parameters(a):
+        if a is b and not _sides(a):
             continue
         alike = a.opcode is b.opcode and a.shape == b.shape and len(a.operands) == len(b.operands)
         if not alike or a.attributes != b.attributes:
@@ -175,18 +175,6 @@ def _mirrored(x: HloInstruction, y: HloInstruction) -> bool:
                 seen.add(pair)
                 stack.append(pair)
     return True
-
-
-def _reads_parameters(node: HloInstruction) -> bool:
-    stack, seen = [node], {node}
-    while stack:
-        top = stack.pop()
-        if top.opcode is Opcode.PARAMETER:
-            return True
-        new = [o for o in top.operands if o not in seen]
-        seen.update(new)
-        stack.extend(new)
-    return False
 
 
 def _uncanonical(value: HloInstruction) -> HloInstruction | None:
