@@ -468,11 +468,7 @@ def _transposed_nest(nest: NestEmitter, domain: HloInstruction) -> EmittedKernel
 
 def _only_moves(root: HloInstruction) -> bool:
     """True for a result that is an operand in another order, with elements that are held as they are stored."""
-    if not is_held_as_stored(root.shape.element):
-        return False
-    while root.opcode is Opcode.TRANSPOSE:
-        root = root.operands[0]
-    return root.opcode is Opcode.PARAMETER
+    return is_held_as_stored(root.shape.element) and moved_parameter(root) is not None
 
 
 PACKED_BLOCK = 64

@@ -319,7 +319,7 @@ def guide_of(
     found: tuple[int, HloInstruction, tuple[int, ...]] | None = None
     for parameter, where in reached_parameters([(value, where) for value, where, _ in starts]):
         if parameter.attributes.number in parameters and len(set(where)) == len(where):
-            size = Sizes.count(parameter)
+            size = parameter.shape.num_elements
             if found is None or size > found[0]:
                 found = size, parameter, where
     if found is None:

@@ -46,13 +46,6 @@ class Start:
     """True if the window has one element along it: windows that overlap have equal components."""
 
 
-def _strides(dimensions: Sequence[int]) -> list[int]:
-    strides = [1] * len(dimensions)
-    for d in range(len(dimensions) - 2, -1, -1):
-        strides[d] = strides[d + 1] * dimensions[d + 1]
-    return strides
-
-
 def _merged(loops: Sequence[PlanLoop]) -> list[PlanLoop]:
     """The loops, without loops of one step; neighbours are merged where that gives the same offsets."""
     result: list[PlanLoop] = []
@@ -91,7 +84,7 @@ def scatter_plan(
 ) -> ScatterPlan:
     """`fits`: the dimensions of the array along which all indices are known to be in range."""
     vector = attributes.index_vector_dim
-    array_strides, index_strides, update_strides = (_strides(s.dimensions) for s in (array, indices, update))
+    array_strides, index_strides, update_strides = (s.strides() for s in (array, indices, update))
     window_dims = attributes.update_window_dims
     batch_dims = [d for d in range(update.rank) if d not in window_dims]
     index_dims = [d for d in range(indices.rank) if d != vector]

@@ -8,13 +8,12 @@ argument. So a batch of 16 has the kernels of a batch of 12 (`mark_loops`).
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 
 from ...hlo.ir import HloComputation, HloInstruction
 from ...hlo.opcode import Opcode
 from ...hlo.ops import is_elementwise
-from ..loops.expressions import ONE, ZERO, Expr, Name, Number, is_number
+from ..loops.expressions import ZERO, Expr, Name, Number, is_number
 from ..loops.statements import SizeParameter
 from .alignment import alignment_of
 from .collapse_gather import batch_pairs, is_whole, offset_pairs
@@ -139,7 +138,7 @@ class Sizes:
             if value <= LITERAL_LIMIT and root not in self._outer:
                 found = Number(value)
             else:
-                found = self._parameter(f"n{self._count}", value)
+                found = self.argument(f"n{self._count}", value)
                 self._count += 1
             self._names[root] = found
         return found
@@ -152,7 +151,7 @@ class Sizes:
         key = (tuple(self._find((instruction, d)) for d in dimensions), divisor, value)
         found = self._extents.get(key)
         if found is None:
-            found = self._extents[key] = self._parameter(f"m{len(self._extents)}", value)
+            found = self._extents[key] = self.argument(f"m{len(self._extents)}", value)
         return found
 
     def constant(self, value: int) -> Expr:
@@ -161,27 +160,17 @@ class Sizes:
             return Number(value)
         found = self._constants.get(value)
         if found is None:
-            found = self._constants[value] = self._parameter(f"k{len(self._constants)}", value)
+            found = self._constants[value] = self.argument(f"k{len(self._constants)}", value)
         return found
 
     def argument(self, name: str, value: int) -> Name:
         """A number that the nest is cut by: always an argument, with a name of its own."""
-        return self._parameter(name, value)
-
-    def _parameter(self, name: str, value: int) -> Name:
         self.parameters.append(SizeParameter(name, value))
         return Name(name)
 
     def step(self, value: int) -> Expr:
         """A stride or a distance between holes. A literal if it is small: LLVM divides by literals much faster."""
         return Number(value) if 0 < value <= LITERAL_LIMIT else self.constant(value)
-
-    def product(self, instruction: HloInstruction, dimensions: range) -> Expr:
-        """The product of some dimensions' sizes."""
-        result: Expr = ONE
-        for d in dimensions:
-            result = result * self.of(instruction, d)
-        return result
 
     def offset(self, instruction: HloInstruction, index: Index) -> Expr:
         """The row-major linear index: ``(i * n1 + j) * n2 + k``."""
@@ -191,10 +180,6 @@ class Sizes:
                 result = result * self.of(instruction, d)
             result = result + component
         return result
-
-    @staticmethod
-    def count(instruction: HloInstruction) -> int:
-        return math.prod(instruction.shape.dimensions)
 
 
 def _parts(instruction: HloInstruction) -> Iterator[tuple[Dimension, Dimension]]:
