@@ -27,6 +27,7 @@ from ...hlo.ops.movement import (
 )
 from ...hlo.ops.reduce import ReduceAttributes
 from ...hlo.shape import Shape
+from ...hlo.support.disjoint_sets import DisjointSets
 from .alignment import alignment_of, roots_of
 from .collapse_gather import Groups, merging_neighbours, positions, regrouped_gather, with_same_bounds
 from .flatten import flattened
@@ -214,38 +215,13 @@ Boundary = tuple[HloInstruction, int]
 """The boundary between dimensions d and d + 1 of an instruction."""
 
 
-class _Boundaries:
-    """The boundaries between dimensions: which of them are kept or removed together, and which must be kept."""
-
-    def __init__(self) -> None:
-        self._parent: dict[Boundary, Boundary] = {}
-        self._stands: set[Boundary] = set()
-
-    def find(self, boundary: Boundary) -> Boundary:
-        parent = self._parent.setdefault(boundary, boundary)
-        while parent != boundary:
-            grandparent = self._parent[parent]
-            self._parent[boundary] = grandparent
-            boundary, parent = parent, grandparent
-        return parent
-
-    def link(self, a: Boundary, b: Boundary) -> None:
-        ra, rb = self.find(a), self.find(b)
-        if ra != rb:
-            self._parent[ra] = rb
-            if ra in self._stands:
-                self._stands.add(rb)
-
-    def keep(self, boundary: Boundary) -> None:
-        self._stands.add(self.find(boundary))
-
-    def stands(self, boundary: Boundary) -> bool:
-        return self.find(boundary) in self._stands
+_Boundaries = DisjointSets[Boundary | None]
+"""The boundaries that are kept or removed together. Those in the set of None must be kept."""
 
 
 def _collapse(fused: FusedBody) -> FusedBody:
     computation = fused.computation
-    boundaries = _Boundaries()
+    boundaries: _Boundaries = DisjointSets()
     for instruction in computation.instructions:
         _constrain(boundaries, instruction)
     parameters = {p.attributes.number: p for p in computation.parameters}
@@ -255,11 +231,11 @@ def _collapse(fused: FusedBody) -> FusedBody:
     for instruction, place in placed:
         for d in range(instruction.shape.rank - 1):
             if not place.may_merge(d, instruction.shape.dimensions[d + 1]):
-                boundaries.keep((instruction, d))
+                boundaries.unite((instruction, d), None)
     for group in alignment_of(computation):
         for value in group.values[1:]:
             for d in range(group.rank - 1):
-                boundaries.link((value, d), (group.values[0], d))
+                boundaries.unite((value, d), (group.values[0], d))
 
     def merged(number: int, place: PhysicalLayout, arrays: Mapping[int, HloInstruction]) -> PhysicalLayout:
         return place.merged(_groups(boundaries, arrays[number]))
@@ -285,7 +261,7 @@ def _constrain(boundaries: _Boundaries, instruction: HloInstruction) -> None:
         for operand in instruction.operands:
             if operand.shape.is_tuple or operand.shape.rank:
                 for d in range(instruction.shape.rank - 1):
-                    boundaries.link((instruction, d), (operand, d))
+                    boundaries.unite((instruction, d), (operand, d))
         return
     values = (*instruction.operands, instruction)  # an array may be both operands, with other boundaries in each
     ranks = [v.shape.rank if v.shape.is_array else next(v.shape.leaves()).rank for v in values]
@@ -295,11 +271,11 @@ def _constrain(boundaries: _Boundaries, instruction: HloInstruction) -> None:
     for sides in _removable(instruction):
         removable.update(sides)
         for number, d in sides[1:]:
-            boundaries.link((values[number], d), (values[sides[0][0]], sides[0][1]))
+            boundaries.unite((values[number], d), (values[sides[0][0]], sides[0][1]))
     for number in range(RESULT, len(instruction.operands)):
         for d in range(ranks[number] - 1):
             if (number, d) not in removable:
-                boundaries.keep((values[number], d))
+                boundaries.unite((values[number], d), None)
 
 
 def _removable(instruction: HloInstruction) -> Iterator[tuple[Side, ...]]:
@@ -346,8 +322,9 @@ def _changed(instruction: HloInstruction) -> set[int]:
 
 def _groups(boundaries: _Boundaries, instruction: HloInstruction) -> Groups:
     groups: list[list[int]] = []
+    kept = boundaries.find(None)
     for d in range(instruction.shape.rank):
-        if d and not boundaries.stands((instruction, d - 1)):
+        if d and boundaries.find((instruction, d - 1)) != kept:
             groups[-1].append(d)
         else:
             groups.append([d])

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from ...hlo.ir import HloComputation, HloInstruction
 from ...hlo.opcode import Opcode
 from ...hlo.ops import is_elementwise
+from ...hlo.support.disjoint_sets import DisjointSets
 from ..loops.expressions import ZERO, Expr, Name, Number, is_number
 from ..loops.statements import SizeParameter
 from .alignment import alignment_of
@@ -38,7 +39,8 @@ class Sizes:
     """
 
     def __init__(self, computation: HloComputation) -> None:
-        self._parent: dict[Dimension, Dimension] = {}
+        equal: DisjointSets[Dimension] = DisjointSets()
+        self._find, self._same = equal.find, equal.unite
         self._names: dict[Dimension, Expr] = {}
         self._outer: set[Dimension] = set()
         self._count = 0
@@ -52,17 +54,6 @@ class Sizes:
                 for d in range(group.rank):
                     self._same((group.values[0], d), (value, d))
         self._unify_parts(computation)
-
-    def _find(self, dimension: Dimension) -> Dimension:
-        parent = self._parent.setdefault(dimension, dimension)
-        while parent != dimension:
-            dimension, parent = parent, self._parent.setdefault(parent, parent)
-        return parent
-
-    def _same(self, a: Dimension, b: Dimension) -> None:
-        ra, rb = self._find(a), self._find(b)
-        if ra != rb:
-            self._parent[rb] = ra
 
     def _unify(self, instruction: HloInstruction) -> None:
         opcode, attributes, rank = instruction.opcode, instruction.attributes, instruction.shape.rank

@@ -16,6 +16,7 @@ from ...ir import HloComputation, HloInstruction, HloModule
 from ...layout import Layout
 from ...opcode import Opcode
 from ...shape import Shape
+from ...support.disjoint_sets import DisjointSets
 from .layout_erasure import keeps_layouts
 from .order_rules import ROW_MAJOR, SAME, OrderRule, anything, first_result, is_free_to_remake, rule_of
 from .orders import Order, completed, identity, in_order, order_of
@@ -46,7 +47,8 @@ class Flow:
         self.problem = Problem()
         self.leaves: dict[HloInstruction, _Leaves] = {}
         self.computations, self._depth = _reached(module)
-        self._same = _Same()
+        self._same: DisjointSets[_Port] = DisjointSets()
+        """Parameters and results of computations through which the same values flow."""
         self._boundary: dict[_Port, _Leaves] = {}
         self._unite_boundaries()
         self._fix_entry()
@@ -240,23 +242,6 @@ def _leaf_count(shape: Shape) -> int:
 
 
 _Port = tuple[HloComputation, int | None]
-
-
-class _Same:
-    """Parameters and results of computations through which the same values flow."""
-
-    def __init__(self) -> None:
-        self._parent: dict[_Port, _Port] = {}
-
-    def find(self, port: _Port) -> _Port:
-        while (parent := self._parent.get(port, port)) != port:
-            port = parent
-        return port
-
-    def unite(self, a: _Port, b: _Port) -> None:
-        first, second = self.find(a), self.find(b)
-        if first != second:
-            self._parent[second] = first
 
 
 def _reached(module: HloModule) -> tuple[list[HloComputation], dict[HloComputation, int]]:
