@@ -16,20 +16,7 @@ from dataclasses import replace
 
 from .expressions import Binary, Call, Expr, Name, Number, plus
 from .rewrite import rewritten, with_new_parts
-from .statements import (
-    Assign,
-    Augment,
-    Block,
-    Evaluate,
-    For,
-    If,
-    LocalArray,
-    Return,
-    Statement,
-    Store,
-    While,
-    walk,
-)
+from .statements import Assign, Augment, Block, For, If, LocalArray, Statement, While, walk, with_values
 
 
 def forwarded(block: Block, counter: Name, value: Expr, step: int) -> Block:
@@ -70,7 +57,7 @@ class _Forward:
         wide = self._wide
         match statement:
             case Assign(targets=targets, values=values):
-                new = Assign(targets, tuple([wide(v) for v in values]))
+                new = with_values(statement, wide)
                 sources = [self._value(v) for v in values]
                 for target, source in zip(targets, sources, strict=True):
                     self._known.pop(target.name, None)
@@ -79,12 +66,10 @@ class _Forward:
                     ):
                         self._known[target.name] = source
                 return new
-            case Store(pointer=pointer, index=index, value=value):
-                return Store(pointer, wide(index), wide(value))
-            case Augment(target=target, op=op, value=value):
-                new_value = wide(value)
+            case Augment(target=target):
+                new = with_values(statement, wide)
                 self._known.pop(target.name, None)
-                return Augment(target, op, new_value)
+                return new
             case For(start=start, stop=stop, body=body):
                 first = None if start is None else wide(start)
                 self._known.pop(statement.variable.name, None)
@@ -100,12 +85,8 @@ class _Forward:
                 last = None if otherwise is None else self._inner(otherwise)
                 self._forget(*(body for _, body in branches), otherwise or [])
                 return If(new_branches, last)
-            case Return(value=value) if value is not None:
-                return Return(wide(value))
-            case Evaluate(value=value):
-                return Evaluate(wide(value))
             case _:
-                return statement
+                return with_values(statement, wide)
 
     def _value(self, e: Expr) -> Expr | None:
         """The value of a narrow expression in 64 bits, if it is known."""

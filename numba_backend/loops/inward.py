@@ -16,7 +16,7 @@ a condition. Values are the same bits.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from .expressions import ZERO, Binary, Call, Expr, Load, Name, Number, Unary, all_of, is_number
@@ -35,6 +35,7 @@ from .statements import (
     inner_blocks,
     walk,
     with_blocks,
+    with_values,
 )
 from .typing import pointee, pointer_to
 
@@ -212,7 +213,7 @@ class _Moved:
                 before.append(Assign((name,), (e,)))
             return name
 
-        run = [_with_values(statement, lambda e: rewritten(e, hoisted)) for statement in run]
+        run = [with_values(statement, lambda e: rewritten(e, hoisted)) for statement in run]
         return [*before, For(self._loop.variable, self._start, self._stop, 1, run)]
 
     def _for(self, loop: For, mask: list[Expr]) -> For:
@@ -272,7 +273,7 @@ class _Kept:
                 if target.name in self._conditions:
                     value = Call("select", (value, _cast(Number(1), type_), _cast(Number(0), type_)))
                 return Store(array, self._variable, _cast(value, type_))
-        return _with_values(statement, self._value)
+        return with_values(statement, self._value)
 
     def _value(self, e: Expr) -> Expr:
         return rewritten(e, self._element, _of_one_type)
@@ -297,15 +298,6 @@ def _of_one_type(e: Expr, parts: tuple[Expr, ...]) -> Expr:
 
 def _cast(e: Expr, type_: str) -> Expr:
     return e if e.type == type_ else Call(type_, (e,))
-
-
-def _with_values(statement: Statement, change: Callable[[Expr], Expr]) -> Statement:
-    match statement:
-        case Assign(targets=targets, values=values):
-            return Assign(targets, tuple(map(change, values)))
-        case Store(pointer=pointer, index=index, value=value):
-            return Store(pointer, change(index), change(value))
-    raise AssertionError(statement)
 
 
 def _selected(mask: list[Expr], value: Expr, before: Expr) -> Expr:

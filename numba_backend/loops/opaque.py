@@ -15,10 +15,9 @@ earlier.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from dataclasses import replace
 
 from .expressions import Binary, Call, Expr, Name, Number
-from .statements import Assign, Block, For, Statement, Store, walk, with_blocks
+from .statements import Assign, Block, For, Statement, Store, walk, with_blocks, with_values
 
 _COUNTER, _MIXED = "counter", "mixed"
 _FEW = 8
@@ -32,15 +31,8 @@ def with_opaque_sums(block: Block) -> Block:
 
 
 def _with_opaque(block: Block, found: Collection[int]) -> Block:
-    result: Block = []
-    for statement in block:
-        match statement:
-            case Assign(targets=targets, values=values):
-                statement = Assign(targets, tuple([_hidden(value, found) for value in values]))
-            case Store(value=value):
-                statement = replace(statement, value=_hidden(value, found))
-        result.append(with_blocks(statement, lambda inner: _with_opaque(inner, found)))
-    return result
+    hidden = [with_values(statement, lambda value: _hidden(value, found)) for statement in block]
+    return [with_blocks(statement, lambda inner: _with_opaque(inner, found)) for statement in hidden]
 
 
 def _hidden(value: Expr, found: Collection[int]) -> Expr:

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from .expressions import ZERO, Binary, Call, Expr, Load, Name, Number, all_of
 from .inward import between
 from .rewrite import Substitution, rewritten
-from .statements import Assign, Block, For, If, LocalArray, Statement, Store, names_of, walk, with_blocks
+from .statements import Assign, Block, For, If, LocalArray, Statement, Store, names_of, walk, with_blocks, with_values
 
 
 @dataclass(frozen=True)
@@ -152,13 +152,13 @@ class _InRegisters:
 
     def _statement(self, statement: Statement) -> Statement:
         match statement:
-            case Assign(targets=targets, values=values):
-                return Assign(targets, tuple(map(self._value, values)))
+            case Assign():
+                return with_values(statement, self._value)
             case Store(pointer=pointer, index=index, value=value):
                 number = self._number(pointer, index)
-                new = self._value(value)
                 if number is None:
-                    return Store(pointer, self._value(index), new)
+                    return with_values(statement, self._value)
+                new = self._value(value)
                 self._stored[pointer.name, number] = pointer
                 name = self._name(pointer, number)
                 return Assign((name,), (new if new.type == name.type else Call(name.type, (new,)),))

@@ -155,6 +155,19 @@ def with_blocks(statement: Statement, change: Callable[[Block], Block]) -> State
             return statement
 
 
+def with_values(statement: Statement, change: Callable[[Expr], Expr]) -> Statement:
+    """The statement with changed values and indices; itself if it is of another kind, such as a loop."""
+    match statement:
+        case Assign(targets=targets, values=values):
+            return Assign(targets, tuple([change(value) for value in values]))
+        case Store(pointer=pointer, index=index, value=value):
+            return Store(pointer, change(index), change(value))
+        case Augment(value=value) | Evaluate(value=value) | Return(value=value) if value is not None:
+            return replace(statement, value=change(value))
+        case _:
+            return statement
+
+
 def expressions_of(statement: Statement) -> tuple[Expr, ...]:
     """The expressions that a statement itself evaluates; not those in its blocks, nor the names that it assigns to."""
     match statement:

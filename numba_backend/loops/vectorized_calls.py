@@ -20,7 +20,7 @@ from dataclasses import dataclass, field, replace
 
 from .expressions import Call, Expr, Load, Name, Number
 from .rewrite import rewritten
-from .statements import Assign, Block, Comment, For, LocalArray, Statement, Store, expressions_of
+from .statements import Assign, Block, Comment, For, LocalArray, Statement, Store, expressions_of, with_values
 from .typing import pointer_to
 
 LONG = frozenset((
@@ -148,10 +148,7 @@ class _Versions:
                     target = version
                 self._seen.add(target.name)
                 return Assign((target,), (value,))
-            case Store(index=index, value=value):
-                return replace(statement, index=self._reading(index), value=self._reading(value))
-            case _:
-                raise TypeError(type(statement))
+        return with_values(statement, self._reading)
 
     def _reading(self, e: Expr) -> Expr:
         now = self._now
@@ -213,13 +210,7 @@ class _Order:
 
 def _finished_statement(statement: Statement) -> Block:
     """The statement with the results of calls in their places."""
-    match statement:
-        case Assign(targets=targets, values=(value,)):
-            return [Assign(targets, (_finished(value),))]
-        case Store(index=index, value=value):
-            return [replace(statement, index=_finished(index), value=_finished(value))]
-        case _:
-            raise TypeError(type(statement))
+    return [with_values(statement, _finished)]
 
 
 def _finished(e: Expr) -> Expr:
