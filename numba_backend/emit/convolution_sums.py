@@ -16,20 +16,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Literal
 
 import numpy as np
 
 from ...hlo.element_type import ElementType
-from ...hlo.support.memory_pressure import on_pressure
-from ..emitted_kernel import EmittedKernel, memory_type, program_of
+from ..emitted_kernel import EmittedKernel, memory_type
 from ..loops.expressions import ONE, ZERO, Expr, Name, Number, product_of, sum_of
-from ..loops.statements import KernelParameter, LoopProgram, PointerParameter, SizeParameter
+from ..loops.statements import PointerParameter
 from ..loops.typing import pointer_to
-from ..loops.writer import Writer, cast
+from ..loops.writer import cast
 from ..schedule.algorithm import TOTAL, Access, Algorithm, Dimension, Lines
-from ..schedule.apply import write
+from ..schedule.apply import kernel_of
 from ..schedule.steps import Schedule
 from .convolution_copy import Geometry
 from .product import type_of_sums
@@ -146,9 +144,7 @@ def algorithm_of(form: Form) -> Algorithm:
 def emit_sums(form: Form, numbers: Mapping[str, int], schedule: Schedule, extent: int) -> EmittedKernel:
     """Operand 0: the copy of some images; operand 1: the weights; operand 2: the table of `taps`; operand 3, with
     rows: that of `rows`; output 0: the results. `numbers`: all parameters that the algorithm and the schedule name."""
-    named = [SizeParameter(name, value) for name, value in numbers.items()]
-    parameters: tuple[KernelParameter, ...] = (*_pointers(form), *named)
-    return EmittedKernel(_program(form, schedule, tuple(numbers)), parameters, extent)
+    return kernel_of(form, algorithm_of, _pointers(form), numbers, schedule, extent)
 
 
 def _pointers(form: Form) -> tuple[PointerParameter, ...]:
@@ -158,15 +154,3 @@ def _pointers(form: Form) -> tuple[PointerParameter, ...]:
         PointerParameter("offsets", ElementType.S64, 2, None), *((rows,) if form.kind in ("last", "depthwise") else ()),
         PointerParameter("out", ElementType.F64 if form.is_gradient else element, None, 0),
     )  # fmt: skip
-
-
-@lru_cache(maxsize=64)
-def _program(form: Form, schedule: Schedule, sizes: tuple[str, ...]) -> LoopProgram:
-    """It sees no size, only the form: so a program is right for all sizes that have its form."""
-    writer = Writer()
-    algorithm = algorithm_of(form)
-    write(algorithm, schedule, writer)
-    parameters: tuple[KernelParameter, ...] = (*_pointers(form), *[SizeParameter(name, 0) for name in sizes])
-    return program_of(form.name, parameters, writer, notes=(algorithm, *schedule))
-
-on_pressure(_program.cache_clear)

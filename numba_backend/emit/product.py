@@ -8,21 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 
 from ...hlo.element_type import ElementType
 from ...hlo.ir import HloInstruction
-from ...hlo.support.memory_pressure import on_pressure
 from ..dot import Strides, strides_of
-from ..emitted_kernel import EmittedKernel, memory_type, program_of
+from ..emitted_kernel import EmittedKernel, memory_type
 from ..loops.expressions import Expr, Name, Number, call, sum_of, times
 from ..loops.expressions import product_of as times_of
-from ..loops.statements import KernelParameter, LoopProgram, PointerParameter, SizeParameter
+from ..loops.statements import PointerParameter
 from ..loops.typing import is_float, pointer_to
-from ..loops.writer import Writer, cast
+from ..loops.writer import cast
 from ..runtime.blas import Gemm
 from ..schedule.algorithm import TOTAL, Access, Algorithm, Dimension, Word
-from ..schedule.apply import write
+from ..schedule.apply import kernel_of
 from ..schedule.steps import Schedule
 from .words import Words
 
@@ -94,8 +92,6 @@ class Form:
     """Of the operands and the result."""
     batch: int
     """The number of its dimensions."""
-    sizes: tuple[str, ...]
-    """The parameters."""
     given: tuple[tuple[str, Expr], ...]
     """Extents and strides that are no parameters: "n", "a1"."""
     conjugates: tuple[str, ...] = ()
@@ -181,12 +177,8 @@ def emit_product(
     known = given or {}
     sizes = {name: value for name, value in product.sizes(bands or {}, parts or {}).items() if name not in known}
     batch = len(product.strides.batch)
-    form = Form(
-        name, product.types, batch, tuple(sizes), tuple(known.items()), product.conjugates, product.adds, product.words
-    )  # fmt: skip
-    named = [SizeParameter(name, sizes[name]) for name in form.sizes]
-    parameters: tuple[KernelParameter, ...] = (*_pointers(form), *named)
-    return EmittedKernel(_program(form, schedule), parameters, extent, cost, least=least)
+    form = Form(name, product.types, batch, tuple(known.items()), product.conjugates, product.adds, product.words)
+    return kernel_of(form, algorithm_of, _pointers(form), sizes, schedule, extent, cost, least)
 
 
 def _pointers(form: Form) -> tuple[PointerParameter, ...]:
@@ -195,15 +187,3 @@ def _pointers(form: Form) -> tuple[PointerParameter, ...]:
         PointerParameter("x0", lhs, 0, None), PointerParameter("x1", rhs, 1, None),
         PointerParameter("out", result, None, 0),
     )  # fmt: skip
-
-
-@lru_cache(maxsize=64)
-def _program(form: Form, schedule: Schedule) -> LoopProgram:
-    """It sees no size, only the form: so a program is right for all sizes that have its form."""
-    writer = Writer()
-    algorithm = algorithm_of(form)
-    write(algorithm, schedule, writer)
-    parameters: tuple[KernelParameter, ...] = (*_pointers(form), *[SizeParameter(name, 0) for name in form.sizes])
-    return program_of(form.name, parameters, writer, notes=(algorithm, *schedule))
-
-on_pressure(_program.cache_clear)

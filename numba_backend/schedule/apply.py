@@ -24,11 +24,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
+from typing import Any
 
-from ..emitted_kernel import HI, LO
+from ...hlo.support.memory_pressure import on_pressure
+from ..emitted_kernel import HI, LO, EmittedKernel, program_of
 from ..loops.expressions import ZERO, Expr, Name, Number, maximum, minimum, times
+from ..loops.statements import KernelParameter, LoopProgram, PointerParameter, SizeParameter
 from ..loops.writer import Writer
 from .algorithm import Algorithm
 from .bands import Limits, OperandBand, rows_of_band
@@ -38,6 +42,40 @@ from .offsets import OpenLoops, names_of
 from .padding import TermsOfPadding
 from .steps import Pack, Schedule
 from .sums import Sums
+
+
+def kernel_of(
+    form: Any, algorithm_of: Callable[[Any], Algorithm], pointers: tuple[PointerParameter, ...],
+    sizes: Mapping[str, int], schedule: Schedule, extent: int, cost: float | None = None, least: int = 1,
+) -> EmittedKernel:  # fmt: skip
+    """The kernel of the algorithm of a form under a schedule. `sizes`: all parameters that the algorithm and the
+    schedule name. ScheduleError for a schedule that does not fit."""
+    program = _program(form, algorithm_of, pointers, tuple(sizes), schedule)
+    parameters: tuple[KernelParameter, ...] = (
+        *pointers, *[SizeParameter(name, value) for name, value in sizes.items()]
+    )  # fmt: skip
+    return EmittedKernel(program, parameters, extent, cost, least=least)
+
+
+@lru_cache(maxsize=128)
+def _program(
+    form: Any, algorithm_of: Callable[[Any], Algorithm], pointers: tuple[PointerParameter, ...], sizes: tuple[str, ...],
+    schedule: Schedule,
+) -> LoopProgram:  # fmt: skip
+    """It sees no size, only the form: so a program is right for all sizes that have its form."""
+    return program_under(algorithm_of(form), schedule, (*pointers, *[SizeParameter(name, 0) for name in sizes]))
+
+
+on_pressure(_program.cache_clear)
+
+
+def program_under(
+    algorithm: Algorithm, schedule: Schedule, parameters: tuple[KernelParameter, ...], vector_bits: int = 0
+) -> LoopProgram:
+    """The program of an algorithm under a schedule. ScheduleError for a schedule that does not fit."""
+    writer = Writer()
+    write(algorithm, schedule, writer)
+    return program_of(algorithm.name, parameters, writer, (algorithm, *schedule), vector_bits)
 
 
 def write(algorithm: Algorithm, schedule: Schedule, writer: Writer) -> None:

@@ -16,15 +16,14 @@ from dataclasses import replace
 from typing import Any
 
 from ...hlo.errors import ScheduleError
-from ..emitted_kernel import EmittedKernel, program_of
+from ..emitted_kernel import EmittedKernel
 from ..loops.expressions import Expr, Name, Number
 from ..loops.lanes import WIDTHS
 from ..loops.statements import LocalArray, SizeParameter, walk
-from ..loops.writer import Writer
 from ..runtime.dialect import SCOPE
 from ..runtime.dialect_memory import MOST_ELEMENTS
 from .algorithm import Algorithm
-from .apply import write
+from .apply import program_under
 from .nest import Loop, Nest, nest_of
 from .steps import (
     Band,
@@ -82,11 +81,9 @@ def _with_loops(kernel: EmittedKernel, given: Schedule) -> EmittedKernel:
     steps = _with_names(given, old)
     nest = nest_of(algorithm, steps)
     _check_sizes(nest, sizes)
-    writer = Writer()
-    write(algorithm, steps, writer)
     named = [SizeParameter(name, value) for name, value in sizes.items()]
     parameters = (*pointers, *named)
-    made = program_of(program.name, parameters, writer, notes=(algorithm, *steps), vector_bits=program.vector_bits)
+    made = program_under(algorithm, steps, parameters, program.vector_bits)
     extent = _extent(nest, sizes)
     least = kernel.least if extent == kernel.extent else 1
     cost = kernel.nanoseconds / max(extent, 1)
@@ -118,16 +115,11 @@ def _check_words(algorithm: Algorithm, given: Schedule, old: Schedule, parameter
                 raise ScheduleError(f"no dimension {name}: there are {', '.join(names)}")
             case Pack(operand=name) if name not in operands:
                 raise ScheduleError(f"no operand {name}: there are {', '.join(operands)}")
-        match step:
-            case Part(loop=word):
-                new += [word, f"{word}s"]
-            case Split(outer=word) | Collect(into=word):
-                new.append(word)
-            case Pack(operand=operand, into=word):
-                new.append(word)
-                if operand in packed:
-                    raise ScheduleError(f"{operand} is packed twice")
-                packed.add(operand)
+        new += _words_of(step)
+        if isinstance(step, Pack):
+            if step.operand in packed:
+                raise ScheduleError(f"{step.operand} is packed twice")
+            packed.add(step.operand)
     of_policy = {word for s in old for word in _words_of(s)}
     for word in new:
         if new.count(word) > 1 or word in names:

@@ -208,8 +208,8 @@ class Jumps:
 
 
 Step = (
-    AnyOrder | Part | Slice | Split | Order | Unroll | Partial | Lanes | Pack | Padded | Accumulate | Collect | Band
-    | Padding | Parallel
+    Part | Split | Order | Unroll | Partial | Lanes | Pack | Accumulate | Collect | AnyOrder | Band | Padded | Padding
+    | Parallel | Slice
 )  # fmt: skip
 Schedule = tuple[Step, ...]
 KernelStep = Vectors | Share | Jumps

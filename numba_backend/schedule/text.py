@@ -18,22 +18,15 @@ import ast
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, fields
-from typing import Any
+from typing import Any, get_args
 
 from ...hlo.errors import ScheduleError
 from ..loops.expressions import Name
 from . import steps
 from .steps import EVERY, KernelStep, Schedules, Step, Steps
 
-STEPS: dict[str, Any] = {
-    step.__name__: step
-    for step in (
-        steps.Part, steps.Split, steps.Order, steps.Unroll, steps.Partial, steps.Lanes, steps.Pack, steps.Accumulate,
-        steps.Collect, steps.AnyOrder, steps.Band, steps.Padded, steps.Padding, steps.Parallel, steps.Slice,
-        steps.Vectors, steps.Share, steps.Jumps,
-    )
-}  # fmt: skip
-KERNEL_STEPS = (steps.Vectors, steps.Share, steps.Jumps)
+KERNEL_STEPS = get_args(KernelStep)
+STEPS: dict[str, Any] = {step.__name__: step for step in (*get_args(Step), *KERNEL_STEPS)}
 
 MOST = 1 << 30
 _MOST_CHARACTERS = 2000
