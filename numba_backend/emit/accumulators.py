@@ -18,6 +18,7 @@ from ...hlo.ir import HloInstruction
 from ...hlo.opcode import Opcode
 from ...hlo.passes.patterns import reducer_opcode
 from ..loops.expressions import Expr, Name, call
+from .alignment import is_part
 from .element import ElementEmitter
 from .nest import NestEmitter
 from .reduce import folded, key_functions
@@ -134,7 +135,7 @@ class InResults(Accumulators):
         roots = self.nest.roots
         if not reduce.shape.is_tuple:
             return [roots.index(reduce)]
-        parts = {r.attributes.index: k for k, r in reversed([*enumerate(roots)]) if _is_part(r, reduce)}
+        parts = {r.attributes.index: k for k, r in reversed([*enumerate(roots)]) if is_part(r, reduce)}
         assert len(parts) == len(reduce.shape.elements), "a result of a column reduction that nobody reads"
         return [parts[k] for k in range(len(parts))]
 
@@ -146,10 +147,6 @@ class InResults(Accumulators):
     def know(self, reduce: HloInstruction, at: Index) -> None:
         for output in self.outputs(reduce):
             self.nest.read_back(self.nest.roots[output], output, at)
-
-
-def _is_part(root: HloInstruction, reduce: HloInstruction) -> bool:
-    return root.opcode is Opcode.GET_TUPLE_ELEMENT and root.operands[0] is reduce
 
 
 _NEUTRAL = {Opcode.ADD: -0.0, Opcode.MULTIPLY: 1.0}

@@ -70,5 +70,9 @@ def _with_parts(
     reductions: tuple[HloInstruction, ...], roots: tuple[HloInstruction, ...]
 ) -> tuple[HloInstruction, ...]:
     """The reductions, and their elements where a reduction has several results."""
-    parts = [r for r in roots if r.opcode is Opcode.GET_TUPLE_ELEMENT and r.operands[0] in reductions]
-    return (*reductions, *parts)
+    return (*reductions, *[root for root in roots if any(is_part(root, reduce) for reduce in reductions)])
+
+
+def is_part(root: HloInstruction, reduce: HloInstruction) -> bool:
+    """True for an element of the results of a reduction that has several."""
+    return root.opcode is Opcode.GET_TUPLE_ELEMENT and root.operands[0] is reduce

@@ -21,7 +21,7 @@ import numpy as np
 
 from ...hlo.window import WindowDimension
 from ..emitted_kernel import HI, LO, EmittedKernel, memory_type
-from ..loops.expressions import ZERO, Expr, Name, Number, all_of, is_number, maximum, minimum, product, unary
+from ..loops.expressions import ZERO, Expr, Name, Number, Unary, all_of, is_number, maximum, minimum, product
 from ..loops.overlapping import each_of
 from ..loops.typing import pointee
 from ..loops.writer import Writer, cast
@@ -255,7 +255,7 @@ def _inside(
     left = writer.assign(f"left{number}", minimum(maximum(0, first), count))
     right = writer.assign(f"right{number}", maximum(minimum(count, end), left))
     if tests:
-        with writer.if_(unary("not", all_of(tests))):
+        with writer.if_(Unary("not", all_of(tests))):
             writer.assign(left, count)
             writer.assign(right, count)
     return left, right

@@ -7,7 +7,7 @@ from ...hlo.errors import UnsupportedError
 from ...hlo.ir import HloInstruction
 from ...hlo.opcode import Opcode
 from ...hlo.ops.elementwise import ComparisonDirection, ComparisonType
-from ..loops.expressions import Expr, binary, call, unary
+from ..loops.expressions import Binary, Expr, Unary, call
 from ..loops.writer import cast
 from .element import CAST, ELEMENT, ElementEmitter, loaded, rounded, stored
 from .sizes import Index
@@ -80,7 +80,7 @@ def _of_pred(e: ElementEmitter, instruction: HloInstruction, index: Index) -> Ex
     if sign is None or instruction.shape.element is not ElementType.PRED:
         return None
     a, b = e.operands(instruction, index)
-    return binary(sign, a, b)
+    return Binary(sign, a, b)
 
 
 @ELEMENT.register(*_FUNCTIONS)
@@ -99,14 +99,14 @@ def _arithmetic(e: ElementEmitter, instruction: HloInstruction, index: Index) ->
     a, b = e.operands(instruction, index)
     if element.is_integral or (element.is_complex and instruction.opcode is Opcode.MULTIPLY):
         return rounded(element, call(function, a, b))
-    return rounded(element, binary(sign, a, b))
+    return rounded(element, Binary(sign, a, b))
 
 
 @ELEMENT.register(*_BITWISE)
 def _bitwise(e: ElementEmitter, instruction: HloInstruction, index: Index) -> Expr:
     a, b = e.operands(instruction, index)
     sign, function = _BITWISE[instruction.opcode]
-    return binary(sign, a, b) if instruction.shape.element is ElementType.PRED else call(function, a, b)
+    return Binary(sign, a, b) if instruction.shape.element is ElementType.PRED else call(function, a, b)
 
 
 @ELEMENT.register(Opcode.DIVIDE)
@@ -117,7 +117,7 @@ def _divide(e: ElementEmitter, instruction: HloInstruction, index: Index) -> Exp
         return call("idiv", a, b)
     if element.is_complex:
         return call("divide", a, b)
-    return rounded(element, binary("/", a, b))
+    return rounded(element, Binary("/", a, b))
 
 
 @ELEMENT.register(Opcode.REMAINDER)
@@ -129,13 +129,13 @@ def _remainder(e: ElementEmitter, instruction: HloInstruction, index: Index) -> 
 def _negate(e: ElementEmitter, instruction: HloInstruction, index: Index) -> Expr:
     (a,) = e.operands(instruction, index)
     element = instruction.shape.element
-    return rounded(element, call("negate", a) if element.is_integral else unary("-", a))
+    return rounded(element, call("negate", a) if element.is_integral else Unary("-", a))
 
 
 @ELEMENT.register(Opcode.NOT)
 def _not(e: ElementEmitter, instruction: HloInstruction, index: Index) -> Expr:
     (a,) = e.operands(instruction, index)
-    return unary("not", a) if instruction.shape.element is ElementType.PRED else call("bit_not", a)
+    return Unary("not", a) if instruction.shape.element is ElementType.PRED else call("bit_not", a)
 
 
 @ELEMENT.register(Opcode.IS_FINITE)
@@ -150,13 +150,13 @@ def _compare(e: ElementEmitter, instruction: HloInstruction, index: Index) -> Ex
     sign = _COMPARISON[instruction.attributes.direction]
     element = instruction.operands[0].shape.element
     if instruction.attributes.type is ComparisonType.TOTALORDER and element.is_floating:
-        return binary(sign, call("total_order_key", a), call("total_order_key", b))
+        return Binary(sign, call("total_order_key", a), call("total_order_key", b))
     if element.is_complex:
         name = "eq" if instruction.attributes.direction is ComparisonDirection.EQ else "ne"
         return call(name, a, b).ne(0)
     if element is ElementType.PRED:
-        return binary(sign, cast("uint8", a), cast("uint8", b))
-    return binary(sign, a, b)
+        return Binary(sign, cast("uint8", a), cast("uint8", b))
+    return Binary(sign, a, b)
 
 
 @ELEMENT.register(Opcode.REDUCE_PRECISION)

@@ -35,7 +35,7 @@ from dataclasses import dataclass
 from ...hlo.element_type import ElementType
 from ...hlo.ir import HloComputation, HloInstruction
 from ..emitted_kernel import HI, LO, EmittedKernel
-from ..loops.expressions import ZERO, Expr, Name, Number, binary, call, is_number, minimum
+from ..loops.expressions import ZERO, Binary, Expr, Name, Number, call, is_number, minimum
 from ..loops.writer import cast
 from ..machine import target_machine
 from .element import CAST
@@ -371,7 +371,7 @@ class _Block:
         with writer.loop("t", self.start, whole, step=_TABLES) as t:
             for table in range(_TABLES):
                 at = self.digit(keyed[self.place(t + table if table else t)], shift)
-                self._add(tables, binary("+", at, Number(table * values)))
+                self._add(tables, Binary("+", at, Number(table * values)))
         with writer.loop("t", whole, self.stop) as t:
             self._add(tables, self.digit(keyed[self.place(t)], shift))
         with writer.loop("v", values) as v:
@@ -388,7 +388,7 @@ class _Block:
             writer.store(counts, table + v, cast("uint32", 0))
         with writer.loop("t", self.start, self.stop) as t:
             for digit in range(digits):
-                at = binary("+", table, Number(digit << bits))
+                at = Binary("+", table, Number(digit << bits))
                 self._add(counts, at + self.digit(keyed[self.place(t)], Number(digit * bits)))
 
     def _add(self, tables: Name, at: Expr) -> None:

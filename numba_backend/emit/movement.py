@@ -111,12 +111,6 @@ def _dynamic_slice(e: ElementEmitter, instruction: HloInstruction, index: Index)
     return e.value(instruction.operands[0], tuple(s + i for s, i in zip(starts, index, strict=True)))
 
 
-def _inside(component: Expr, low: Expr, size: Expr) -> list[Expr]:
-    """low <= component < low + size."""
-    tests = [] if is_number(low, 0) else [low <= component]
-    return [*tests, component < low + size]
-
-
 def _choose(
     e: ElementEmitter, tests: list[Expr], operand: HloInstruction, inside: Index,
     otherwise: HloInstruction, other_index: Index,
@@ -220,7 +214,8 @@ def _dynamic_update_slice(e: ElementEmitter, instruction: HloInstruction, index:
         if is_number(start, 0) and update.shape.dimensions[d] == operand.shape.dimensions[d]:
             local.append(component)
             continue
-        tests += _inside(component, start, e.sizes.of(update, d))
+        tests += [] if is_number(start, 0) else [start <= component]
+        tests.append(component < start + e.sizes.of(update, d))
         local.append(component - start)
     if not tests:
         return e.value(update, tuple(local))

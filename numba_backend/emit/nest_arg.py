@@ -27,7 +27,7 @@ from ...hlo.analyses.arg_reducers import arg_reducer, last_index
 from ...hlo.element_type import ElementType
 from ...hlo.ir import HloInstruction
 from ...hlo.opcode import Opcode
-from ..loops.expressions import ZERO, Expr, Name, Number, binary, call, minimum
+from ..loops.expressions import ZERO, Binary, Expr, Name, Number, call, minimum
 from ..loops.writer import cast
 from .element import ElementEmitter
 from .reduce import applied
@@ -134,7 +134,7 @@ class ArgReduction:
         better = part > best if self.is_maximum else part < best
         if not self.is_float:
             return better
-        return binary("or", better, binary("and", part.ne(part), best.eq(best)))
+        return Binary("or", better, Binary("and", part.ne(part), best.eq(best)))
 
     def _search(self, variable: str, start: Expr, best: Name, place: Name) -> None:
         """The place of the first element of a block that is as good as the best one."""
@@ -145,7 +145,7 @@ class ArgReduction:
             value = value if value.is_simple else writer.let("v", value)
             found = value.eq(best)
             if self.is_float:
-                found = binary("|", found, value.ne(value))
+                found = Binary("|", found, value.ne(value))
             here = call("select", found, cast("int32", j - start), cast("int32", self.block))
             writer.assign(first, call("minimum", first, here))
         writer.assign(place, start + cast("int64", first))

@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 from contextlib import ExitStack
 
-from ...hlo.ir import HloComputation, HloInstruction
+from ...hlo.ir import HloInstruction
 from ...hlo.opcode import Opcode
 from ..emitted_kernel import HI, LO, EmittedKernel
 from ..loops.expressions import ZERO, Expr, maximum, minimum
@@ -35,15 +35,10 @@ def many_parts(fused: FusedBody) -> HloInstruction | None:
     """The concatenation of many parts that a fused computation is; None for others."""
     if fused.root_places or fused.parameter_places:
         return None
-    root = _behind_reshapes(fused.computation)
-    return root if root.opcode is Opcode.CONCATENATE and len(root.operands) > MANY_PARTS else None
-
-
-def _behind_reshapes(computation: HloComputation) -> HloInstruction:
-    (root, *others) = roots_of(computation)
-    while not others and root.opcode is Opcode.RESHAPE:
+    root, *others = roots_of(fused.computation)
+    while root.opcode is Opcode.RESHAPE:
         root = root.operands[0]
-    return root
+    return root if not others and root.opcode is Opcode.CONCATENATE and len(root.operands) > MANY_PARTS else None
 
 
 def emit_parts(fused: FusedBody, concatenation: HloInstruction) -> EmittedKernel:

@@ -22,7 +22,6 @@ from dataclasses import dataclass
 
 from ...hlo.errors import ScheduleError
 from ...hlo.ir import HloInstruction
-from ...hlo.opcode import Opcode
 from ..loops.expressions import Name
 from ..schedule.algorithm import Dimension
 from ..schedule.nest import MOST_SUMS, check_steps, loops_of, plain_algorithm
@@ -39,6 +38,7 @@ from ..schedule.steps import (
     names_of,
     size_of,
 )
+from .alignment import is_part
 from .nest import loop_variable
 from .nest_reduce import ReductionNest
 from .reduce import reducer_word
@@ -228,8 +228,7 @@ def equations(nest: ReductionNest) -> str:
 
 
 def _is_result(root: HloInstruction, reduce: HloInstruction, part: int) -> bool:
-    is_part = root.opcode is Opcode.GET_TUPLE_ELEMENT and root.operands[0] is reduce
-    return root is reduce or (is_part and root.attributes.index == part)
+    return root is reduce or (is_part(root, reduce) and root.attributes.index == part)
 
 
 def room_of(nest: ReductionNest, columns: Split | None) -> int:

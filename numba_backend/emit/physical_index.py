@@ -24,7 +24,7 @@ from ...hlo.ir import HloInstruction
 from ...hlo.opcode import Opcode
 from ...hlo.ops import is_elementwise
 from ...hlo.support.permutations import inverse
-from ..loops.expressions import ZERO, Expr, Number, binary, call, is_number
+from ..loops.expressions import ZERO, Binary, Expr, Number, call, is_number
 from ..loops.writer import Writer
 from .physical_layouts import Digit, PhysicalLayout
 from .sizes import Index, Sizes
@@ -71,7 +71,7 @@ class PhysicalIndex:
         if not offset.is_simple:
             offset = self._writer.let("at", offset)
         count = 8 // place.packed_bits
-        return ElementAddress(offset // count, binary("*", offset % count, Number(place.packed_bits)))
+        return ElementAddress(offset // count, Binary("*", offset % count, Number(place.packed_bits)))
 
     def _in_a_word(self, place: PhysicalLayout, instruction: HloInstruction, index: Index) -> ElementAddress | None:
         """The same for one of several elements that fill whole bytes: its byte and bits in the word are constants."""

@@ -24,7 +24,7 @@ from collections.abc import Callable
 from ...hlo.element_type import ElementType
 from ...hlo.ir import HloComputation, HloInstruction
 from ..emitted_kernel import EmittedKernel
-from ..loops.expressions import Expr, Name, Number, binary, call, is_number
+from ..loops.expressions import Binary, Expr, Name, Number, call, is_number
 from ..loops.writer import cast
 from .element import CAST
 from .scalar_computations import KernelText
@@ -104,7 +104,7 @@ class RadixSort(RowSorter):
             writer.store(h, counts + t, cast("uint32", 0))
         with writer.loop("t", n0) as t:
             for digit in range(digits):
-                table = binary("+", counts, Number(digit << bits))
+                table = Binary("+", counts, Number(digit << bits))
                 at = writer.assign("at", table + self._digit(k[source + t], Number(digit * bits)))
                 writer.store(h, at, cast("uint32", cast("int64", h[at]) + 1))
 

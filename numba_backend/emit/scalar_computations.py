@@ -19,11 +19,7 @@ from ..loops.statements import KernelParameter, PointerParameter, SizeParameter
 from ..loops.writer import Writer
 from .element import ElementEmitter, loaded, stored
 from .reduce import applied, combined
-from .sizes import Sizes
-
-LITERAL_LIMIT = 16
-"""Numbers up to this one are written into the text, where the caller says that this makes better loops."""
-
+from .sizes import LITERAL_LIMIT, Sizes
 
 _PARAMETER = make_parameter(0, Shape.array(ElementType.F32))
 _NO_COMPUTATION = HloComputation("none", (_PARAMETER,), _PARAMETER)

@@ -32,7 +32,7 @@ from ...hlo.opcode import Opcode
 from ...hlo.ops.indexing import ScatterAttributes
 from ...hlo.passes.patterns import reducer_opcode
 from ..emitted_kernel import HI, LO, EmittedKernel, memory_type
-from ..loops.expressions import ZERO, Expr, Name, Number, all_of, binary, minimum, unary
+from ..loops.expressions import ZERO, Binary, Expr, Name, Number, Unary, all_of, minimum
 from ..loops.writer import cast
 from ..machine import target_machine
 from .inlined import Inlined
@@ -174,7 +174,7 @@ class ScatterEmitter:
             values.append(value)
         if owned is not None:
             owner = values[owned] & (OWNERS - 1)
-            tests += [binary("<=", LO, owner), binary("<", owner, HI)]
+            tests += [Binary("<=", LO, owner), Binary("<", owner, HI)]
         return array, tests
 
     def _update_owned(self, loop: PlanLoop, owned: int) -> None:
@@ -278,7 +278,7 @@ class ScatterEmitter:
         component = self._element(self.count, offset, number if self._across > 1 else 0)
         # (A u64 beyond s64 becomes negative here, which is outside too.)
         name = self.writer.let("start", cast("int64", component))
-        return [] if last is None else [binary("<=", ZERO, name), name <= last], name
+        return [] if last is None else [Binary("<=", ZERO, name), name <= last], name
 
     @property
     def leaves(self) -> str | None:
@@ -299,7 +299,7 @@ class ScatterEmitter:
         if sign is None:
             return None
         old[0], new[0] = self.writer.let("old", old[0]), self.writer.let("new", new[0])
-        return unary("not", binary(sign, new[0], old[0]))
+        return Unary("not", Binary(sign, new[0], old[0]))
 
     def _update(self, target: Expr, source: Expr) -> None:
         """Combine the updates at offset `source` into the arrays at offset `target`."""

@@ -20,6 +20,7 @@ from .alignment import alignment_of
 from .collapse_gather import batch_pairs, is_whole, offset_pairs
 
 LITERAL_LIMIT = 16
+"""Numbers up to this one are written into the text where that makes better loops."""
 
 FEW = 4
 """A loop of so many iterations is unrolled around a longer one, too: a twentieth of the time of 4 times 20 elements.

@@ -21,7 +21,7 @@ from ...hlo.ir import HloInstruction
 from ...hlo.shape import Shape
 from ..cost import INSERTED, LOOKED_AT
 from ..emitted_kernel import EmittedKernel
-from ..loops.expressions import Expr, binary, call
+from ..loops.expressions import Binary, Expr, call
 from ..loops.writer import boolean, cast
 from .scalar_computations import Buffer
 from .sort import RowSorter
@@ -57,7 +57,7 @@ class _TopK(RowSorter):
             worst = writer.assign("worst", cast("uint64" if self.key.bits == 64 else "uint32", 0))
             with writer.loop("t", self.n0) as t:
                 number = writer.assign("number", self.number(x, self.offset(t)))
-                with writer.if_(binary("or", count < n1, number > worst), guarded=True):
+                with writer.if_(Binary("or", count < n1, number > worst), guarded=True):
                     p = writer.assign("p", call("minimum", count, n1 - 1))
                     moving = writer.assign("moving", p > 0)
                     with writer.while_(moving):

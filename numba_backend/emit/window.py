@@ -31,7 +31,7 @@ from ...hlo.ir import HloInstruction
 from ...hlo.passes.patterns import reducer_opcode
 from ...hlo.window import dilated, is_plain
 from ..emitted_kernel import HI, LO, EmittedKernel
-from ..loops.expressions import ZERO, Expr, Name, Number, all_of, is_number, maximum, minimum, product, unary
+from ..loops.expressions import ZERO, Expr, Name, Number, Unary, all_of, is_number, maximum, minimum, product
 from ..schedule.steps import size_of
 from .scalar_computations import Buffer, KernelText
 from .window_axes import UNROLLED, Axis, Windows, added, axes_of, take_apart
@@ -243,7 +243,7 @@ class _Rows(ReduceWindow):
         low = writer.assign("low", begin)
         high = writer.assign("high", maximum(end, low))
         if tests := self.whole_tests(begins):
-            with writer.if_(unary("not", all_of(tests))):
+            with writer.if_(Unary("not", all_of(tests))):
                 writer.assign(low, start)
                 writer.assign(high, start)
         return low, high

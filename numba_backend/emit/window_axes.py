@@ -20,7 +20,8 @@ from dataclasses import dataclass
 
 from ...hlo.window import Window, WindowDimension, dilated, is_plain, is_trivial
 from ..loops.expressions import ZERO, Binary, Expr, Name, Number, all_of, is_number, maximum, minimum, product
-from .scalar_computations import LITERAL_LIMIT, KernelText
+from .scalar_computations import KernelText
+from .sizes import LITERAL_LIMIT
 
 UNROLLED = 32
 """A window is unrolled up to this many elements (times the number of operands)."""

@@ -17,7 +17,7 @@ from functools import partial
 from ...hlo.ir import HloInstruction
 from ...hlo.window import dilated, is_plain
 from ..emitted_kernel import HI, LO, EmittedKernel
-from ..loops.expressions import ZERO, Expr, Name, call, unary
+from ..loops.expressions import ZERO, Expr, Name, Unary, call
 from ..schedule.steps import Slice
 from .reduce import reducer_word
 from .scalar_computations import KernelText
@@ -141,9 +141,9 @@ class _SelectAndScatter(Windows):
             cell = writer.assign("cell", self.over_elements(stack, begins))
             value = writer.assign("value", self.values.load(cell))
             again = writer.assign("again", found < 0)
-            with writer.if_(unary("not", again)):
+            with writer.if_(Unary("not", again)):
                 (keep,) = self.text.apply(self.select, [best, value])
-                writer.assign(again, unary("not", keep))
+                writer.assign(again, Unary("not", keep))
             with writer.if_(again):
                 writer.assign(best, value)
                 writer.assign(found, cell)

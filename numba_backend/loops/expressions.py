@@ -138,18 +138,18 @@ class Expr:
     __ge__ = _operator(">=")
 
     def __neg__(self) -> Expr:
-        return unary("-", self)
+        return Unary("-", self)
 
     def __invert__(self) -> Expr:
-        return unary("~", self)
+        return Unary("~", self)
 
     def eq(self, other: Expr | int) -> Expr:
         """``self == other``; Python's operator compares the expressions themselves."""
-        return binary("==", self, as_expr(other))
+        return Binary("==", self, as_expr(other))
 
     def ne(self, other: Expr | int) -> Expr:
         """``self != other``"""
-        return binary("!=", self, as_expr(other))
+        return Binary("!=", self, as_expr(other))
 
 
 class Name(Expr):
@@ -337,16 +337,6 @@ ZERO, ONE = Number(0), Number(1)
 def as_expr(value: Expr | int | float) -> Expr:
     """A Python number as an expression."""
     return value if isinstance(value, Expr) else Number(value)
-
-
-def binary(op: str, a: Expr, b: Expr) -> Expr:
-    """``a op b``"""
-    return Binary(op, a, b)
-
-
-def unary(op: str, a: Expr) -> Expr:
-    """``-a``, ``~a``, ``not a``."""
-    return Unary(op, a)
 
 
 def call(function: str, *arguments: Expr | int) -> Expr:

@@ -27,16 +27,15 @@ from dataclasses import replace
 from ..machine import LINE
 from .expressions import Binary, Call, Expr, Load, Name, Number, Unary
 from .statements import Assign, Block, Comment, For, Statement, Store, with_blocks
+from .typing import BITS
 
 MOST = 64
 """Iterations of such a loop."""
 _LEAST = 4
 """Fewest iterations of a loop that `in_lanes` turns into lanes, if its elements have more than two bytes."""
 
-WIDTHS = {"bool": 1, "int8": 1, "int16": 2, "int32": 4, "int64": 8, "float32": 4, "float64": 8}
-WIDTHS |= {f"u{name}": width for name, width in WIDTHS.items() if name.startswith("int")}
 _COMPLEX = frozenset(("complex64", "complex128"))
-WIDTHS |= {"complex64": 8, "complex128": 16}
+WIDTHS = {"bool": 1, **{name: bits // 8 for name, bits in BITS.items()}}
 """Bytes of elements in memory."""
 
 NARROW = 2

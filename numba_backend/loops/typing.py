@@ -14,7 +14,7 @@ SCALARS = (
 )  # fmt: skip
 """The numbers; each is also the name of a cast."""
 
-_BITS = {name: int(name.lstrip("uintfloacmpex")) for name in SCALARS}
+BITS = {name: int(name.lstrip("uintfloacmpex")) for name in SCALARS}
 _COMPARISONS = frozenset(("==", "!=", "<", "<=", ">", ">="))
 
 SHORT = {
@@ -90,7 +90,7 @@ def type_of_unary(op: str, a: str) -> str:
 
 def type_of_call(function: str, arguments: Sequence[str]) -> str:
     """The type of the result of a function of the dialect."""
-    if function in _BITS:
+    if function in BITS:
         return function
     fixed = _FIXED.get(function)
     if fixed is not None:

@@ -35,7 +35,7 @@ from ..cost import PATIENCE
 from ..emitted_kernel import EmittedKernel, memory_type
 from ..fused_computations import FusedComputations
 from ..loops.dead import without_dead_variables
-from ..loops.expressions import ZERO, Binary, Call, Expr, Name, Number, call, unary
+from ..loops.expressions import ZERO, Binary, Call, Expr, Name, Number, Unary, call
 from ..loops.forward import forwarded
 from ..loops.lanes import in_lanes, with_lanes
 from ..loops.masks import within_masks
@@ -402,7 +402,7 @@ class _Emitter(Storage):
         self._iteration = each = max(self._nanoseconds - before, 1.0)
         watched = self._look(each)
         if test_block:
-            leave = If([(unary("not", test), [Break()])])
+            leave = If([(Unary("not", test), [Break()])])
             self._block.append(While(Number(True), [*test_block, leave, *watched, *body]))
         else:
             self._block.append(While(test, [*watched, *body]))

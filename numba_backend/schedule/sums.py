@@ -7,7 +7,7 @@ import itertools
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 
-from ..loops.expressions import ONE, ZERO, Expr, Name, Number, all_of, call, minimum, sum_of, times, unary
+from ..loops.expressions import ONE, ZERO, Expr, Name, Number, Unary, all_of, call, minimum, sum_of, times
 from ..loops.overlapping import each_of
 from ..loops.writer import cast
 from .algorithm import Access, Lines
@@ -208,7 +208,7 @@ class Sums:
             length = writer.assign("length", minimum(counts[-1] - at[-1], until))
             if at[:-1]:
                 inside = all_of([digit < count for digit, count in zip(at[:-1], counts, strict=False)])
-                with writer.if_(unary("not", inside)):
+                with writer.if_(Unary("not", inside)):
                     writer.assign(length, 0)
             start: Expr = at[0]
             for digit, count in zip(at[1:], counts[1:], strict=True):
