@@ -25,7 +25,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 
 from ...hlo.ir import HloComputation, HloInstruction
@@ -178,10 +178,6 @@ class NestEmitter:
             self._staged = array, at
             yield variables
             self._staged = None
-
-    def sliced_loop(self) -> AbstractContextManager[Name]:
-        """The outermost loop, over `range(lo, hi)`."""
-        return self.writer.loop(loop_variable(0), LO, HI)
 
     def finish(
         self, extent: int, *, whole_bytes: bool = False, notes: tuple[object, ...] = ()

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 
 from ...hlo.analyses.bands import Band, mask_of
 from ...hlo.ir import HloComputation, HloInstruction
@@ -24,16 +23,6 @@ from .nest import NestEmitter, loop_variable
 from .nest_arg import is_arg_reduction
 from .physical_index import LoopDigit, guide_of
 from .sizes import Index
-
-
-@dataclass(slots=True)
-class _Spills:
-    """Values that are kept in outputs, by stage."""
-
-    written: dict[int, dict[int, HloInstruction]] = field(default_factory=dict)
-    """The values that the loop of the stage writes, by output."""
-    lost: dict[int, list[HloInstruction]] = field(default_factory=dict)
-    """The values that the loop of the stage reads and overwrites."""
 
 
 class ReductionNest(NestEmitter):
@@ -71,7 +60,11 @@ class ReductionNest(NestEmitter):
         self.full_roots = [k for k, r in enumerate(self.roots) if self.is_full(r)]
         self.digits = self._guide()
         self._stage_of = self._plan_stages()
-        self._spills = self._plan_spills()
+        self._kept: dict[int, dict[int, HloInstruction]] = {}
+        """By stage: the values that its loop writes for later ones, by output."""
+        self._lost: dict[int, list[HloInstruction]] = {}
+        """By stage: the values that its loop reads and overwrites."""
+        self._plan_spills()
 
     def _guide(self) -> tuple[LoopDigit, ...]:
         """The order and the tiles for the loops over the domain, where arrays have tiles; () if no array has."""
@@ -197,10 +190,10 @@ class ReductionNest(NestEmitter):
 
     def store_full(self, stage: int, index: Index) -> None:
         """Store the values that the loop of a stage writes for each element of the domain."""
-        spilled = self._spills.written.get(stage, {})
+        spilled = self._kept.get(stage, {})
         for output, instruction in spilled.items():
             self._spill(instruction, output, index)
-        for instruction in self._spills.lost.get(stage, ()):  # all its readers come after the value that overwrites it
+        for instruction in self._lost.get(stage, ()):  # all its readers come after the value that overwrites it
             value = self.elements.value(instruction, index)
             if not value.is_simple:
                 self.writer.remember(instruction, self.writer.let("kept", value), index)
@@ -211,13 +204,12 @@ class ReductionNest(NestEmitter):
         for output, value in zip(outputs, values, strict=True):
             self.store(output, self.address(output, index), value)
 
-    def _plan_spills(self) -> _Spills:
+    def _plan_spills(self) -> None:
         """Expensive values of the loop of one stage that the loop of a later one needs, each kept in an output.
 
         The output is the value itself, or one that is not written before all have read the value. It may overwrite an
         operand that nobody reads after the value is computed.
         """
-        found = _Spills()
         known_from: dict[HloInstruction, int] = {}
         free = list(self.full_roots)
         while True:
@@ -239,19 +231,17 @@ class ReductionNest(NestEmitter):
                     if output is not None:
                         break
             else:
-                break
+                return
             known_from[instruction] = where[0]
-            found.written.setdefault(where[0], {})[output] = instruction
+            self._kept.setdefault(where[0], {})[output] = instruction
             free.remove(output)
             last = self._stage_of[self.roots[output]]
             if self.roots[output] is not instruction and last in where:
-                found.lost.setdefault(last, []).append(instruction)
-        return found
+                self._lost.setdefault(last, []).append(instruction)
 
     def kept_before(self, stage: int) -> dict[HloInstruction, int]:
         """The values that the loops of earlier stages keep in outputs, and which outputs."""
-        written = self._spills.written
-        return {value: output for at, kept in written.items() if at < stage for output, value in kept.items()}
+        return {value: output for at, kept in self._kept.items() if at < stage for output, value in kept.items()}
 
     def _output_for(self, instruction: HloInstruction, where: Sequence[int], free: Sequence[int]) -> int | None:
         """The output that keeps a value which the loops `where` need, if that is better than computing it again."""
@@ -321,7 +311,7 @@ class ReductionNest(NestEmitter):
     def writes_elements(self, stage: int) -> bool:
         """True if the loop of a stage writes or keeps something for each element of the domain, or accumulates columns
         beside rows."""
-        return bool(self.sinks_at(stage) or stage in self._spills.written or stage in self._spills.lost)
+        return bool(self.sinks_at(stage) or stage in self._kept or stage in self._lost)
 
     def is_cheap(self, stage: int, most: int) -> bool:
         """True if the elements that a stage needs are at most `most` operations, none of them an expensive one."""

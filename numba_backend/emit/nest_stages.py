@@ -175,7 +175,7 @@ class StagedNest(ReductionNest):
         if not dimensions:
             yield {}
             return
-        with self.sliced_loop() as first:
+        with self.writer.loop(loop_variable(0), LO, HI) as first:
             index: dict[int, Expr] = {}
             rest: Expr = first
             for d in reversed(dimensions[1:]):

@@ -115,16 +115,12 @@ def _pitch(elements: int, line: int) -> int:
     return elements if elements < line else (-(-elements // line) | 1) * line
 
 
-def least_bytes() -> int:
-    """Smaller arrays are in the first cache anyhow."""
-    return target_machine().first_cache // 8
-
-
 def tiles_of(sizes: Sequence[int], where: Sequence[int], width: int) -> Tiles | None:
     """How to cut the transpose to an array of `sizes`: its dimension `where[e]` is dimension e of the operand. None if
     there is no block to transpose."""
     rank, cache_line = len(sizes), target_machine().cache_line
-    if math.prod(sizes) * width < least_bytes() or where[-1] == rank - 1:
+    is_small = math.prod(sizes) * width < target_machine().first_cache // 8  # it is in the first cache anyhow
+    if is_small or where[-1] == rank - 1:
         return None
     orders = (where[::-1], range(rank - 1, -1, -1))
     runs = [[where[-1]], [rank - 1]]

@@ -40,11 +40,6 @@ IN_KEYS = 256
 """Elements of a block of these: all its passes find it in the first-level cache."""
 
 
-def image_bytes() -> int:
-    """Larger images are not pieces."""
-    return target_machine().second_cache // 2
-
-
 def least_bytes() -> int:
     """Smaller results are in the cache when the next kernel reads them."""
     return 2 * target_machine().first_cache
@@ -95,7 +90,8 @@ def pieces_of(instruction: HloInstruction) -> list[int]:
         return []
     least = min(-(-shape.byte_size // piece_bytes()), extent)
     found = [pieces for pieces in range(least, min(extent, 4 * least) + 1) if extent % pieces == 0][:1]
-    if images >= FEW_IMAGES and extent % images == 0 and shape.byte_size // images <= image_bytes():
+    most = target_machine().second_cache // 2  # larger images are not pieces
+    if images >= FEW_IMAGES and extent % images == 0 and shape.byte_size // images <= most:
         found.append(images)
     return found
 
