@@ -91,7 +91,7 @@ def canonical(computation: HloComputation) -> FusedBody:
     roots = {k: physical_layout_of(r.shape) for k, r in enumerate(roots_of(computation))}
     return _collapse(
         FusedBody(
-            _squeeze(computation),
+            _regroup(computation, lambda i: [[d] for d, size in enumerate(i.shape.dimensions) if size != 1]),
             {k: place for k, place in parameters.items() if place is not None},
             {k: place for k, place in roots.items() if place is not None},
         )
@@ -125,10 +125,6 @@ def _rebuild(computation: HloComputation, mapping: dict[HloInstruction, HloInstr
             stack.append((node, True))
             stack.extend((o, False) for o in reversed(node.operands))
     return HloComputation(computation.name, tuple(instructions), mapping[computation.root])
-
-
-def _squeeze(computation: HloComputation) -> HloComputation:
-    return _regroup(computation, lambda i: [[d] for d, size in enumerate(i.shape.dimensions) if size != 1])
 
 
 def _regroup(computation: HloComputation, groups_of: GroupsOf) -> HloComputation:

@@ -26,7 +26,8 @@ def may_be_inlined(body: FusedBody, reader: HloInstruction, operand: int) -> boo
     """True for a cheap computation of a vector, element by element. Also for several vectors as the columns of a
     matrix, if they are the components of the reader's indices."""
     root = body.computation.root
-    if body.parameter_places or body.root_places or _work(body) > MOST_MEMBERS:
+    work = sum(has_trait(i.opcode, Trait.ELEMENTWISE) for i in body.computation.instructions)
+    if body.parameter_places or body.root_places or work > MOST_MEMBERS:
         return False
     last: tuple[HloInstruction, ...] = ()
     if _is_beside(root):
@@ -37,10 +38,6 @@ def may_be_inlined(body: FusedBody, reader: HloInstruction, operand: int) -> boo
             return False
         last = (root, *root.operands)
     return root.shape.is_array and all(i in last or _is_cheap(i) for i in body.computation.instructions)
-
-
-def _work(body: FusedBody) -> int:
-    return sum(has_trait(i.opcode, Trait.ELEMENTWISE) for i in body.computation.instructions)
 
 
 def _is_cheap(i: HloInstruction) -> bool:

@@ -291,7 +291,6 @@ class LongSort:
             "sort_merged", self.comparator, [self.types[operand]], self.dimensions, self.axis,
             [self.key_type, ElementType.S64],
         )  # fmt: skip
-        sorter.outputs = [sorter.text.output("out0", self.types[operand], 0)]
         keyed, odd = (w.pointer for w in sorter.work)
         blocks = sorter.text.argument("blocks", self.blocks)
         writer = sorter.writer

@@ -17,7 +17,7 @@ which neighbouring results are vectors are in `nest_across.py`.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ...hlo.errors import ScheduleError
@@ -176,11 +176,8 @@ def _check_loops(nest: ReductionNest, given: Schedule) -> None:
         used |= _applied(dimensions, given)
     for step in given:
         if step not in used:
-            raise ScheduleError(f"{step} names a loop that is not there: there are {', '.join(_all_names(groups))}")
-
-
-def _all_names(groups: Sequence[Sequence[tuple[str, bool]]]) -> Iterator[str]:
-    yield from dict.fromkeys(name for group in groups for name, _ in group)
+            names = dict.fromkeys(name for group in groups for name, _ in group)
+            raise ScheduleError(f"{step} names a loop that is not there: there are {', '.join(names)}")
 
 
 def _applied(dimensions: Sequence[Dimension], given: Schedule) -> set[Step]:

@@ -58,7 +58,6 @@ class NetworkSort(RowSorter):
         self.top = self.text.argument("top", 1 << max(self.size - 1, 1).bit_length() - 1)
         self.m2 = self.text.argument("m2", self.rows)
         self.keyed = self.work[0].pointer
-        self.outputs = [self.text.output(f"out{k}", t, k) for k, t in enumerate(types)]
 
     def scratch(self) -> list[tuple[ElementType, int]]:
         """Types and numbers of elements: one block of keys for each group."""

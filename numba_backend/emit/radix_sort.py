@@ -54,7 +54,6 @@ class RadixSort(RowSorter):
         self._cast = CAST[key_type]
         self.keyed, self.counted = self.work[0].pointer, self.work[1].pointer
         """The memory of the keys, and of the counts of their digits."""
-        self.outputs = [self.text.output(f"out{k}", t, k) for k, t in enumerate(types)]
 
     def scratch(self) -> list[tuple[ElementType, int]]:
         """Types and numbers of elements: for each group, two rows of keys and of the arrays that move with them, and

@@ -72,12 +72,6 @@ def _reads_what_is_replaced(user: HloInstruction, root: HloInstruction) -> bool:
     return own and user not in _read_elsewhere((root.operands[1],))
 
 
-def _reads_straight(node: HloInstruction, operand: int) -> bool:
-    if node.opcode is Opcode.GATHER:
-        return reads_at_its_own_index(node, operand)
-    return is_elementwise(node)
-
-
 def _read_elsewhere(roots: tuple[HloInstruction, ...]) -> set[HloInstruction]:
     """The values that are read (perhaps also) at another index than the roots' own."""
     same: set[HloInstruction] = set()
@@ -93,6 +87,7 @@ def _read_elsewhere(roots: tuple[HloInstruction, ...]) -> set[HloInstruction]:
             stack.append((node.operands[0], is_same))
             continue
         for k, o in enumerate(node.operands):
-            straight = is_same and _reads_straight(node, k)
-            stack.append((o, straight and o.shape.dimensions == node.shape.dimensions))
+            is_gather = node.opcode is Opcode.GATHER
+            straight = reads_at_its_own_index(node, k) if is_gather else is_elementwise(node)
+            stack.append((o, is_same and straight and o.shape.dimensions == node.shape.dimensions))
     return other

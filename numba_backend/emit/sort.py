@@ -68,7 +68,7 @@ class RowSorter:
             self.n1, self.n2 = text.argument("n1", self.stride), text.argument("n2", self.stride * self.size)
         self.inputs = [text.operand(f"x{k}", t, k) for k, t in enumerate(types)]
         self.work = [text.operand(f"w{k}", t, self.count + k) for k, t in enumerate(scratch)]
-        self.outputs: list[Buffer] = []
+        self.outputs = [text.output(f"out{k}", t, k) for k, t in enumerate(types)]
 
     @contextmanager
     def row(self) -> Iterator[tuple[Name, Name]]:
@@ -120,7 +120,6 @@ class MergeSort(RowSorter):
     ) -> None:
         super().__init__("sort", comparator, types, dimensions, axis, types)
         self.comparator = comparator
-        self.outputs = [self.text.output(f"out{k}", t, k) for k, t in enumerate(types)]
 
     def scratch(self) -> list[tuple[ElementType, int]]:
         """Types and numbers of elements: for each group, two rows of each operand."""

@@ -42,7 +42,7 @@ class _TopK(RowSorter):
         self.key = SortKey(element, descending=not attributes.largest, total=True)
         self.k = attributes.k
         self.n1 = self.text.argument("n1", self.k)
-        self.best = self.text.output("out0", shape.element, 0)
+        (self.best,) = self.outputs
         self.where = self.text.output("out1", ElementType.S32, 1)
 
     def number(self, buffer: Buffer, offset: Expr) -> Expr:

@@ -104,10 +104,6 @@ class Nest:
         """The loop that becomes a vector."""
         return next((x for x in self.loops if x.kind == "lanes"), None)
 
-    def is_inner(self, loop: Loop) -> bool:
-        """The loop goes through the elements of another loop's iteration."""
-        return any(x.inner == loop.name and x.split is not None for x in self.loops)
-
     def is_reduced(self, loop: Loop) -> bool:
         """The loop is one of a sum."""
         return self.algorithm.dimension(loop.dimension).is_reduced
@@ -318,7 +314,8 @@ def _check_collect(nest: Nest) -> None:
     if any(loop.is_partial for loop in nest.loops):
         raise ScheduleError("parts of a sum are not collected")
     lines, lanes = nest.algorithm.lines, nest.lanes
-    if lines and (lanes is None or lanes.dimension != lines.dimension or not nest.is_inner(lanes)):
+    blocks = [loop.inner for loop in nest.loops if loop.split is not None]
+    if lines and (lanes is None or lanes.dimension != lines.dimension or lanes.name not in blocks):
         raise ScheduleError(f"lanes go along {lines.dimension}, block by block: results there are in lines")
 
 
