@@ -372,8 +372,8 @@ def _transpose(call: Call, cts: Sequence[Value | None], operands: Sequence[Opera
     rule, state, parts = found.rule, found.state, found.parts
     count, outside = rule.count, len(state.captured)
     split, end = count + outside + sum(state.moving), len(found.loop.body.root.operands)
-    known = known_values([*operands[: count + outside], *operands[split:end]])
     size = count + outside
+    known = known_values([*operands[:size], *operands[split:end]])
     adjoints = parameter_avals(rule.back)[count:]
     directions = [Linear(a) for a in where((*state.moving, *found.moving), [*state.avals, *adjoints])]
 
@@ -412,6 +412,6 @@ def _transpose(call: Call, cts: Sequence[Value | None], operands: Sequence[Opera
     still = [zeros(a) for a in where(state.moving, state.avals)]
     to_state = bind_adjoint(loop, back, start, [*adjoint, *still])[len(adjoints) :]
     results: list[Any] = [None] * len(operands)
-    results[count + outside : split] = to_state
+    results[size:split] = to_state
     results[end + len(adjoints) :] = m
     return results

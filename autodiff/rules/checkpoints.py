@@ -54,8 +54,8 @@ def slots_for(avals: Sequence[ShapedArray]) -> int:
 
 
 def there_and_back(condition: HloComputation, step: HloComputation, back: HloComputation) -> HloComputation:
-    """The meaning of an `AdjointLoop` of these computations. The parts of the state that a
-    backward step does not need are not kept, and those that do not change are not copied."""
+    """The meaning of an `AdjointLoop` of these computations. The parts of the state that a backward step does not need
+    are not kept, and those that do not change are not copied."""
     used = parts_used(condition, step, back)
     condition, step = _flat(condition), _flat(step)
     count = len(step.parameters)
@@ -197,7 +197,7 @@ def _backwards(
     before: Callable[[Values, Values, Values], Values],
 ) -> Values:
     """The adjoint before the first iteration."""
-    first, one = len(own), _number(1)
+    first, count, one = len(own), len(adjoint), _number(1)
 
     def turn(values: Values) -> Values:
         own, (left, top, times, *rest) = values[:first], values[first:]
@@ -235,7 +235,6 @@ def _backwards(
         is_done = compare(row_at(times, last), "EQ", wanted)
         return [wanted, select(is_done, last, top), times, *rows, *adjoint]
 
-    count = len(adjoint)
     found = _while(
         lambda v: compare(v[first], "GT", _number(0)), turn, own, [turns, top, times, *rows, *adjoint], "backwards"
     )
