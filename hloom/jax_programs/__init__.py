@@ -5,7 +5,11 @@
     children       the same in processes that the program starts
     distributions  what `importlib.metadata` says of `jax` and `jaxlib`
     versions       the version of JAX that programs see
-    src            the few modules of `jax._src` that libraries import and that work here
+    sources        the modules of `jax._src`, from the record of JAX's names in `sources.txt`
+    declared       internal names that are in hloom under another name
+    internal       internal names that can be imported only
+    src            functions of `jax._src` that are nowhere else in hloom
+    jaxlib         the modules of `jaxlib` that libraries import
 
 `python -m hloom jax SCRIPT.py` is `hloom/command_line/jax.py`.
 """

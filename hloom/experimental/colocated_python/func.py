@@ -78,7 +78,7 @@ def colocated_python(fun: Callable[..., Any]) -> Colocated:
 
 
 def make_callable(fun: Callable[..., Any], fun_sourceinfo: str | None = None, fun_signature: Any = None) -> Colocated:
-    """As `colocated_python`; the two facts about `fun` are for messages."""
+    """As `colocated_python`; the two facts about `fun` are accepted, and not used."""
     return _with_facts(fun, _Facts())
 
 

@@ -37,7 +37,7 @@ def colocated_python_class(cls: type[Any]) -> type[Any]:
 
 
 def wrap_class(cls: type[Any], cls_sourceinfo: str | None = None) -> type[Any]:
-    """As `colocated_python_class`; the line of the class is for messages."""
+    """As `colocated_python_class`; `cls_sourceinfo` is accepted, and not used."""
 
     make: Callable[..., Any] = cls
 
