@@ -36,7 +36,7 @@ EDITS: list[tuple[str, str, str]] = [
 def _twice(e: ElementEmitter, instruction: HloInstruction, index: Index) -> Expr:
     (a,) = e.operands(instruction, index)
     element = instruction.shape.element
-    return rounded(element, call("add", a, a) if element.is_integral else binary("+", a, a))
+    return rounded(element, call("add", a, a) if element.is_integral else Binary("+", a, a))
 
 
 @ELEMENT.register(Opcode.NEGATE)

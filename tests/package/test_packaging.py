@@ -61,7 +61,11 @@ def test_the_package_has_a_link_to_each_folder(folder: str, root: Path) -> None:
 
 CODE = ("elementary", "x86_64-linux", "x86_64_v3-linux", "x86_64_v4-linux")
 STUBS = {p.relative_to(ROOT).as_posix() for p in (ROOT / "hloom").rglob("*.pyi")}
-DATA = {"hloom/py.typed", *STUBS, *(f"hloom/numba_backend/runtime/native_code/{name}.txt" for name in CODE)}
+DATA = {
+    *("hloom/py.typed", "hloom/jax_programs/sources.txt"),
+    *STUBS,
+    *(f"hloom/numba_backend/runtime/native_code/{name}.txt" for name in CODE),
+}
 """The files of the package that are no modules."""
 
 

@@ -94,16 +94,12 @@ def test_small_promises_of_arrays() -> None:
 
 
 @pytest.mark.parametrize("wide", ["float32", "float16"])
-def test_a_rule_may_compute_in_more_digits(wide: str) -> None:
+def test_a_rule_may_compute_in_another_type(wide: str) -> None:
     @hloom.custom_vjp
     def f(x: Any) -> Any:
         return x.astype(wide)
 
     f.defvjp(lambda x: (f(x), None), lambda _, g: (g,))
-    if wide == "float16":
-        with pytest.raises(ValueError, match="an input of type bfloat16"):
-            hloom.grad(lambda x: f(x).sum())(jnp.ones(2, "bfloat16"))
-        return
     found = hloom.grad(lambda x: f(x).sum())(jnp.ones(2, "bfloat16"))
     assert found.dtype == jnp.bfloat16 and found.tolist() == [1, 1]
 
