@@ -94,7 +94,7 @@ def keep(key: str, frame: Frame, program: PortableProgram) -> None:
     header["donated"], header["arena_size"] = frame.donated, frame.arena_size
     block = _to_bytes(header, data)
     if len(block) <= _MOST_BYTES:
-        default_store().keep(key, PROGRAM, block)
+        default_store().keep_program(key, block)
 
 
 def _to_bytes(header: dict[str, Any], data: bytes) -> bytes:

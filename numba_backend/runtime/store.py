@@ -217,6 +217,10 @@ class KernelStore:
             self._disk.write_data(key, end, data)
             self._disk.warn()
 
+    def keep_program(self, key: str, block: bytes) -> None:
+        """Keep a program, as stored_programs.py writes it."""
+        self.keep(key, PROGRAM, block)
+
     def release_unused(self) -> int:
         """Give back the memory of code that no program uses; returns how many bytes of object code were kept."""
         kept = self._recent_bytes

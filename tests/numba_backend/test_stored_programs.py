@@ -462,7 +462,7 @@ def test_a_folder_that_is_read_only_or_off(
 def test_programs_are_evicted(tmp_path: Path) -> None:
     store = KernelStore(tmp_path / "store", max_bytes=8000)
     for number in range(20):
-        store.keep(f"{number:064}", PROGRAM, bytes(1000))
+        store.keep_program(f"{number:064}", bytes(1000))
         os.utime(tmp_path / "store" / f"{number:064}.program", (number, number))
     left = sorted(int(path.stem) for path in (tmp_path / "store").iterdir())
     assert 0 < len(left) <= 8
@@ -474,8 +474,8 @@ def test_programs_are_evicted(tmp_path: Path) -> None:
 def test_writers_meet_no_half_written_program(tmp_path: Path) -> None:
     """A writer that died leaves a file with another name."""
     key, store = "a" * 64, KernelStore(tmp_path / "store")
-    store.keep(key, PROGRAM, b"first")
+    store.keep_program(key, b"first")
     (tmp_path / "store" / f"{key}.program.0123456789abcdef.tmp").write_bytes(b"half")
     assert store.data(key, PROGRAM) == b"first"
-    store.keep(key, PROGRAM, b"second")
+    store.keep_program(key, b"second")
     assert KernelStore(tmp_path / "store").data(key, PROGRAM) == b"second"

@@ -426,7 +426,7 @@ def test_only_names_of_the_store_are_deleted(tmp_path: Path, name: str) -> None:
     os.utime(tmp_path / name, (1e9, 1e9))
     store = KernelStore(tmp_path, max_bytes=2000)
     for number in range(4):
-        store.keep(f"{number:064}", PROGRAM, bytes(700))
+        store.keep_program(f"{number:064}", bytes(700))
     assert (tmp_path / name).exists() is (name in OF_USERS)
     assert (tmp_path / f"{KEY}.folder").exists()
 
