@@ -25,12 +25,11 @@ from ..tracer.arrays.array import as_value
 from ..tracer.arrays.float0 import hide_float0
 from ..tracer.arrays.overlay import overlaid_all
 from ..tracer.checks.key_uses import Uses
-from ..tracer.core import Call, Primitive, Tracer, Value, bind, bind_call, current_trace, run_meaning
-from ..tracer.execution import run_call
+from ..tracer.core import Call, Primitive, Tracer, Value, bind, bind_call, current_trace, run_meaning, run_program
 from ..tracer.recording import TracedComputation, run_computation, trace_to_computation
 from ..tracer.references.refs import Ref, check_aliases, refuse_result, replace_all, values_of_references
 from ..tracer.source import function_line
-from ..tracer.traced import JIT, DerivedCache, with_avals
+from ..tracer.traced import JIT, DerivedCache, are_known, with_avals
 from ..tracer.trees import tree
 from ..tracer.wrapping import wraps
 from .jvp import jvp_computation, moving_mask, parameter_avals
@@ -58,7 +57,7 @@ class Remat:
 
 def _evaluate(call: Call, arrays: Sequence[Any]) -> list[Any]:
     remat: Remat = call.params
-    return list(run_call(call.computation, arrays)) if remat.is_program else run_meaning(call, arrays)
+    return run_program(call, arrays) if remat.is_program else run_meaning(call, arrays)
 
 
 CHECKPOINT = Primitive("checkpoint", evaluate=_evaluate)
@@ -268,7 +267,7 @@ def _split(computation: HloComputation, moving: tuple[bool, ...], remat: Remat) 
     assert not traced.captured, "the linear part gets all that it uses"
     numbers = tuple([a.attributes.number for a in arguments])
     split = _Split(forward, traced.computation, numbers, parts.moves, parts.captured)
-    return split, not any(isinstance(c, Tracer) for c in parts.captured)
+    return split, are_known(parts.captured)
 
 
 def _kept(body: HloComputation, policy: Policy) -> set[HloInstruction]:

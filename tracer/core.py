@@ -38,7 +38,7 @@ from .aval import ShapedArray as ShapedArray
 from .caches import on_clear
 from .checks.nan_checks import blame, check_results, fault, is_checking
 from .errors import OperandError
-from .execution import run_branch, run_compiled, run_op, run_while
+from .execution import run_branch, run_call, run_compiled, run_op, run_while
 from .functions import run_function
 from .layers import LAYERS, Layer, Layers
 from .primitive import Call as Call
@@ -525,6 +525,11 @@ def run_meaning(call: Call, operands: Sequence[Value]) -> list[Value]:
     if isinstance(call.meaning, HloComputation):
         return eval_computation(call.meaning, operands)
     return list(call.meaning(list(operands)))
+
+
+def run_program(call: Call, arrays: Sequence[Array]) -> list[Value]:
+    """Run the call's computation as one program: how to evaluate a primitive whose computation says all."""
+    return list(run_call(call.computation, arrays))
 
 
 PLAIN_CALL = Primitive("", evaluate=run_meaning, is_transparent=True)

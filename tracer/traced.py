@@ -16,9 +16,9 @@ from .arrays.float0 import hide_float0
 from .arrays.overlay import overlaid
 from .aval import ShapedArray
 from .caches import register_cache
-from .core import Call, Primitive, Value, bind_call, current_trace, eval_computation
+from .core import Call, Primitive, Value, bind_call, current_trace, eval_computation, run_program
 from .errors import NonArrayArgumentError
-from .execution import module_of, run_call
+from .execution import module_of
 from .recording import run_computation, stand_in_for, trace_to_computation
 from .references.refs import AbstractRef, Ref, refuse_result, replace_all, values_of_references
 from .settings.context import current_context
@@ -106,7 +106,7 @@ class Traced:
         return tree.unflatten(self.out_tree, with_avals(results[:count], self.out_avals))
 
 
-JIT = Primitive("jit", evaluate=lambda call, arrays: list(run_call(call.computation, arrays)))
+JIT = Primitive("jit", evaluate=run_program)
 """A nested jit. It remains a call in derivatives, so that these are compiled once, too."""
 
 
@@ -232,6 +232,11 @@ def _result(fun: Callable[..., Any], leaf: Any, position: int, out_tree: Any) ->
             f"{path and f' at output component {path}'}, which is not a valid JAX type, an array or a number: "
             f"{leaf!r}\n  Return arrays, numbers, None, or containers of them."
         ) from None
+
+
+def are_known(captured: Sequence[Value]) -> bool:
+    """Whether all are arrays. An object that holds a tracer belongs to its trace, and must not be kept for others."""
+    return not any(isinstance(value, Tracer) for value in captured)
 
 
 class DerivedCache:

@@ -24,12 +24,11 @@ from ...hlo.ops.structure import GetTupleElementAttributes
 from ...hlo.shape import Shape
 from ...hlo.support.records import dataclass
 from ...tracer.aval import ShapedArray
-from ...tracer.core import Call, Primitive, Tracer, Value, bind_call, bind_while, eval_computation, thread_state
-from ...tracer.execution import run_call
+from ...tracer.core import Call, Primitive, Value, bind_call, bind_while, eval_computation, run_program, thread_state
 from ...tracer.ops import add, zeros
 from ...tracer.recording import closed_computation, run_computation, takes_one_tuple
 from ...tracer.source import user_line
-from ...tracer.traced import DerivedCache
+from ...tracer.traced import DerivedCache, are_known
 from ..jvp import FlatFunction, moving_mask, parameter_avals
 from ..linearize import Linearized, LinearizedComputation, LinearTrace, linearize_computation
 from ..tangents import Linear, Operand, Tangent, Zero, instantiate
@@ -137,13 +136,9 @@ def tangent_loop(loop: WhileAttributes, moving: Mask) -> TangentLoop:
             return [*results[: len(grown)], *state[len(grown) :], *where(grown, found)]
 
         moved = _loop_of(loop.condition, body, [*avals, *tangents], f"tangents_{loop.body.name}")
-        return TangentLoop(moved, plain, parts, grown, parts.captured), _are_known(parts.captured)
+        return TangentLoop(moved, plain, parts, grown, parts.captured), are_known(parts.captured)
 
     return _cache.get((loop.body, loop.condition), ("tangents", moving), make)
-
-
-def _are_known(values: Sequence[Value]) -> bool:
-    return not any(isinstance(v, Tracer) for v in values)
 
 
 def _transposed(
@@ -173,7 +168,7 @@ class AdjointLoop:
         return len(self.loop.body.root.operands)
 
 
-ADJOINT = Primitive("adjoint_loop", evaluate=lambda call, arrays: list(run_call(call.computation, arrays)))
+ADJOINT = Primitive("adjoint_loop", evaluate=run_program)
 
 
 def bind_adjoint(loop: WhileAttributes, back: HloComputation, state: Values, adjoint: Values) -> Values:
@@ -256,7 +251,7 @@ def _tangents(rule: AdjointLoop, moving: Mask) -> _Tangents:
             return run_computation(parts.primal, primals)[: len(adjoints)]
 
         plain = AdjointLoop(longer, closed_computation(plain_back, [*plain_states, *adjoints], rule.back.name))
-        known = _are_known((*state.captured, *parts.captured))
+        known = are_known((*state.captured, *parts.captured))
         return _Tangents(rule, state, parts, grown, plain, loop, closed), known
 
     return _cache.get((rule.loop.body, rule.loop.condition, rule.back), ("tangents", moving), make)
@@ -330,7 +325,7 @@ def _sum(x: Value | None, y: Value | None, aval: ShapedArray) -> Value:
 
 
 ADJOINT_TANGENTS = Primitive(
-    "adjoint_loop_tangents", evaluate=lambda call, arrays: list(run_call(call.computation, arrays)), is_linear=True
+    "adjoint_loop_tangents", evaluate=run_program, is_linear=True
 )
 """The tangents of an adjoint loop. The parameters are `_Tangents`, the operands its state and its adjoint."""
 

@@ -19,7 +19,7 @@ from ...hlo.shape import Shape
 from ...hlo.support.records import dataclass
 from ...tracer import dtypes
 from ...tracer.aval import ShapedArray, aval_of_shape
-from ...tracer.core import Call, Tracer, Value, bind, bind_conditional, bind_while, call_of
+from ...tracer.core import Call, Value, bind, bind_conditional, bind_while, call_of
 from ...tracer.ops import broadcast, compare, full_like, reduce_with, scalar, select, zeros
 from ...tracer.recording import (
     closed_computation,
@@ -29,7 +29,7 @@ from ...tracer.recording import (
     trace_to_computation,
 )
 from ...tracer.settings.context import current_context
-from ...tracer.traced import DerivedCache
+from ...tracer.traced import DerivedCache, are_known
 from ..batches import Axis, batched_avals, first_where, with_batch
 from ..batching import BatchedComputation, Mask, batch_computation
 from ..jvp import FlatFunction, parameter_avals
@@ -226,7 +226,7 @@ def _make_loop(attributes: WhileAttributes, axis: Axis, batched: Mask) -> tuple[
         captured,
         closed(decide, every, condition) if each_decides else None,
     )
-    return loop, not any(isinstance(c, Tracer) for c in captured)
+    return loop, are_known(captured)
 
 
 @BATCH.register(_O.WHILE)
@@ -279,7 +279,7 @@ def _adjoint_batch(
 
         adjoints = batched_avals(axis, parameter_avals(rule.back)[count:], mask)
         closed = closed_computation(back, [*states, *adjoints], step.computation.name)
-        known = not any(isinstance(c, Tracer) for c in step.captured)
+        known = are_known(step.captured)
         return (longer, closed, mask, step.captured), known
 
     key = ("adjoint", axis, loop.state, moves)

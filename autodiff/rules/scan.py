@@ -11,9 +11,9 @@ from ...hlo.ir import HloComputation
 from ...hlo.support.records import dataclass
 from ...tracer.aval import ShapedArray
 from ...tracer.control_flow.scan import INDEX, SCAN, Scan, run_scan
-from ...tracer.core import Call, Tracer, Value, bind_call
+from ...tracer.core import Call, Value, bind_call
 from ...tracer.recording import TracedComputation, run_computation, trace_to_computation, with_parameters
-from ...tracer.traced import DerivedCache
+from ...tracer.traced import DerivedCache, are_known
 from ..jvp import jvp_computation, moving_mask, parameter_avals
 from ..tangents import Tangent, Zero, instantiate, nonzero
 
@@ -117,7 +117,7 @@ def derived_loop(make: Callable[..., tuple[T, bool]]) -> Callable[..., T]:
 
 
 def is_closed(*loops: Loop) -> bool:
-    return not any(isinstance(v, Tracer) for loop in loops for v in loop.captured)
+    return all(are_known(loop.captured) for loop in loops)
 
 
 # --- forward mode

@@ -14,7 +14,7 @@ from ...hlo.ir import HloComputation
 from ...hlo.support.records import dataclass
 from ...tracer.aval import ShapedArray, aval_of_shape
 from ...tracer.control_flow.scan import SCAN, Scan, row_at
-from ...tracer.core import Call, Tracer, Value, bind_call, repeat_instruction
+from ...tracer.core import Call, Value, bind_call, repeat_instruction
 from ...tracer.ops import (
     add,
     broadcast,
@@ -28,7 +28,7 @@ from ...tracer.ops import (
 )
 from ...tracer.recording import run_computation
 from ...tracer.sharding.spmd import named_shardings
-from ...tracer.traced import jit_call
+from ...tracer.traced import are_known, jit_call
 from ..jvp import moving_mask, parameter_avals
 from ..linearize import Linearized, LinearizedComputation, LinearTrace, linearize_computation
 from ..tangents import Linear, Operand, Tangent, Zero, instantiate, nonzero
@@ -98,7 +98,7 @@ def _linearize_scan(rule: Scan, moving: Mask) -> tuple[_LinearizedScan, bool]:
         plan.hoisted,
         parts.captured,
     )
-    closed = is_closed(result.primal, result.linear) and not any(isinstance(c, Tracer) for c in parts.captured)
+    closed = is_closed(result.primal, result.linear) and are_known(parts.captured)
     return result, closed
 
 

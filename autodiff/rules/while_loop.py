@@ -12,11 +12,10 @@ from ...hlo.opcode import Opcode
 from ...hlo.ops.control_flow import WhileAttributes
 from ...hlo.shape import Shape
 from ...hlo.support.records import dataclass
-from ...tracer.core import Call, Primitive, Tracer, Value, bind_while, eval_computation
-from ...tracer.execution import run_call
+from ...tracer.core import Call, Primitive, Value, bind_while, eval_computation, run_program
 from ...tracer.ops import zeros
 from ...tracer.recording import closed_computation, takes_one_tuple
-from ...tracer.traced import DerivedCache
+from ...tracer.traced import DerivedCache, are_known
 from ..jvp import jvp_computation, moving_mask, parameter_avals
 from ..linearize import LINEARIZE, Linearized, LinearTrace
 from ..tangents import Linear, Operand, Tangent, Zero, instantiate
@@ -68,7 +67,7 @@ def _jvp_loop(attributes: WhileAttributes, moving: Mask) -> _JVPLoop:
             grown,
             derived.captured,
         )
-        return loop, not any(isinstance(c, Tracer) for c in loop.captured)
+        return loop, are_known(loop.captured)
 
     return _cache.get((attributes.body, attributes.condition), ("jvp", moving), make)
 
@@ -89,7 +88,7 @@ def _while_jvp(
 
 
 LOOP_TANGENTS = Primitive(
-    "while_tangents", evaluate=lambda call, arrays: list(run_call(call.computation, arrays)), is_linear=True
+    "while_tangents", evaluate=run_program, is_linear=True
 )
 """The tangents of a while loop. The parameters are a `TangentLoop`, the operands its state; the results are the
 tangents after the loop."""

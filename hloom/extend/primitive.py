@@ -32,7 +32,6 @@ from ..tracer.arrays.overlay import storages
 from ..tracer.aval import ShapedArray
 from ..tracer.checks.key_uses import Sink, Uses
 from ..tracer.core import Call, Value, bind_call
-from ..tracer.execution import run_call
 from ..tracer.ops import is_inexact
 from ..tracer.recording import trace_to_computation
 from ..tracer.source import function_line
@@ -78,7 +77,7 @@ class Primitive(SharedValue):
         self.name = name
         self._meaning = meaning
         self._uses = DerivedCache()
-        self._core = core.Primitive(name, evaluate=lambda call, arrays: list(run_call(call.computation, arrays)))
+        self._core = core.Primitive(name, evaluate=core.run_program)
         self._definition: Definition | None = None
 
     multiple_results = False

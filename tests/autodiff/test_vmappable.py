@@ -117,7 +117,7 @@ def test_the_shape_says_the_number_of_elements(registered: Callable[..., None]) 
     registered(Sized, *rules)
     registered(Box, *rules)
     assert hloom.vmap(lambda x: x + 1)(Sized(jnp.arange(3))).tolist() == [1, 2, 3]
-    with pytest.raises(ValueError, match=r"inconsistent sizes .*\n.*axis 0 of args?.*Sized\[3\]|inconsistent sizes"):
+    with pytest.raises(ValueError, match=r"inconsistent sizes .*\n.*axis 0 of argument x of type Sized\[3\]"):
         hloom.vmap(lambda x, y: x + y)(Sized(jnp.arange(3)), jnp.arange(2))
     with pytest.raises(ValueError, match="at least one non-None value in in_axes"):
         hloom.vmap(lambda x: x + 1)(Box(jnp.arange(3)))

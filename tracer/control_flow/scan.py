@@ -26,9 +26,18 @@ from ..arguments import LeafName, abstract, leaf_describer, values_of
 from ..arrays.array import Array, array_from_scalar, as_value
 from ..arrays.overlay import storages
 from ..aval import ShapedArray
-from ..core import Call, Primitive, Tracer, Value, bind_call, bind_while, current_metadata, current_trace
+from ..core import (
+    Call,
+    Primitive,
+    Tracer,
+    Value,
+    bind_call,
+    bind_while,
+    current_metadata,
+    current_trace,
+    run_program,
+)
 from ..errors import NonArrayArgumentError, TreeStructureError
-from ..execution import run_call
 from ..ops import convert, read_block, scalar_like, write_block
 from ..recording import run_computation, takes_one_tuple, trace_to_computation, with_parameters
 from ..references.refs import Ref, check_aliases, replace_all, values_of_references
@@ -65,7 +74,7 @@ class Scan:
 INDEX = ShapedArray((), dtypes.int32)
 """The type of the index that a body takes."""
 
-SCAN = Primitive("scan", evaluate=lambda call, arrays: list(run_call(call.computation, arrays)))
+SCAN = Primitive("scan", evaluate=run_program)
 
 
 def scan(
