@@ -143,7 +143,12 @@ class Enumerated:
 @dataclass(frozen=True, slots=True)
 class Record:
     """`#stablehlo.gather<offset_dims = [0], index_vector_dim = 1>`: dialect "stablehlo", kind "gather". The value of a
-    field is an int, a bool, a string, an attribute, or a tuple of these. A field that is not written is missing."""
+    field is an int, a bool, a string, an attribute, or a tuple of these. A field that is not written is missing: of
+    dot, gather and scatter, lists that are empty and numbers that are 0; of result_accuracy, numbers that are 0.
+
+    A `conv` has nine fields, `input_batch_dimension`, `input_spatial_dimensions` and so on. The only field of
+    `#stablehlo.bounds<4, ?>` is `bounds`, with DYNAMIC for `?`. Numbers such as `atol` are Float of type F64, types are
+    TypeAttribute, and a type that HLO lacks is OtherType, e.g. `tf32`."""
 
     dialect: str
     kind: str
