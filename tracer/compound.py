@@ -23,7 +23,7 @@ from ..hlo.support.tracebacks import Signal, hide
 from .arguments import ArgumentSpec
 from .caches import MAX_PROGRAMS
 from .callers import is_call_of_user
-from .errors import KeyReuseError
+from .errors import ConcretizationTypeError, KeyReuseError
 from .jit import PjitFunction, Run
 from .recording import is_recording
 from .settings.context import current_context, is_lenient, lenient
@@ -84,6 +84,12 @@ class Compound(PjitFunction[..., Any]):
                 if not self._state.direct:
                     raise
             return self._fun(*args, **kwargs)  # outside of the handler: its errors are the user's own
+        except ConcretizationTypeError as error:
+            try:
+                return error.of_all(self, args, kwargs)
+            except BaseException as error:
+                hide(error)
+                raise
         except BaseException as error:
             hide(error)
             raise

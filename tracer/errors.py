@@ -5,6 +5,9 @@ Shape and dtype violations are hlo.errors.ShapeError, raised with the user's lin
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
 from ..hlo.called import in_numpy_words
 from ..hlo.errors import ExecutionError as ExecutionError
 from ..hlo.errors import HloError as HloError
@@ -46,6 +49,23 @@ class InconclusiveDimensionOperation(Exception):  # JAX's name
 
 class ConcretizationTypeError(JAXTypeError):
     """A concrete value was needed where there is only a traced one."""
+
+    unread: Any = None
+    """The class of values of unknown size that the error is about, if it has functions of them
+    (`hloom/numpy/selections.py`)."""
+
+    def of_elements(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """The result of a function of single elements, in which the error was raised for an argument. Raises the error
+        if it has none."""
+        if self.unread is None:
+            raise self
+        return self.unread.of_elements(function, args, kwargs)
+
+    def of_all(self, function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """As `of_elements`, for a function that may be a reduction."""
+        if self.unread is None:
+            raise self
+        return self.unread.of_all(function, args, kwargs)
 
 
 class TracerBoolConversionError(ConcretizationTypeError):

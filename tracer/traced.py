@@ -17,7 +17,7 @@ from .arrays.overlay import overlaid
 from .aval import ShapedArray
 from .caches import register_cache
 from .core import Call, Primitive, Value, bind_call, current_trace, eval_computation, run_program
-from .errors import NonArrayArgumentError
+from .errors import ConcretizationTypeError, NonArrayArgumentError
 from .execution import module_of
 from .recording import run_computation, stand_in_for, trace_to_computation
 from .references.refs import AbstractRef, Ref, refuse_result, replace_all, values_of_references
@@ -224,6 +224,8 @@ def _result(fun: Callable[..., Any], leaf: Any, position: int, out_tree: Any) ->
         return value  # `eval_shape` accepts a function that returns a type
     try:
         return as_value(leaf)
+    except ConcretizationTypeError:
+        raise
     except TypeError:
         path = tree.keystr(tree.paths_of_structure(out_tree)[position])
         stands_for = "A ShapeDtypeStruct does not have a value. " if isinstance(leaf, ShapeDtypeStruct) else ""

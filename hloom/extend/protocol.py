@@ -6,14 +6,17 @@
     ad.primitive_jvps[square_p] = lambda primals, tangents: ...
     mlir.register_lowering(square_p, mlir.lower_fun(lambda x: x * x, multiple_results=False))
 
-The lowering is the meaning: it is traced when a program is recorded. The implementation runs outside of jit. A rule in
-a table becomes the rule of the primitive in `tracer/primitive.py`; this module translates JAX's conventions into its
-terms: lists if the primitive has `multiple_results`, `Zero` and `UndefinedPrimal`, the positions of batches.
+The lowering is the meaning: it is traced when a program is recorded, with a context, and with arrays where JAX gives it
+values of MLIR. A lowering that combines functions of `interpreters.mlir` runs; one that builds MLIR operations does
+not. The implementation runs outside of jit. A rule in a table becomes the rule of the primitive in
+`tracer/primitive.py`; this module translates JAX's conventions into its terms: lists if the primitive has
+`multiple_results`, `Zero` and `UndefinedPrimal`, the positions of batches.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from ..autodiff.batches import Axis
@@ -59,11 +62,45 @@ class AxisData:
 
 
 @dataclass(frozen=True, slots=True)
+class ModuleContext:
+    """The program around a lowering."""
+
+    kept: list[Any]
+    """Objects that live as long as the primitive."""
+    platforms: tuple[str, ...] = ("cpu",)
+
+    def add_keepalive(self, kept: Any) -> None:
+        """Keep an object that the lowered operation needs; programs keep the Python functions that they call."""
+        if kept is not None:
+            self.kept.append(kept)
+
+
+@dataclass(frozen=True, slots=True)
+class LoweringRuleContext:
+    """The first argument of a lowering (`mlir.LoweringRuleContext`): the types of its operands and results."""
+
+    module_context: ModuleContext
+    primitive: Any
+    avals_in: Sequence[ShapedArray]
+    avals_out: Sequence[ShapedArray] | None
+    """None if the primitive has no abstract evaluation."""
+
+    def replace(self, **changes: Any) -> LoweringRuleContext:
+        """The same context with other fields."""
+        return replace(self, **changes)
+
+
+@dataclass(frozen=True, slots=True)
 class LoweredFunction:
     """A lowering that is a function of arrays: the result of `mlir.lower_fun`."""
 
     fun: Callable[..., Any]
     multiple_results: bool
+
+    def __call__(self, context: LoweringRuleContext, *operands: Any, **params: Any) -> list[Any]:
+        """The results, as a list. Other lowerings call it, too."""
+        found = self.fun(*operands, **params)
+        return list(found) if self.multiple_results else [found]
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +134,8 @@ class Definition:
         self.owner, self.core = owner, core
         self.impl: Callable[..., Any] | None = None
         self.abstract_eval: Callable[..., Any] | None = None
-        self.lowering: Any = None
+        self.lowering: Callable[..., Any] | None = None
+        self._kept: list[Any] = []
         self._evaluate_meaning = core.evaluate
         core.evaluate = self._evaluate
 
@@ -127,14 +165,18 @@ class Definition:
                 "mlir.register_lowering(primitive, mlir.lower_fun(function_of_arrays, multiple_results=...)), or set "
                 "its meaning with primitive.def_meaning(function_of_arrays)"
             )
-        if not isinstance(lowering, LoweredFunction):
-            raise UnsupportedError(
-                f"the lowering of the primitive {self.owner.name} writes MLIR, which hloom does not have: make it with "
-                "mlir.lower_fun(function_of_arrays, multiple_results=...)"
-            )
         types = self.result_types(use)
-        given = lowering.fun(*use.operands(values), **use.params)
-        results = _flat(list(given) if lowering.multiple_results else [given])
+        context = LoweringRuleContext(ModuleContext(self._kept), self.owner, use.avals, types)
+        try:
+            results = _flat(lowering(context, *use.operands(values), **use.params))
+        except (AttributeError, TypeError, ValueError) as error:
+            if isinstance(lowering, LoweredFunction):
+                raise
+            raise UnsupportedError(
+                f"the lowering of the primitive {self.owner.name} fails on traced arrays ({error}), which it gets in "
+                "place of MLIR's values. If it writes MLIR operations, which hloom does not have, make it with "
+                "mlir.lower_fun(function_of_arrays, multiple_results=...)"
+            ) from error
         if types is not None:
             found = [(r.aval.shape, r.aval.dtype) for r in results]
             if found != [(t.storage.shape, t.storage.dtype) for t in types]:

@@ -1,14 +1,16 @@
 """How primitives are lowered: those names of jax.interpreters.mlir that mean something here. `interpreters.mlir` offers
-them. hloom records HLO, and has no MLIR: a lowering is a function of arrays, which is traced.
+them. hloom records HLO: a lowering gets traced arrays where JAX gives it values of MLIR, and may combine the functions
+below.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..extend.protocol import LoweredFunction
-from ..hlo.errors import UnsupportedError
+from ..debug.callbacks import io_callback, pure_callback
+from ..extend.protocol import LoweredFunction, LoweringRuleContext
+from ..tracer.arguments import ShapeDtypeStruct
 from .rules import definition_of
 
 
@@ -22,8 +24,9 @@ def register_lowering(
 ) -> Any:
     """Define a primitive in recorded programs: `rule` comes from `lower_fun`.
 
-    A rule for another platform than "cpu" is not used. A rule that writes MLIR is kept, and using the primitive under
-    jit then raises UnsupportedError.
+    A rule of another kind, rule(context, *arrays, **params) -> a list of arrays, may call functions that `lower_fun`
+    has made, and `emit_python_callback`. If it writes MLIR operations, using the primitive under jit raises
+    UnsupportedError. A rule for another platform than "cpu" is not used.
     """
     definition = definition_of(prim, "lowering")
     if platform in (None, "cpu"):
@@ -31,9 +34,28 @@ def register_lowering(
     return rule
 
 
-def emit_python_callback(*args: Any, **kwargs: Any) -> Any:
-    """UnsupportedError: it writes MLIR. `hloom.pure_callback` and `hloom.experimental.io_callback` call Python."""
-    raise UnsupportedError(
-        "emit_python_callback writes MLIR, which hloom does not have: call hloom.pure_callback or "
-        "hloom.experimental.io_callback in a lowering that mlir.lower_fun makes"
-    )
+def emit_python_callback(
+    ctx: LoweringRuleContext,
+    callback: Callable[..., Any],
+    token: Any,
+    operands: Sequence[Any],
+    operand_avals: Sequence[Any],
+    result_avals: Sequence[Any],
+    *,
+    has_side_effect: bool,
+    returns_token: bool = True,
+    partitioned: bool = False,
+    sharding: Any = None,
+) -> tuple[Sequence[Any], Any, None]:
+    """In a lowering, a call of a Python function on the operands: (results, token, None).
+
+    `callback` returns a sequence of arrays of the types `result_avals`. It is a `pure_callback`, or with
+    `has_side_effect` an `io_callback`. Effects run in the order of the program, with any token. The program keeps the
+    function: there is no further object to be kept.
+    """
+    if partitioned and result_avals:
+        raise ValueError("Partitioned callback not supported with return values.")
+    call = io_callback if has_side_effect else pure_callback
+    wanted = [ShapeDtypeStruct(a.shape, a.dtype) for a in result_avals]
+    results = call(lambda *given: list(callback(*given)), wanted, *operands)
+    return results, token, None

@@ -75,13 +75,13 @@ register_ffi_type_id
     "interpreters.batching": "batch_jaxpr_axes batch_subtrace broadcast defreducer zero_if_mapped",
     "interpreters.mlir": """
 AxisContext ConstantHandler DEVICE_TO_DEVICE_TYPE LoweringParameters LoweringResult LoweringRule
-LoweringRuleContext Mesh MeshAxisName ModuleContext RECV_FROM_HOST_TYPE SEND_TO_HOST_TYPE
-SPMDAxisContext ShapePolyLoweringState ShardingContext Token TokenSet Value aval_to_ir_type
-aval_to_ir_types core_call_lowering dense_int_array dense_int_elements dtype_to_ir_type
-flatten_ir_types flatten_ir_values i32_attr i64_attr ir ir_attribute ir_constant ir_constants
-ir_tree_registry ir_type_handlers jaxpr_subcomp lower_jaxpr_to_fun lower_jaxpr_to_module
-lowerable_effects make_ir_context merge_mlir_modules module_to_bytecode module_to_string
-register_constant_handler shape_tensor token_type unflatten_ir_values_like_types
+Mesh MeshAxisName ModuleContext RECV_FROM_HOST_TYPE SEND_TO_HOST_TYPE SPMDAxisContext
+ShapePolyLoweringState ShardingContext Token TokenSet Value aval_to_ir_type aval_to_ir_types
+core_call_lowering dense_int_array dense_int_elements dtype_to_ir_type flatten_ir_types
+flatten_ir_values i32_attr i64_attr ir ir_attribute ir_constant ir_constants ir_tree_registry
+ir_type_handlers jaxpr_subcomp lower_jaxpr_to_fun lower_jaxpr_to_module lowerable_effects
+make_ir_context merge_mlir_modules module_to_bytecode module_to_string register_constant_handler
+shape_tensor token_type unflatten_ir_values_like_types
 """,
     "interpreters.partial_eval": """
 DynamicJaxprTracer JaxprTracer Val abstract_eval_fun close_jaxpr convert_constvars_jaxpr

@@ -21,7 +21,7 @@ from ..tracer.arrays.plane import direction
 from ..tracer.checks.error_state import look_at_divisor
 from ..tracer.compound import compound
 from ..tracer.core import Value
-from ..tracer.errors import OperandError
+from ..tracer.errors import ConcretizationTypeError, OperandError
 from .promotion import (
     broadcast_values,
     check_arraylike,
@@ -44,7 +44,10 @@ def _binary(function: Callable[[Any, Any], Value]) -> Callable[[F], F]:
             if isinstance(x, ArrayBase) and isinstance(y, ArrayBase) and x.aval is y.aval:
                 return function(x, y)  # nothing to promote: the most common case
             check_arraylike(name, x, y)
-            a, b = scalars_apart(promote_dtypes(x, y), name)
+            try:
+                a, b = scalars_apart(promote_dtypes(x, y), name)
+            except ConcretizationTypeError as error:
+                return error.of_elements(op, x, y)
             return function(a, b)
 
         return declared(declaration, op)
@@ -60,7 +63,10 @@ def _binary_inexact(function: Callable[[Any, Any], Value]) -> Callable[[F], F]:
             if isinstance(x, ArrayBase) and isinstance(y, ArrayBase) and x.aval is y.aval and x.aval.dtype.kind == "f":
                 return function(x, y)
             check_arraylike(name, x, y)
-            a, b = scalars_apart(promote_dtypes_inexact(x, y), name)
+            try:
+                a, b = scalars_apart(promote_dtypes_inexact(x, y), name)
+            except ConcretizationTypeError as error:
+                return error.of_elements(op, x, y)
             return function(a, b)
 
         return declared(declaration, op)
@@ -80,7 +86,10 @@ def _compare(
             if isinstance(x, ArrayBase) and isinstance(y, ArrayBase) and x.aval is y.aval and x.aval.dtype.kind != "c":
                 return function(x, y)
             check_arraylike(name, x, y)
-            a, b = scalars_apart(promote_dtypes(x, y), name)
+            try:
+                a, b = scalars_apart(promote_dtypes(x, y), name)
+            except ConcretizationTypeError as error:
+                return error.of_elements(op, x, y)
             if combine is None or not dtypes.is_complex(a.aval.dtype):
                 return function(a, b)
             first, second = (lax.real(a), lax.real(b)), (lax.imag(a), lax.imag(b))
@@ -402,7 +411,10 @@ def power(x: ArrayLike, y: ArrayLike, /) -> Value:
     """
     check_arraylike("power", x, y)
     if isinstance(y, int) and not isinstance(y, bool | np.generic):
-        base = as_value(x)
+        try:
+            base = as_value(x)
+        except ConcretizationTypeError as error:
+            return error.of_elements(power, x, y)
         dtype, weak = dtypes.promote([dtypes.type_of(base), dtypes.type_of(y)])
         if y >= 0 or dtypes.is_inexact(dtype):
             if base.aval.dtype.kind == "b":
@@ -413,7 +425,10 @@ def power(x: ArrayLike, y: ArrayLike, /) -> Value:
             "a float, as in x.astype(float), or use float_power.",
             "power",
         )
-    a, b = numbers(*promote("power", x, y))
+    try:
+        a, b = numbers(*promote("power", x, y))
+    except ConcretizationTypeError as error:
+        return error.of_elements(power, x, y)
     if type(y) is float and -8 <= y <= 8 and (2 * y).is_integer() and dtypes.is_floating(a.aval.dtype):
         return _known_power(a, y)
     result = lax.pow(a, b)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..tracer.arrays.array import as_value
+from ..tracer.errors import ConcretizationTypeError
 from ..tracer.tracer import Tracer
 
 
@@ -16,9 +17,14 @@ def known_array(what: str, x: Any, advice: str) -> np.ndarray[Any, Any]:
     if isinstance(x, Tracer):
         found = x.to_concrete_value()
         if found is None:
-            raise x.unknown(f"{what} needs the values of an array", advice)
+            raise unknown_array(what, x, advice)
         x = found
     return np.asarray(as_value(x))
+
+
+def unknown_array(what: str, x: Tracer, advice: str) -> ConcretizationTypeError:
+    """The error where the values of a traced array are needed."""
+    return x.unknown(f"{what} needs the values of an array", advice)
 
 
 def known_size(name: str, size: Any) -> int:

@@ -40,6 +40,7 @@ from ..tracer.arrays.overlay import overlaid
 from ..tracer.aval import ShapedArray
 from ..tracer.core import Value, bind, thread_state
 from ..tracer.errors import (
+    ConcretizationTypeError,
     IndexKindError,
     NonConcreteBooleanIndexError,
     NonConcreteSliceError,
@@ -69,6 +70,7 @@ from .array_creation import asarray
 from .binary_ufuncs import divide, power
 from .masked_updates import MaskIndex, is_traced_mask, mask_index
 from .promotion import broadcast_to_shape, to_dtype
+from .selections import Selection
 
 _CLIP = GatherScatterMode.CLIP
 _INDEX = np.dtype(np.int32)
@@ -204,11 +206,7 @@ def _check(item: Any) -> None:
         )
     if isinstance(item, ArrayBase | np.ndarray):
         if item.dtype == np.bool_ and isinstance(item, Tracer):
-            raise item.unknown(
-                "Array boolean indices must be concrete: the size of x[mask] depends on the mask's values",
-                "Use hloom.numpy.where(mask, x, 0) or the like.",
-                NonConcreteBooleanIndexError,
-            )
+            raise _unknown_size(item)
         if item.dtype == np.bool_:
             return
     elif not hasattr(item, "__index__"):
@@ -218,6 +216,15 @@ def _check(item: Any) -> None:
         )
     if isinstance(item, ArrayBase | np.ndarray | np.generic) and item.dtype.kind not in "iu":
         raise TypeError(f"Indexer must have integer or boolean type, got indexer with type {item.dtype.name}")
+
+
+def _unknown_size(mask: Tracer) -> ConcretizationTypeError:
+    return mask.unknown(
+        "Array boolean indices must be concrete: the size of x[mask] depends on the mask's values",
+        "Reductions of it work, such as hloom.numpy.sum(x[mask]), and functions of its single elements. Elsewhere use "
+        "hloom.numpy.where(mask, x, 0) or the like.",
+        NonConcreteBooleanIndexError,
+    )
 
 
 def _meant(items: list[Any]) -> str:
@@ -333,8 +340,16 @@ def _array_index(shape: tuple[int, ...], index: Any, wrap: bool) -> ArrayIndex |
 
 
 def _read(x: Value, index: Any, wrap: bool, mode: GatherScatterMode, fill_value: Any) -> Value:
-    """x[index]."""
-    index = _with_arrays(index)
+    """x[index]. A Selection if the index has a mask that is not known."""
+    try:
+        index = _with_arrays(index)
+    except ConcretizationTypeError as error:
+        return Selection.at(x, index, lambda known: _read(x, known, wrap, mode, fill_value), error)
+    masked = _mask_index(x.aval.shape, index)
+    if masked is not None and not x.aval.is_extended:
+        block = _get(x, parse_index(x.aval.shape, masked.basic, wrap), mode, fill_value)
+        mask: Any = masked.mask
+        return Selection.of(block, masked.start, masked.place, mask, _unknown_size(mask))
     arrays = _array_index(x.aval.shape, index, wrap)
     if arrays is None:
         return _get(x, parse_index(x.aval.shape, index, wrap), mode, fill_value)
@@ -674,6 +689,9 @@ class IndexUpdate:
             return computed_in(place, ".at.update", lambda: self._update(values, operation, mode, options))
         x, wrap = self._array, _wraps(options)
         masked = _mask_index(x.aval.shape, self._index)
+        selected = isinstance(values, Selection) and masked is not None
+        if selected:
+            values = values.at_mask(masked.mask)
         arrays = None if masked is not None else _array_index(x.aval.shape, self._index, wrap)
         if arrays is not None:
             assert operation.scatter is not None
@@ -686,7 +704,7 @@ class IndexUpdate:
         if masked is None:
             new = _at_shape(new, index.result_shape)
         else:
-            new, mask = masked.spread(index.result_shape, new)
+            new, mask = masked.spread(index.result_shape, new, selected)
             combine = _where(lax.reshape(mask, index.sizes), combine)
         if clips:
             index = _clamped(index, x.aval.shape)

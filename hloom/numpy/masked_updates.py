@@ -40,9 +40,12 @@ class MaskIndex:
     place: int
     """Where the dimension of the chosen elements is in x[index], among the other dimensions."""
 
-    def spread(self, block: tuple[int, ...], values: Value) -> tuple[Value, Value]:
+    def spread(self, block: tuple[int, ...], values: Value, is_selected: bool) -> tuple[Value, Value]:
         """The value for each element of the block, of shape `block`, and which of them are to be changed. OperandError
-        if the values do not broadcast to x[index]."""
+        if the values do not broadcast to x[index].
+
+        is_selected: the values are those of a Selection, with an entry for each element of the mask.
+        """
         own, rank = self.mask.aval.shape, self.mask.aval.ndim
         others = (*block[: self.start], *block[self.start + rank :])
         shape, after = values.aval.shape, len(others) - self.place
@@ -50,7 +53,9 @@ class MaskIndex:
         outer, inner = shape[: max(cut - 1, 0)], shape[cut:]
         middle: tuple[int, ...] = (1,) * rank
         mask = self.mask
-        if cut and shape[cut - 1] != 1:
+        if is_selected:
+            middle = own
+        elif cut and shape[cut - 1] != 1:
             values, mask = self._entries(values, cut - 1)
             middle = own
         fits = len(outer) <= self.place and all(

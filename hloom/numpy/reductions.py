@@ -21,7 +21,7 @@ from ..tracer.arrays.array import rank_of, shape_of
 from ..tracer.arrays.operators import ArrayBase, ArrayLike
 from ..tracer.compound import compound
 from ..tracer.core import Value
-from ..tracer.errors import OperandError
+from ..tracer.errors import ConcretizationTypeError, OperandError
 from . import binary_ufuncs as bi
 from . import unary_ufuncs as ew
 from .promotion import (
@@ -213,7 +213,10 @@ def _truth(combine: Callable[[Value, tuple[int, ...]], Value], neutral: bool) ->
             a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False, *, where: ArrayLike | None = None
         ) -> Value:
             no_out(name, out)
-            x = ew.to_bool(ensure_arraylike(name, a))
+            try:
+                x = ew.to_bool(ensure_arraylike(name, a))
+            except ConcretizationTypeError as error:
+                return error.of_all(op, (a, axis, None, keepdims), {"where": where})
             axes = canonical_axes(axis, x.aval.ndim)
             if where is not None:
                 x = select(broadcast_to_shape(mask(name, where), x.aval.shape), x, neutral)
@@ -255,7 +258,11 @@ def count_nonzero(a: ArrayLike, axis: Axis = None, keepdims: bool = False) -> Va
     >>> jnp.count_nonzero(jnp.array([[1, 0], [2, 3]]), axis=0)
     Array([2, 1], dtype=int32)
     """
-    return sum(ew.to_bool(ensure_arraylike("count_nonzero", a)), axis, dtypes.default_int(), keepdims=keepdims)
+    try:
+        x = ew.to_bool(ensure_arraylike("count_nonzero", a))
+    except ConcretizationTypeError as error:
+        x = error.of_elements(bi.not_equal, a, 0)
+    return sum(x, axis, dtypes.default_int(), keepdims=keepdims)
 
 
 def _count(x: Value, axes: tuple[int, ...], where: ArrayLike | None, keepdims: bool, dtype: np.dtype[Any]) -> Any:

@@ -19,13 +19,15 @@ from ..tracer.compound import compound
 from ..tracer.core import Value
 from ..tracer.sharding.placement import beside
 from ..tracer.tracer import Tracer
-from .concrete_values import SIZE_ADVICE, known_array, known_size
+from .concrete_values import SIZE_ADVICE, known_size, unknown_array
 from .promotion import ensure_arraylike, promote_dtypes
+from .selections import Selection
 from .unary_ufuncs import to_bool
 
 
 def nonzero(a: ArrayLike, *, size: int | None = None, fill_value: Any = None) -> tuple[Value, ...]:
-    """The indices of elements that are not 0, as an array for each dimension. Under jit, `size` is required.
+    """The indices of elements that are not 0, as an array for each dimension. Under jit, `size` is required, unless
+    only functions of single elements and reductions, or an index, take the result.
 
     Args:
       size: how many there are in the result: those above it are cut off.
@@ -40,14 +42,25 @@ def nonzero(a: ArrayLike, *, size: int | None = None, fill_value: Any = None) ->
     if not x.aval.ndim:
         raise ValueError("Calling nonzero on 0d arrays is not allowed\n  Use hloom.numpy.atleast_1d first.")
     if size is None:
-        if isinstance(x, Tracer):
-            x = as_value(known_array("nonzero", x, SIZE_ADVICE))
         integer = dtypes.default_int()
+        if isinstance(x, Tracer):
+            known = x.to_concrete_value()
+            if known is None:
+                return _unknown(x, integer)
+            x = as_value(known)
         parts = np.nonzero(np.asarray(to_bool(x)))
         return tuple(beside(array_from_numpy(part.astype(integer, copy=False)), x) for part in parts)
     count = known_size("nonzero", size)
     found = _of_size(x, count)
     return found if fill_value is None else _filled(x, found, _fill_values(fill_value, x.aval.ndim))
+
+
+def _unknown(x: Tracer, integer: np.dtype[Any]) -> tuple[Any, ...]:
+    """The indices as elements whose number is not known: Selections."""
+    mask, error = to_bool(x), unknown_array("nonzero", x, SIZE_ADVICE)
+    shape = x.aval.shape
+    places = [lax.broadcasted_iota(integer, shape, d) for d in range(len(shape))]
+    return tuple([Selection.of(p, 0, 0, mask, error) for p in places])
 
 
 @compound(static=("size",))

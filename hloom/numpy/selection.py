@@ -14,7 +14,7 @@ from ..tracer.arrays.array import as_value, resolved
 from ..tracer.arrays.operators import ArrayLike
 from ..tracer.compound import compound
 from ..tracer.core import Value
-from ..tracer.errors import OperandError
+from ..tracer.errors import ConcretizationTypeError, OperandError
 from .binary_ufuncs import maximum, minimum
 from .promotion import (
     broadcast_to_shape,
@@ -65,8 +65,11 @@ def where(
             "its operands"
         )
     check_arraylike("where", condition, x, y)
-    pred = to_bool(as_value(condition))
-    a, b = promote_dtypes(x, y)
+    try:
+        pred = to_bool(as_value(condition))
+        a, b = promote_dtypes(x, y)
+    except ConcretizationTypeError as error:
+        return error.of_elements(where, condition, x, y)
     if not pred.aval.shape:
         shape = lax.broadcast_shapes(a.aval.shape, b.aval.shape)
         a, b = broadcast_to_shape(a, shape), broadcast_to_shape(b, shape)

@@ -18,12 +18,14 @@ from ..tracer.arrays.operators import ArrayLike
 from ..tracer.compound import compound
 from ..tracer.core import Value
 from ..tracer.ops import convert
+from ..tracer.tracer import Tracer
 from .array_manipulation import along, moveaxis, ravel
-from .concrete_values import SIZE_ADVICE, known_array, known_size
+from .concrete_values import SIZE_ADVICE, known_array, known_size, unknown_array
 from .indexing_routines import take
 from .promotion import broadcast_to_shape, ensure_arraylike, ensure_arraylikes, promote_dtypes, strong
 from .searching import nonzero
 from .selection import where
+from .selections import Selection
 from .sorting import elements_of, searchsorted
 from .unary_ufuncs import isnan
 
@@ -76,7 +78,8 @@ def unique(
     sorted: bool = True,
 ) -> Any:
     """The distinct elements as a vector, or the distinct slices along an axis, in ascending order. Under jit, `size` is
-    required: the number of elements depends on values.
+    required, since the number of elements depends on values, unless only functions of single elements and reductions
+    take the result.
 
     Args:
       return_index: also the index of the first of each, int32.
@@ -111,6 +114,10 @@ def unique(
     else:
         order, first = _grouped(lax.reshape(slices, (length, width)), bool(equal_nan))
     if count is None:
+        is_alone = not (return_index or return_inverse or return_counts)
+        if is_alone and isinstance(first, Tracer) and first.to_concrete_value() is None:
+            values = take(slices, order, 0, mode="clip")
+            return Selection.of(values, 0, axis, first, unknown_array("unique", first, SIZE_ADVICE))
         known = np.flatnonzero(known_array("unique", first, SIZE_ADVICE))
         count, starts = len(known), as_value(np.append(known, length).astype(integer))
     else:

@@ -19,7 +19,7 @@ from ..tracer import dtypes
 from ..tracer.arrays.operators import ArrayBase, ArrayLike
 from ..tracer.compound import compound
 from ..tracer.core import Value
-from ..tracer.errors import OperandError
+from ..tracer.errors import ConcretizationTypeError, OperandError
 from ..tracer.ops import convert
 from .promotion import ensure_arraylike, no_out, promote_inexact, strong, strong_array
 
@@ -33,7 +33,10 @@ def _inexact(function: Callable[[Any], Value]) -> Callable[[F], F]:
         def op(x: ArrayLike, /) -> Value:
             if isinstance(x, ArrayBase) and x.aval.dtype.kind == "f":
                 return function(x)
-            return function(*promote_inexact(name, x))
+            try:
+                return function(*promote_inexact(name, x))
+            except ConcretizationTypeError as error:
+                return error.of_elements(op, x)
 
         return declared(declaration, op)
 
@@ -47,7 +50,10 @@ def _keeping(function: Callable[[Any], Value]) -> Callable[[F], F]:
         name = declaration.__name__
 
         def op(x: ArrayLike, /) -> Value:
-            value = numbers_only(name, ensure_arraylike(name, x))
+            try:
+                value = numbers_only(name, ensure_arraylike(name, x))
+            except ConcretizationTypeError as error:
+                return error.of_elements(op, x)
             return function(value) if dtypes.is_inexact(value.aval.dtype) else value
 
         return declared(declaration, op)
@@ -338,7 +344,10 @@ def abs(x: ArrayLike, /) -> Value:
     >>> jnp.abs(jnp.array([3 - 4j]))
     Array([5.], dtype=float32)
     """
-    value = ensure_arraylike("abs", x)
+    try:
+        value = ensure_arraylike("abs", x)
+    except ConcretizationTypeError as error:
+        return error.of_elements(abs, x)
     return value if value.aval.dtype.kind == "b" or dtypes.is_unsigned(value.aval.dtype) else lax.abs(value)
 
 
@@ -361,7 +370,11 @@ def negative(x: ArrayLike, /) -> Value:
     >>> jnp.negative(jnp.array([1, -2]))
     Array([-1,  2], dtype=int32)
     """
-    return lax.neg(ensure_arraylike("negative", x))
+    try:
+        value = ensure_arraylike("negative", x)
+    except ConcretizationTypeError as error:
+        return error.of_elements(negative, x)
+    return lax.neg(value)
 
 
 def positive(x: ArrayLike, /) -> Value:
@@ -381,7 +394,10 @@ def sign(x: ArrayLike, /) -> Value:
     >>> jnp.sign(jnp.array(4j))
     Array(0.+1.j, dtype=complex64, weak_type=True)
     """
-    value = ensure_arraylike("sign", x)
+    try:
+        value = ensure_arraylike("sign", x)
+    except ConcretizationTypeError as error:
+        return error.of_elements(sign, x)
     if dtypes.is_unsigned(value.aval.dtype):
         zero = lax.full_like(value, 0)
         return lax.select(value == zero, zero, lax.full_like(value, 1))
@@ -394,7 +410,11 @@ def square(x: ArrayLike, /) -> Value:
     >>> jnp.square(jnp.array([-3, 2]))
     Array([9, 4], dtype=int32)
     """
-    return lax.square(numbers(ensure_arraylike("square", x))[0])
+    try:
+        value = ensure_arraylike("square", x)
+    except ConcretizationTypeError as error:
+        return error.of_elements(square, x)
+    return lax.square(numbers(value)[0])
 
 
 def round(a: ArrayLike, decimals: int = 0, out: None = None) -> Value:
@@ -437,7 +457,10 @@ def isfinite(x: ArrayLike, /) -> Value:
     >>> jnp.isfinite(jnp.array([1, jnp.inf, jnp.nan]))
     Array([ True, False, False], dtype=bool)
     """
-    value = ensure_arraylike("isfinite", x)
+    try:
+        value = ensure_arraylike("isfinite", x)
+    except ConcretizationTypeError as error:
+        return error.of_elements(isfinite, x)
     if dtypes.is_complex(value.aval.dtype):
         return lax.is_finite(lax.real(value)) & lax.is_finite(lax.imag(value))
     if not dtypes.is_inexact(value.aval.dtype):
@@ -452,7 +475,10 @@ def isnan(x: ArrayLike, /) -> Value:
     >>> jnp.where(jnp.isnan(x), 0, x)
     Array([1., 0., 3.], dtype=float32)
     """
-    value = ensure_arraylike("isnan", x)
+    try:
+        value = ensure_arraylike("isnan", x)
+    except ConcretizationTypeError as error:
+        return error.of_elements(isnan, x)
     return value != value
 
 
@@ -462,7 +488,10 @@ def isinf(x: ArrayLike, /) -> Value:
     >>> jnp.isinf(jnp.array([-jnp.inf, 0, jnp.nan]))
     Array([ True, False, False], dtype=bool)
     """
-    value = ensure_arraylike("isinf", x)
+    try:
+        value = ensure_arraylike("isinf", x)
+    except ConcretizationTypeError as error:
+        return error.of_elements(isinf, x)
     if dtypes.is_complex(value.aval.dtype):
         return isinf(lax.real(value)) | isinf(lax.imag(value))
     if not dtypes.is_inexact(value.aval.dtype):

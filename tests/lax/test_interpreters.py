@@ -143,8 +143,8 @@ def test_what_is_wrong_says_so() -> None:
     mlir.register_lowering(p, lambda ctx, x: [x], platform="gpu")
     with pytest.raises(hloom.errors.UnsupportedError, match="has no lowering"):
         hloom.jit(p.bind)(1.0)
-    mlir.register_lowering(p, lambda ctx, x: [x])
-    with pytest.raises(hloom.errors.UnsupportedError, match="writes MLIR, which hloom does not have"):
+    mlir.register_lowering(p, lambda ctx, x: [x.type])
+    with pytest.raises(hloom.errors.UnsupportedError, match="If it writes MLIR operations, which hloom does not have"):
         hloom.jit(p.bind)(1.0)
     p.def_abstract_eval(lambda x: ShapedArray((3,), x.dtype))
     mlir.register_lowering(p, mlir.lower_fun(lambda x: x, multiple_results=False))
@@ -154,6 +154,29 @@ def test_what_is_wrong_says_so() -> None:
         ad.primitive_jvps[lax.sin_p] = lambda primals, tangents: (primals, tangents)
     with pytest.raises(KeyError, match="no batching rule was set"):
         batching.primitive_batchers[lax.sin_p]
+
+
+def test_a_lowering_combines_functions_of_the_module() -> None:
+    kept = object()
+
+    def rule(ctx: mlir.LoweringRuleContext, x: hloom.Array, *, k: int) -> list[hloom.Array]:
+        assert ctx.primitive is p and [a.shape for a in (*ctx.avals_in, *ctx.avals_out)] == [(2,), (2,)]
+        ctx.module_context.add_keepalive(kept)
+        (doubled,) = mlir.lower_fun(lambda x: 2 * x, multiple_results=False)(ctx.replace(avals_out=None), x)
+        callback = lambda x: (np.asarray(x) * k,)  # noqa: E731
+        results, token, keepalive = mlir.emit_python_callback(
+            ctx, callback, None, [doubled], ctx.avals_in, ctx.avals_out, has_side_effect=False
+        )
+        assert token is keepalive is None
+        return results
+
+    p = Primitive("by_python")
+    p.def_abstract_eval(lambda x, *, k: ShapedArray(x.shape, x.dtype))
+    mlir.register_lowering(p, rule)
+    np.testing.assert_array_equal(hloom.jit(lambda x: p.bind(x, k=5))(jnp.arange(2.0)), [0, 10])
+    assert hloom.jit(lambda x: p.bind(x, k=5)).lower(jnp.arange(2.0)).as_text().count("custom-call(") == 1
+    with pytest.raises(ValueError, match="Partitioned callback not supported with return values"):
+        mlir.emit_python_callback(None, len, None, [], [], [1], has_side_effect=False, partitioned=True)
 
 
 def test_a_key_is_a_key_in_the_rules() -> None:

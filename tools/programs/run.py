@@ -5,9 +5,10 @@
     python tools/programs/run.py CHECKOUTS --out results.jsonl --match 'tinygp|optax' --python ZOO/bin/python
     python tools/programs/run.py --table results.jsonl                        # the table for docs/jax_programs.md
 
-CHECKOUTS has a folder OWNER/NAME for each repository. `--python` has JAX and the libraries; hloom is this checkout's.
-A program runs in processes of its own: once under JAX, then under hloom from an empty store, and again from the filled
-one. Times are CPU seconds, of the whole process. A program that JAX itself does not run is not counted.
+CHECKOUTS has a git checkout OWNER/NAME of each repository; the results and the table name their commits. `--python`
+has JAX and the libraries; hloom is this checkout's. A program runs in processes of its own: once under JAX, then under
+hloom from an empty store, and again from the filled one. Times are CPU seconds, of the whole process. A program that
+JAX itself does not run is not counted.
 """
 
 from __future__ import annotations
@@ -138,10 +139,24 @@ def beyond(found: dict[str, float], own: dict[str, float], equal: float = EQUAL)
     return sorted(((n, d) for n, d in found.items() if d > max(equal, bound[n])), key=lambda item: -item[1])
 
 
+def commit_of(folder: Path) -> str:
+    """The commit that a checkout is of, "+" behind it if files were changed since; "" if it is none."""
+    if not (folder / ".git").exists():
+        return ""
+    command = ["git", "-C", str(folder), "describe", "--always", "--abbrev=12", "--exclude=*", "--dirty=+"]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+
 def run(program: dict[str, Any], options: argparse.Namespace) -> dict[str, Any]:
     """The line of a program."""
-    line: dict[str, Any] = {"name": program["name"], "repository": program["repository"], "file": program["path"]}
     root = Path(options.checkouts).resolve() / program["repository"]
+    line: dict[str, Any] = {
+        "name": program["name"],
+        "repository": program["repository"],
+        "file": program["path"],
+        "commit": commit_of(root),
+        "hloom": commit_of(HERE.parents[1]),
+    }
     program = {**program, "path": str(root / program["path"]), "search": [str(root / s) for s in program["search"]]}
     keep = Path(options.keep).resolve() / program["name"]
     env = {
@@ -211,6 +226,10 @@ def table(path: str) -> str:
         text.append(f"| {line['repository']}: {line['file']} | {state} | {line['jax']:.1f} | {' | '.join(ratios)} |")
     means = [statistics.geometric_mean(x[k] / x["jax"] for x in lines if x.get(k)) for k in ("cold", "warm")]
     count = sum(line["status"] == "runs" for line in lines)
+    for what, of in (("repositories", "commit"), ("hloom", "hloom")):
+        known = sorted({f"{x['repository']} {x[of]}" if what != of else x[of] for x in lines if x.get(of)})
+        if known:
+            text.append(f"\nCommits of {what}: {', '.join(known)}.")
     text.append(f"\n{len(lines)} programs, {count} of them with JAX's numbers. Geometric means of the times: "
                 f"{means[0]:.2f} cold, {means[1]:.2f} warm.")  # fmt: skip
     return "\n".join(text)

@@ -38,6 +38,12 @@ def use_functions(*functions: Callable[..., Any]) -> None:
     _np = SimpleNamespace(**{f.__name__: f for f in functions})
 
 
+def implementation(name: str) -> Callable[..., Any]:
+    """The function behind an operator or a method."""
+    found: Callable[..., Any] = getattr(_np, name)
+    return found
+
+
 _OPERANDS = (bool, int, float, complex, np.ndarray, np.generic)
 
 

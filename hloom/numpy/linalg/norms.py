@@ -42,9 +42,7 @@ def norm(x: ArrayLike, ord: Any = None, axis: Axis = None, keepdims: bool = Fals
     """
     (a,) = promote_inexact("norm", x)
     if axis is None and ord is None:
-        flat = lax.reshape(a, (a.aval.size,))
-        length = _euclidean(flat, (0,), False)
-        return lax.reshape(length, [1] * a.aval.ndim) if keepdims else length
+        return _euclidean(a, tuple(range(a.aval.ndim)), keepdims)
     axes = axis_tuple(axis, a.aval.ndim)
     if len(axes) == 1:
         return _vector_norm(a, 2 if ord is None else ord, axes, keepdims)
