@@ -7,9 +7,9 @@ Indices with arrays are in `advanced_indexing.py`; the slices beside them are ap
 
 from __future__ import annotations
 
+import functools
 import operator
 from collections.abc import Callable
-from functools import lru_cache
 from typing import Any, TypedDict, Unpack
 
 import numpy as np
@@ -340,16 +340,18 @@ def _array_index(shape: tuple[int, ...], index: Any, wrap: bool) -> ArrayIndex |
 
 
 def _read(x: Value, index: Any, wrap: bool, mode: GatherScatterMode, fill_value: Any) -> Value:
-    """x[index]. A Selection if the index has a mask that is not known."""
+    """x[index]. A Selection takes the place of an array if the index has a mask that is not known."""
     try:
         index = _with_arrays(index)
     except ConcretizationTypeError as error:
-        return Selection.at(x, index, lambda known: _read(x, known, wrap, mode, fill_value), error)
+        read = functools.partial(_read, x, wrap=wrap, mode=mode, fill_value=fill_value)
+        return Selection.at(index, read, error)  # type: ignore[return-value]
     masked = _mask_index(x.aval.shape, index)
     if masked is not None and not x.aval.is_extended:
         block = _get(x, parse_index(x.aval.shape, masked.basic, wrap), mode, fill_value)
         mask: Any = masked.mask
-        return Selection.of(block, masked.start, masked.place, mask, _unknown_size(mask))
+        refusal = _unknown_size(mask)
+        return Selection.of(block, masked.start, masked.place, mask, refusal)  # type: ignore[return-value]
     arrays = _array_index(x.aval.shape, index, wrap)
     if arrays is None:
         return _get(x, parse_index(x.aval.shape, index, wrap), mode, fill_value)
@@ -419,7 +421,7 @@ def _put_off_part(x: Array, index: Any) -> Value:
     return found if found.aval.shape == shape else lax.reshape(found, shape)
 
 
-@lru_cache(maxsize=4096)
+@functools.lru_cache(maxsize=4096)
 def _part(shape: tuple[int, ...], form: Any) -> tuple[SliceAttributes | None, tuple[int, ...], tuple[int, ...]]:
     """The slice (None: all), the dimensions that are reversed then, and the shape at last."""
     index = _clamped(parse_index(shape, tuple([slice(*i) if type(i) is tuple else i for i in form])), shape)
@@ -689,8 +691,8 @@ class IndexUpdate:
             return computed_in(place, ".at.update", lambda: self._update(values, operation, mode, options))
         x, wrap = self._array, _wraps(options)
         masked = _mask_index(x.aval.shape, self._index)
-        selected = isinstance(values, Selection) and masked is not None
-        if selected:
+        is_selected = masked is not None and isinstance(values, Selection)
+        if masked is not None and is_selected:
             values = values.at_mask(masked.mask)
         arrays = None if masked is not None else _array_index(x.aval.shape, self._index, wrap)
         if arrays is not None:
@@ -704,7 +706,7 @@ class IndexUpdate:
         if masked is None:
             new = _at_shape(new, index.result_shape)
         else:
-            new, mask = masked.spread(index.result_shape, new, selected)
+            new, mask = masked.spread(index.result_shape, new, is_selected)
             combine = _where(lax.reshape(mask, index.sizes), combine)
         if clips:
             index = _clamped(index, x.aval.shape)

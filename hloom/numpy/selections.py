@@ -149,14 +149,15 @@ class Selection:
     # ---- functions of it
 
     @staticmethod
-    def at(array: Value, index: Any, read: Callable[[Any], Value], error: ConcretizationTypeError) -> Selection:
-        """`array[index]`, by `read`, for vectors of chosen elements that index its first dimensions: those of
-        `nonzero`."""
+    def at(index: Any, read: Callable[[Any], Value], error: ConcretizationTypeError) -> Selection:
+        """The elements of an array at an index of vectors of chosen elements, such as those of `nonzero`. They index
+        its first dimensions; `read` gives the elements at an index of arrays."""
         items = index if isinstance(index, tuple) else (index,)
         if not all(isinstance(i, Selection) and items[0]._fits(i) and i.ndim == 1 for i in items):
             raise error
         found = read(tuple(map(values_of, items)))
-        return items[0].with_values(found, -found.aval.ndim)
+        first: Selection = items[0]
+        return first.with_values(found, -found.aval.ndim)
 
     @staticmethod
     def of_elements(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
@@ -186,7 +187,7 @@ class Selection:
         if name in _OF_ELEMENTS:
             return Selection.of_elements(function, args, kwargs)
         if name in _PRODUCTS and len(args) == 2:
-            return first._product(function, *args, kwargs)
+            return first._product(function, args[0], args[1], kwargs)
         bound = signature(function).bind(*args, **kwargs)
         bound.apply_defaults()
         given = dict(bound.arguments)
