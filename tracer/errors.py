@@ -6,7 +6,7 @@ Shape and dtype violations are hlo.errors.ShapeError, raised with the user's lin
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from ..hlo.called import in_numpy_words
 from ..hlo.errors import ExecutionError as ExecutionError
@@ -15,6 +15,8 @@ from ..hlo.errors import JaxRuntimeError as JaxRuntimeError
 from ..hlo.errors import ShapeError as ShapeError
 from ..hlo.errors import UnsupportedElementTypeError as UnsupportedElementTypeError
 from ..hlo.errors import UnsupportedError as UnsupportedError
+
+T = TypeVar("T")
 
 
 class CompileOptionError(JaxRuntimeError, ValueError):
@@ -54,18 +56,20 @@ class ConcretizationTypeError(JAXTypeError):
     """The class of values of unknown size that the error is about, if it has functions of them
     (`hloom/numpy/selections.py`)."""
 
-    def of_elements(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    def of_elements(self, function: Callable[..., T], *args: Any, **kwargs: Any) -> T:
         """The result of a function of single elements, in which the error was raised for an argument. Raises the error
         if it has none."""
         if self.unread is None:
             raise self
-        return self.unread.of_elements(function, args, kwargs)
+        found: T = self.unread.of_elements(function, args, kwargs)
+        return found
 
-    def of_all(self, function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    def of_all(self, function: Callable[..., T], args: Sequence[Any], kwargs: Mapping[str, Any]) -> T:
         """As `of_elements`, for a function that may be a reduction."""
         if self.unread is None:
             raise self
-        return self.unread.of_all(function, args, kwargs)
+        found: T = self.unread.of_all(function, args, kwargs)
+        return found
 
 
 class TracerBoolConversionError(ConcretizationTypeError):
