@@ -65,6 +65,7 @@ PARTS = {
     "functions": {"tracer.arrays.operators"},
     "jaxprs": {"tracer.stages", "hloom.jaxpr.primitives"},
     "namespaces": {"hlo", "tracer.callers"},
+    "special": {"hlo.stablehlo.reading_chlo"},
 }
 """The parts of the library above them that modules use (`hlo/library.py`). None may join."""
 

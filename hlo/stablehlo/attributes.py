@@ -1,0 +1,192 @@
+"""The forms of MLIR attributes: how the value of a field is written as one, and read.
+
+Older versions wrote `dense<[0, 1]> : tensor<2xi64>` where newer ones write `array<i64: 0, 1>`: a form reads both, and
+writes the newer one. A value that is missing is None.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from enum import Enum
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..element_type import ElementType
+from ..errors import UnsupportedError
+from ..mlir.tree import (
+    Attribute,
+    Dense,
+    DenseArray,
+    Enumerated,
+    Float,
+    Integer,
+    Symbol,
+    Tensor,
+    Unit,
+)
+
+
+class Form(NamedTuple):
+    """A value's form as an attribute."""
+
+    read: Callable[[Attribute], Any]
+    write: Callable[[Any], Attribute]
+
+
+def wrong(attribute: object, expected: str) -> UnsupportedError:
+    """The error of an attribute that has another form."""
+    return UnsupportedError(f"expected {expected}, found the attribute {str(attribute)[:80]}")
+
+
+def read_integer(attribute: object) -> int:
+    """The number of `3 : i64`, or of a number inside of a record."""
+    match attribute:
+        case Integer():
+            return attribute.value
+        case bool():
+            return int(attribute)
+        case int():
+            return attribute
+        case Dense() if attribute.array.size == 1:
+            return int(attribute.array.reshape(()))
+    raise wrong(attribute, "an integer")
+
+
+def read_integers(attribute: object) -> tuple[int, ...]:
+    """The numbers of `array<i64: 0, 1>`, `dense<[0, 1]>` or `[0, 1]`."""
+    match attribute:
+        case DenseArray():
+            return tuple(map(int, attribute.values))
+        case Dense():
+            return tuple(map(int, attribute.array.reshape(-1).tolist()))
+        case tuple():
+            return tuple(map(read_integer, attribute))
+    raise wrong(attribute, "a list of integers")
+
+
+def read_boolean(attribute: object) -> bool:
+    """`true`, or an attribute that says something by being there."""
+    match attribute:
+        case bool():
+            return attribute
+        case Unit():
+            return True
+        case Integer() | Dense():
+            return bool(read_integer(attribute))
+    raise wrong(attribute, "true or false")
+
+
+def read_booleans(attribute: object) -> tuple[bool, ...]:
+    """`array<i1: true, false>`, or its older form."""
+    if isinstance(attribute, tuple):
+        return tuple(map(read_boolean, attribute))
+    return tuple(map(bool, read_integers(attribute)))
+
+
+def read_float(attribute: object) -> float:
+    """The number of `1.0 : f32`."""
+    match attribute:
+        case Float():
+            width = attribute.type.byte_width
+            value = np.frombuffer(attribute.bits.to_bytes(width, "little"), attribute.type.dtype)[0]
+            return float(value)
+        case Integer():
+            return float(attribute.value)
+        case float() | int():
+            return float(attribute)
+    raise wrong(attribute, "a number")
+
+
+def read_string(attribute: object) -> str:
+    """The text of `"a"`."""
+    if not isinstance(attribute, str):
+        raise wrong(attribute, "a string")
+    return attribute
+
+
+def read_word(attribute: object) -> str:
+    """The value of `#stablehlo<fft_type FFT>`; inside of a record also the bare word."""
+    match attribute:
+        case Enumerated():
+            return attribute.value
+        case str():
+            return attribute
+    raise wrong(attribute, "a word of an enumeration")
+
+
+def function_name(attribute: object) -> str:
+    """The name in `@f`."""
+    if not isinstance(attribute, Symbol) or len(attribute.names) != 1:
+        raise wrong(attribute, "the name of a function, @f")
+    return attribute.names[0]
+
+
+def integer(value: int, type_: ElementType = ElementType.S64) -> Integer:
+    """`3 : i64`"""
+    return Integer(value, type_)
+
+
+def integers(values: Sequence[int]) -> DenseArray:
+    """`array<i64: 0, 1>`"""
+    return DenseArray(ElementType.S64, tuple(values))
+
+
+def float_of(value: float, type_: ElementType = ElementType.F32) -> Float:
+    """`1.0 : f32`"""
+    return Float(int.from_bytes(np.asarray(value, type_.dtype).tobytes(), "little"), type_)
+
+
+def table(rows: Sequence[Sequence[int]], columns: int = 0) -> Dense:
+    """`dense<[[0, 1], [2, 3]]> : tensor<2x2xi64>`. `columns`: their number where there is no row. Shorter rows are
+    filled with -1, as replica groups are."""
+    columns = max([len(row) for row in rows], default=columns)
+    array = np.full((len(rows), columns), -1, np.int64)
+    for k, row in enumerate(rows):
+        array[k, : len(row)] = row
+    return Dense(Tensor(array.shape, ElementType.S64), array)
+
+
+def read_table(attribute: object) -> list[tuple[int, ...]]:
+    """The rows of a two-dimensional `dense`; negative numbers, which fill up a row, are left out."""
+    if not isinstance(attribute, Dense):
+        raise wrong(attribute, "dense rows of integers")
+    array = attribute.array
+    if array.ndim != 2:
+        array = array.reshape(-1, 2) if array.size else array.reshape(0, 2)
+    return [tuple(int(number) for number in row if number >= 0) for row in array.tolist()]
+
+
+INTEGER64 = Form(read_integer, integer)
+INTEGER32 = Form(read_integer, lambda value: integer(value, ElementType.S32))
+INTEGERS = Form(read_integers, integers)
+BOOLEAN = Form(read_boolean, bool)
+MARK = Form(read_boolean, lambda value: Unit())
+"""True is an attribute without a value; False is none."""
+BOOLEANS = Form(read_booleans, lambda values: DenseArray(ElementType.PRED, tuple(values)))
+FLOAT32 = Form(read_float, float_of)
+STRING = Form(read_string, str)
+
+
+def words(kind: str, names: type[Enum] | dict[str, Any], dialect: str = "stablehlo") -> Form:
+    """`#stablehlo<kind NAME>` for the members of an enumeration, or the values of a dictionary by their names."""
+    members: dict[str, Any] = dict(names.__members__) if isinstance(names, type) else names
+    by_value = {value: name for name, value in members.items()}
+
+    def read(attribute: object) -> Any:
+        word = read_word(attribute)
+        if word not in members:
+            raise wrong(attribute, f"one of {', '.join(members)} as {kind}")
+        return members[word]
+
+    return Form(read, lambda value: Enumerated(dialect, kind, by_value[value]))
+
+
+_FORMS: dict[object, Form] = {int: INTEGER64, tuple[int, ...]: INTEGERS, bool: BOOLEAN, str: STRING, float: FLOAT32}
+
+
+def form_of(type_: Any, name: str) -> Form:
+    """The form that follows from a field's type. `name` is the kind of an enumeration."""
+    if isinstance(type_, type) and issubclass(type_, Enum):
+        return words(name, type_)
+    return _FORMS[type_]

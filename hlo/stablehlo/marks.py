@@ -1,0 +1,74 @@
+"""Attributes that any operation may have: shardings, frontend attributes, accuracy.
+
+`mhlo.sharding` is XLA's text of a sharding. `sdy.sharding` names axes of a mesh; in HLO it is the text of a frontend
+attribute, as Shardy's export writes it (`hlo/shardy.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ..errors import UnsupportedError
+from ..mlir.tree import Attribute, Opaque, Record
+from ..shardy import SHARDING
+from .attributes import read_float, read_integer, read_word
+
+FRONTEND = "mhlo.frontend_attributes"
+MHLO_SHARDING = "mhlo.sharding"
+SDY_SHARDING = "sdy.sharding"
+ACCURACY = "result_accuracy"
+
+Pairs = tuple[tuple[str, str], ...]
+
+
+def read_marks(attributes: Mapping[str, Attribute]) -> tuple[Pairs, Pairs]:
+    """The frontend attributes and the annotations."""
+    frontend: list[tuple[str, str]] = []
+    annotations: list[tuple[str, str]] = []
+    given = attributes.get(FRONTEND)
+    if isinstance(given, dict):
+        frontend += [(key, _text(value)) for key, value in given.items()]
+    sharding = attributes.get(MHLO_SHARDING)
+    if isinstance(sharding, str):
+        annotations.append(("sharding", sharding))
+    named = attributes.get(SDY_SHARDING)
+    if isinstance(named, Opaque):
+        frontend.append((SHARDING, named.text))
+    accuracy = _accuracy(attributes.get(ACCURACY))
+    if accuracy:
+        annotations.append((ACCURACY, accuracy))
+    return tuple(frontend), tuple(annotations)
+
+
+def _text(value: object) -> str:
+    if isinstance(value, str):
+        return value
+    raise UnsupportedError(f"a frontend attribute must be a string, not {str(value)[:60]}")
+
+
+def _accuracy(given: object) -> str:
+    """`{mode=highest}` or `{tolerance={atol=0,rtol=0,ulps=2}}`; "" for the default."""
+    if not isinstance(given, Record):
+        return ""
+    mode = read_word(given.fields.get("mode", "DEFAULT")).lower()
+    if mode == "tolerance":
+        atol, rtol = (read_float(given.fields.get(key, 0.0)) for key in ("atol", "rtol"))
+        ulps = read_integer(given.fields.get("ulps", 0))
+        return f"{{tolerance={{atol={atol:g},rtol={rtol:g},ulps={ulps}}}}}"
+    return "" if mode == "default" else f"{{mode={mode}}}"
+
+
+def write_marks(frontend: Pairs, annotations: Pairs) -> dict[str, Any]:
+    """The attributes of an operation, argument or result. An accuracy is left out: it only permits to be less exact."""
+    found: dict[str, Any] = {}
+    kept = {key: text for key, text in frontend if key != SHARDING}
+    if kept:
+        found[FRONTEND] = kept
+    named = dict(frontend).get(SHARDING)
+    if named is not None:
+        found[SDY_SHARDING] = Opaque("sdy", named)
+    sharding = dict(annotations).get("sharding")
+    if sharding is not None:
+        found[MHLO_SHARDING] = sharding
+    return found

@@ -1,0 +1,272 @@
+"""Reading operations on arrays that HLO has in another form: constants, broadcasts that stretch, sizes as operands."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..builder import make_constant
+from ..errors import UnsupportedError
+from ..instruction import HloInstruction
+from ..mlir.tree import Dense, Operation, Record, Tensor
+from ..opcode import Opcode
+from ..ops.convolution import ConvolutionAttributes
+from ..ops.dot import DotAttributes
+from ..ops.indexing import GatherAttributes
+from ..ops.movement import (
+    BroadcastAttributes,
+    DynamicSliceAttributes,
+    IotaAttributes,
+    PadAttributes,
+    SliceAttributes,
+    TransposeAttributes,
+)
+from ..ops.random import RngAttributes
+from ..ops.reduce import ReduceAttributes
+from ..shape import Shape
+from .attributes import integers, read_integer, read_integers, read_string, wrong
+from .attributes import table as dense_table
+from .computing import reshape, sum_of
+from .ops import OP_NAMED, RNG_DISTRIBUTION, fields_of
+from .refine import integers_of
+from .rows import by_row, made
+from .scope import Rule, Scope, declared
+from .types import element_of, shape_of
+
+Results = Sequence[HloInstruction]
+
+
+def _constant(scope: Scope, operation: Operation) -> Results:
+    """A splat is a scalar that is broadcast."""
+    value = operation.attributes.get("value")
+    if not isinstance(value, Dense):
+        raise wrong(value, "value = dense<...>")
+    shape = shape_of(operation.results[0].type)
+    array = value.array.astype(shape.element.dtype, copy=False)
+    if value.is_splat and array.size > 1:
+        scalar = scope.add(make_constant(array.reshape(-1)[:1].reshape(())))
+        return [scope.op(Opcode.BROADCAST, (scalar,), BroadcastAttributes(()), shape)]
+    return [scope.add(make_constant(array.reshape(shape.dimensions)))]
+
+
+def broadcast(
+    scope: Scope, operand: HloInstruction, dimensions: Sequence[int], sizes: Sequence[int]
+) -> HloInstruction:
+    """Dimension i of the operand is dimension `dimensions[i]` of the result; one of size 1 is stretched."""
+    before = operand.shape.dimensions
+    if len(before) != len(dimensions) or any(not 0 <= d < len(sizes) for d in dimensions):
+        raise UnsupportedError(f"broadcast dimensions {list(dimensions)} do not lead from {operand.shape} to {sizes}")
+    kept = [k for k, d in enumerate(dimensions) if before[k] == sizes[d]]
+    if any(before[k] != 1 for k in range(len(before)) if k not in kept):
+        raise UnsupportedError(f"{operand.shape} cannot be broadcast to sizes {list(sizes)} along {list(dimensions)}")
+    if len(kept) < len(before):
+        shape = Shape.array(operand.shape.element, [before[k] for k in kept])
+        operand = scope.op(Opcode.RESHAPE, (operand,), shape=shape)
+    attributes = BroadcastAttributes(tuple(dimensions[k] for k in kept))
+    return scope.main(Opcode.BROADCAST, (operand,), attributes, Shape.array(operand.shape.element, sizes))
+
+
+def _broadcast_in_dim(scope: Scope, operation: Operation) -> Results:
+    """`broadcast_in_dim`, and the dynamic one, whose sizes are an operand."""
+    operand, *sizes = scope.operands(operation)
+    dimensions = read_integers(operation.attributes.get("broadcast_dimensions"))
+    return [broadcast(scope, operand, dimensions, _sizes(operation, *sizes))]
+
+
+def _sizes(operation: Operation, *given: HloInstruction) -> tuple[int, ...]:
+    """The sizes of the only result: those of its type, or those that an operand holds."""
+    shape = declared(operation)
+    return shape.dimensions if shape is not None else integers_of(given[0], "the sizes of the result")
+
+
+def _shape(operation: Operation, *given: HloInstruction) -> Shape:
+    type_ = operation.results[0].type
+    assert isinstance(type_, Tensor)
+    return Shape.array(element_of(type_), _sizes(operation, *given))
+
+
+def _older_broadcast(scope: Scope, operation: Operation) -> Results:
+    """`broadcast` adds dimensions in front."""
+    (operand,) = scope.operands(operation)
+    sizes = read_integers(operation.attributes.get("broadcast_sizes"))
+    dimensions = range(len(sizes), len(sizes) + operand.shape.rank)
+    return [broadcast(scope, operand, dimensions, (*sizes, *operand.shape.dimensions))]
+
+
+def _dynamic_reshape(scope: Scope, operation: Operation) -> Results:
+    operand, sizes = scope.operands(operation)
+    return [scope.op(Opcode.RESHAPE, (operand,), shape=_shape(operation, sizes))]
+
+
+def _dynamic_iota(scope: Scope, operation: Operation) -> Results:
+    dimension = read_integer(operation.attributes.get("iota_dimension"))
+    return [scope.op(Opcode.IOTA, (), IotaAttributes(dimension), _shape(operation, *scope.operands(operation)))]
+
+
+def _dynamic_pad(scope: Scope, operation: Operation) -> Results:
+    operand, value, *amounts = scope.operands(operation)
+    low, high, interior = (integers_of(amount, "the amounts of padding") for amount in amounts)
+    return made(scope, operation, Opcode.PAD, (operand, value), PadAttributes(low, high, interior))
+
+
+def _real_dynamic_slice(scope: Scope, operation: Operation) -> Results:
+    """A slice with constant bounds. With a computed start, strides of 1 and a known result it is a dynamic slice."""
+    operand, start, limit, strides = scope.operands(operation)
+    steps = integers_of(strides, "the strides of a slice")
+    shape = declared(operation)
+    if start.opcode is Opcode.CONSTANT or shape is None or set(steps) > {1}:
+        starts, limits = integers_of(start, "the start of a slice"), integers_of(limit, "the limit of a slice")
+        return made(scope, operation, Opcode.SLICE, (operand,), SliceAttributes(starts, limits, steps))
+    parts = [
+        reshape(scope, scope.op(Opcode.SLICE, (start,), SliceAttributes((k,), (k + 1,), (1,))), ())
+        for k in range(operand.shape.rank)
+    ]
+    return [scope.op(Opcode.DYNAMIC_SLICE, (operand, *parts), DynamicSliceAttributes(shape.dimensions))]
+
+
+def _dynamic_gather(scope: Scope, operation: Operation) -> Results:
+    operand, indices, sizes = scope.operands(operation)
+    with_sizes = Operation(
+        operation.name, [], operation.results,
+        {**operation.attributes, "slice_sizes": integers(integers_of(sizes, "the sizes of slices"))},
+    )  # fmt: skip
+    return by_row(scope, with_sizes, OP_NAMED["stablehlo.gather"], (operand, indices))
+
+
+def _dynamic_conv(scope: Scope, operation: Operation) -> Results:
+    lhs, rhs, padding = scope.operands(operation)
+    flat = integers_of(padding, "the padding")
+    rows = [(flat[k], flat[k + 1]) for k in range(0, len(flat), 2)]
+    row = OP_NAMED["stablehlo.convolution"]
+    attributes = {**operation.attributes, "padding": dense_table(rows)}
+    fields = fields_of(row, attributes, [lhs.shape, rhs.shape])
+    return made(scope, operation, Opcode.CONVOLUTION, (lhs, rhs), ConvolutionAttributes(**fields))
+
+
+def _sort(scope: Scope, operation: Operation) -> Results:
+    """The dimension may count from the end."""
+    operands = scope.operands(operation)
+    dimension = read_integer(operation.attributes.get("dimension", -1))
+    rank = operands[0].shape.rank if operands else 0
+    return by_row(
+        scope, operation, OP_NAMED["stablehlo.sort"], operands, dimension=dimension + rank * (dimension < 0)
+    )  # fmt: skip
+
+
+def _map(scope: Scope, operation: Operation) -> Results:
+    operands = scope.operands(operation)
+    return by_row(
+        scope, operation, OP_NAMED["stablehlo.map"], operands, dimensions=tuple(range(operands[0].shape.rank))
+    )  # fmt: skip
+
+
+def _set_dimension_size(scope: Scope, operation: Operation) -> Results:
+    """The size must be the whole one: shapes are static."""
+    operand, size = scope.operands(operation)
+    dimension = read_integer(operation.attributes.get("dimension"))
+    if integers_of(size, "a size")[0] != operand.shape.dimensions[dimension]:
+        raise UnsupportedError(f"a size other than that of dimension {dimension} of {operand.shape} is not supported")
+    return [operand]
+
+
+def _rng(scope: Scope, operation: Operation) -> Results:
+    low, high, sizes = scope.operands(operation)
+    distribution = operation.attributes.get("rng_distribution")
+    assert distribution is not None
+    attributes = RngAttributes(RNG_DISTRIBUTION.read(distribution))
+    return [scope.main(Opcode.RNG, (low, high), attributes, _shape(operation, sizes))]
+
+
+# ---- operations that newer versions do not have
+
+
+def _dot(scope: Scope, operation: Operation) -> Results:
+    """The last dimension of one with the first of the other."""
+    lhs, rhs = scope.operands(operation)
+    precision = fields_of(
+        OP_NAMED["stablehlo.dot_general"], {**operation.attributes, "dot_dimension_numbers": _NO_NUMBERS}, ()
+    )["operand_precision"]  # fmt: skip
+    attributes = DotAttributes((), (), (lhs.shape.rank - 1,), (0,), precision)
+    return made(scope, operation, Opcode.DOT, (lhs, rhs), attributes)
+
+
+def _einsum(scope: Scope, operation: Operation) -> Results:
+    """`"ij,jk->ik"`: each letter at most once in an operand, no dots."""
+    operands = scope.operands(operation)
+    config = read_string(operation.attributes.get("einsum_config"))
+    before, _, result = config.replace(" ", "").partition("->")
+    labels = before.split(",")
+    if len(labels) == 2 and not labels[0] and len(operands) == 1:
+        labels = labels[1:]
+    for label, operand in zip(labels, operands, strict=False):
+        if len(set(label)) != len(label) or "." in config or len(label) != operand.shape.rank:
+            raise UnsupportedError(f"the configuration {config!r} of an einsum is not supported")
+    if len(labels) != len(operands) or len(set(result)) != len(result):
+        raise UnsupportedError(f"the configuration {config!r} of an einsum is not supported")
+    needed = [set(result) | set("".join(labels[:k] + labels[k + 1 :])) for k in range(len(labels))]
+    pairs = [_summed(scope, o, label, kept) for o, label, kept in zip(operands, labels, needed, strict=True)]
+    array, label = pairs[0]
+    if len(pairs) == 2:
+        other, theirs = pairs[1]
+        both = [letter for letter in label if letter in theirs]
+        batch, summed = [x for x in both if x in result], [x for x in both if x not in result]
+        attributes = DotAttributes(
+            tuple(map(label.index, batch)), tuple(map(theirs.index, batch)),
+            tuple(map(label.index, summed)), tuple(map(theirs.index, summed)),
+        )  # fmt: skip
+        array = scope.op(Opcode.DOT, (array, other), attributes)
+        label = "".join([*batch, *(x for x in label if x not in both), *(x for x in theirs if x not in both)])
+    if sorted(label) != sorted(result):
+        raise UnsupportedError(f"the configuration {config!r} of an einsum is not supported")
+    order = TransposeAttributes(tuple(map(label.index, result)))
+    return [scope.op(Opcode.TRANSPOSE, (array,), order, declared(operation))]
+
+
+def _summed(scope: Scope, operand: HloInstruction, label: str, kept: set[str]) -> tuple[HloInstruction, str]:
+    """The operand without the dimensions whose letter is in nothing else."""
+    dimensions = tuple(d for d, letter in enumerate(label) if letter not in kept)
+    if not dimensions:
+        return operand, label
+    zero = scope.add(make_constant(np.zeros((), operand.shape.element.dtype)))
+    attributes = ReduceAttributes(dimensions, sum_of(operand.shape.element))
+    return scope.op(Opcode.REDUCE, (operand, zero), attributes), "".join(x for x in label if x in kept)
+
+
+def _torch_index_select(scope: Scope, operation: Operation) -> Results:
+    """Along `dim` the slices that the indices name; the first `batch_dims` dimensions belong together."""
+    operand, index = scope.operands(operation)
+    dim, batch = (read_integer(operation.attributes.get(name)) for name in ("dim", "batch_dims"))
+    rank, added = operand.shape.rank, index.shape.rank - batch
+    sizes = tuple(1 if d < batch or d == dim else size for d, size in enumerate(operand.shape.dimensions))
+    offsets = [*range(batch, dim), *range(dim + added, rank - 1 + added)]
+    attributes = GatherAttributes(
+        tuple(offsets), (dim,), (dim,), index.shape.rank, sizes, tuple(range(batch)), tuple(range(batch))
+    )
+    return made(scope, operation, Opcode.GATHER, (operand, index), attributes)
+
+
+_NO_NUMBERS = Record("stablehlo", "dot", {})
+
+RULES: dict[str, Rule] = {
+    "stablehlo.constant": _constant,
+    "chlo.constant": _constant,
+    "stablehlo.broadcast_in_dim": _broadcast_in_dim,
+    "stablehlo.dynamic_broadcast_in_dim": _broadcast_in_dim,
+    "stablehlo.broadcast": _older_broadcast,
+    "stablehlo.dynamic_reshape": _dynamic_reshape,
+    "chlo.dynamic_reshape": _dynamic_reshape,
+    "stablehlo.dynamic_iota": _dynamic_iota,
+    "stablehlo.dynamic_pad": _dynamic_pad,
+    "stablehlo.real_dynamic_slice": _real_dynamic_slice,
+    "stablehlo.dynamic_gather": _dynamic_gather,
+    "stablehlo.dynamic_conv": _dynamic_conv,
+    "stablehlo.sort": _sort,
+    "stablehlo.map": _map,
+    "stablehlo.set_dimension_size": _set_dimension_size,
+    "stablehlo.rng": _rng,
+    "stablehlo.dot": _dot,
+    "stablehlo.einsum": _einsum,
+    "stablehlo.unary_einsum": _einsum,
+    "stablehlo.torch_index_select": _torch_index_select,
+}

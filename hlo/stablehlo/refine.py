@@ -1,0 +1,92 @@
+"""Sizes that the types of a program write `?`, and that follow from constants and from the types of its arguments.
+
+A program for any size computes with its sizes: it asks for them (`get_dimension_size`), calculates, and gives the
+results to operations that make arrays of such sizes (`dynamic_broadcast_in_dim`, `dynamic_iota`, ...). Where the sizes
+of the arguments are known, these are computations on constants: they are evaluated while the program is read, and then
+all shapes are known. Source: StableHLO's pass stablehlo-refine-shapes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from ..builder import make_constant
+from ..effects import has_side_effect
+from ..errors import UnsupportedError
+from ..evaluator import evaluate_op
+from ..instruction import HloInstruction
+from ..mlir.tree import DYNAMIC, Operation, Tensor, Value
+from ..opcode import Opcode
+from ..ops.collective import COLLECTIVES
+
+_LARGEST = 1024
+"""Elements of a constant: sizes are few."""
+_NEVER = COLLECTIVES | {
+    *(Opcode.CONSTANT, Opcode.PARAMETER, Opcode.RNG, Opcode.REPLICA_ID, Opcode.PARTITION_ID, Opcode.CUSTOM_CALL),
+    *(Opcode.WHILE, Opcode.CONDITIONAL, Opcode.SCAN, Opcode.OPT_BARRIER, Opcode.TUPLE, Opcode.GET_TUPLE_ELEMENT),
+    *(Opcode.RNG_BIT_GENERATOR, Opcode.RNG_GET_AND_UPDATE_STATE),
+}
+
+
+def needs_refinement(module: Operation) -> bool:
+    """Whether a type has a size `?`, or an operation takes sizes as values."""
+    return any(
+        ".dynamic_" in operation.name
+        or operation.name in _WITH_SIZES
+        or any(DYNAMIC in value.type.dimensions for value in _values(operation) if isinstance(value.type, Tensor))
+        for operation in _operations(module)
+    )
+
+
+_WITH_SIZES = ("stablehlo.real_dynamic_slice", "stablehlo.set_dimension_size", "chlo.minimum_broadcast_shapes")
+
+
+def _operations(module: Operation) -> Iterator[Operation]:
+    stack = [module]
+    while stack:
+        operation = stack.pop()
+        yield operation
+        for region in operation.regions:
+            for block in region.blocks:
+                stack.extend(block.operations)
+
+
+def _values(operation: Operation) -> Iterator[Value]:
+    yield from operation.results
+    for region in operation.regions:
+        for block in region.blocks:
+            yield from block.arguments
+
+
+def folded(instruction: HloInstruction) -> HloInstruction:
+    """A constant in place of an instruction that computes few integers or booleans from constants; else itself."""
+    opcode = instruction.opcode
+    if opcode is Opcode.GET_DIMENSION_SIZE:
+        return make_constant(np.int32(instruction.operands[0].shape.dimensions[instruction.attributes.dimension]))
+    shape = instruction.shape
+    if opcode in _NEVER or shape.is_tuple or shape.element.is_inexact or shape.num_elements > _LARGEST:
+        return instruction
+    if not (instruction.operands or opcode is Opcode.IOTA) or has_side_effect(instruction):
+        return instruction
+    values = [_literal(operand) for operand in instruction.operands]
+    if any(value is None for value in values):
+        return instruction
+    with np.errstate(all="ignore"):
+        return make_constant(evaluate_op(opcode, values, instruction.attributes, shape))
+
+
+def _literal(instruction: HloInstruction) -> np.ndarray | None:  # type: ignore[type-arg]
+    if instruction.opcode is not Opcode.CONSTANT or instruction.shape.num_elements > _LARGEST:
+        return None
+    array: np.ndarray = instruction.attributes.literal.array  # type: ignore[type-arg]
+    return array
+
+
+def integers_of(instruction: HloInstruction, what: str) -> tuple[int, ...]:
+    """The integers of a constant operand; UnsupportedError, which names it, if it is none."""
+    array = _literal(instruction)
+    if array is None:
+        raise UnsupportedError(f"{what} must be constants of the program: shapes are static")
+    return tuple(int(number) for number in array.reshape(-1).tolist())

@@ -1,0 +1,60 @@
+"""HLO modules as StableHLO and back: every op case, and the recorded programs of JAX, compute the same."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from hloom.hlo import Opcode, evaluate, parse, verify
+from hloom.hlo.errors import UnsupportedError
+from hloom.hlo.ops.window import SelectAndScatterAttributes
+from hloom.hlo.stablehlo.from_hlo import stablehlo_of
+from hloom.hlo.stablehlo.to_hlo import hlo_of
+
+from hloom.backend_check.op_table import CASES, OpCase, build_module, make_inputs
+from interop.archive import Recorded, read
+
+
+def is_refused(case: OpCase) -> bool:
+    """StableHLO's select_and_scatter has no dilations, and it has neither a Bernoulli distribution nor a state of the
+    process."""
+    attributes = case.attributes
+    if isinstance(attributes, SelectAndScatterAttributes):
+        return any(part.base_dilation != 1 or part.window_dilation != 1 for part in attributes.window)
+    return case.opcode is Opcode.RNG_GET_AND_UPDATE_STATE or "bernoulli" in case.id
+
+
+def assert_same(results: Sequence[Any], expected: Sequence[Any]) -> None:
+    assert len(results) == len(expected)
+    for result, wanted in zip(results, expected, strict=True):
+        assert result.dtype == wanted.dtype and result.shape == wanted.shape
+        is_same = result.tobytes() == wanted.tobytes() or np.array_equal(result, wanted, equal_nan=True)
+        assert is_same, f"{result} is not {wanted}"
+
+
+@pytest.mark.one_in(12)
+@pytest.mark.parametrize("case", [case for case in CASES if not is_refused(case)], ids=lambda c: c.id)
+def test_op_cases_compute_the_same(case: OpCase) -> None:
+    module, inputs = build_module(case), make_inputs(case)
+    back = hlo_of(stablehlo_of(module))
+    verify(back)
+    assert_same(evaluate(back, *inputs), evaluate(module, *inputs))
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if is_refused(case)], ids=lambda c: c.id)
+def test_ops_without_a_counterpart_are_refused_by_name(case: OpCase) -> None:
+    with pytest.raises(UnsupportedError, match=rf"^{case.opcode.value} {case.opcode.value} in StableHLO: StableHLO") as e:
+        stablehlo_of(build_module(case))
+    assert e.value.instruction.opcode is case.opcode  # type: ignore[attr-defined]
+
+
+@pytest.mark.one_in(24)
+@pytest.mark.parametrize("one", read().values(), ids=lambda one: one.id)
+def test_programs_of_jax_compute_the_same(one: Recorded) -> None:
+    for text in filter(None, (one.text, one.optimized)):
+        module = parse(text)
+        back = hlo_of(stablehlo_of(module))
+        verify(back)
+        assert_same(evaluate(back, *one.inputs), evaluate(module, *one.inputs))
