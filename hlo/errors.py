@@ -67,6 +67,15 @@ def _excerpt(source: str, column: int) -> str:
 _SHOWN_BEFORE, _SHOWN_AFTER = 80, 60
 
 
+class BytecodeError(HloParseError):
+    """MLIR bytecode that cannot be read; `offset` counts its bytes from 0."""
+
+    def __init__(self, message: str, offset: int, file: str = "<bytecode>") -> None:
+        self.offset = offset
+        super().__init__(message, 1, offset + 1, file=file, label="bytecode")
+        self.args = (f"{file}: byte {offset}: {message}",)
+
+
 class UnsupportedError(HloError, NotImplementedError):
     """A well-formed program needs something that this version cannot do; the message names it."""
 

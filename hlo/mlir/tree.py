@@ -19,10 +19,11 @@ DYNAMIC = -1
 
 @dataclass(frozen=True, slots=True)
 class Tensor:
-    """`tensor<2x?xf32, encoding>`. `element` is a Quantized for `!quant.uniform<...>`, IndexType for `index`."""
+    """`tensor<2x?xf32, encoding>`. `element` is a Quantized for `!quant.uniform<...>`, IndexType for `index`, and
+    OtherType for a type that HLO lacks, e.g. `f6E2M3FN`."""
 
     dimensions: tuple[int, ...]
-    element: ElementType | Quantized | IndexType
+    element: ElementType | Quantized | IndexType | OtherType
     encoding: Attribute | None = None
 
 
