@@ -10,13 +10,25 @@ from typing import Any
 
 import numpy as np
 
-from ..element_type import ElementType
+from ..element_type import ElementType, element_type_named
 from ..errors import UnsupportedError
 from .bytecode_fields import Coding
 from .bytecode_tensors import blob_of, dense_of, dtype_of
 from .tree import (
-    Dense, DenseArray, Float, Function, IndexType, Integer, Location, NoneType, OtherType, Symbol, Tensor, Tuple,
-    TypeAttribute, Unit,
+    Dense,
+    DenseArray,
+    Float,
+    Function,
+    IndexType,
+    Integer,
+    Location,
+    NoneType,
+    OtherType,
+    Symbol,
+    Tensor,
+    Tuple,
+    TypeAttribute,
+    Unit,
 )  # fmt: skip
 
 _FLOATS = {3: ElementType.BF16, 4: ElementType.F16, 5: ElementType.F32, 6: ElementType.F64}
@@ -32,6 +44,11 @@ def integer_attribute(type_: Any, bits: int) -> bool | Integer:
     width = 64 if isinstance(type_, IndexType) else type_.bit_width
     is_signed = isinstance(type_, IndexType) or type_.is_signed
     return Integer(bits - (1 << width) if is_signed and bits >> (width - 1) else bits, type_)
+
+
+def float_attribute(type_: Any, bits: int) -> Float:
+    """A float of a type, from its bits."""
+    return Float(bits, type_)
 
 
 def complex_type(element: Any) -> ElementType:
@@ -51,10 +68,12 @@ def _integer_type(code: int) -> Any:
     width, sign = code >> 2, code & 3
     if width == 1 and sign == _SIGNLESS:
         return ElementType.PRED
-    try:
-        return ElementType(("u" if sign == _UNSIGNED else "s") + str(width)) if sign != _SIGNED else OtherType(f"si{width}")
-    except ValueError:
-        raise UnsupportedError(f"integers of {width} bits") from None
+    if sign == _SIGNED:
+        return OtherType(f"si{width}")
+    found = element_type_named(f"{'u' if sign == _UNSIGNED else 's'}{width}")
+    if found is None:
+        raise UnsupportedError(f"integers of {width} bits")
+    return found
 
 
 def _integer_code(type_: ElementType) -> int:
@@ -96,7 +115,7 @@ ATTRIBUTES = (
     Coding("type", 6, ("type",), TypeAttribute, lambda value: (value.type,)),
     Coding("unit", 7, (), Unit, lambda value: ()),
     Coding("integer", 8, ("type", "number"), integer_attribute, lambda value: (value.type, value.value)),
-    Coding("float", 9, ("type", "number"), lambda type_, bits: Float(bits, type_), lambda value: (value.type, value.bits)),
+    Coding("float", 9, ("type", "number"), float_attribute, lambda value: (value.type, value.bits)),
     Coding("dense array", 17, ("type", "varint", "blob"), _dense_array, _array_values),
     Coding("dense elements", 18, ("type", "blob"), dense_of, lambda value: (value.type, blob_of(value))),
 )  # fmt: skip
@@ -131,10 +150,10 @@ class Builtin:
     """The builtin dialect, for files of all versions."""
 
     name = "builtin"
-    attributes = {coding.code: coding for coding in ATTRIBUTES}
-    types = {coding.code: coding for coding in TYPES}
 
     def __init__(self) -> None:
+        self.attributes = {coding.code: coding for coding in ATTRIBUTES}
+        self.types = {coding.code: coding for coding in TYPES}
         self._attributes = {coding.name: coding for coding in (*ATTRIBUTES, _BOOLEAN)}
         self._types = {coding.name: coding for coding in TYPES}
 

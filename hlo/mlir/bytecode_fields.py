@@ -21,8 +21,8 @@ Field: TypeAlias = Literal[
     "attribute", "attributes", "optional", "pairs", "type", "types", "location", "locations", "string", "varint",
     "signed", "signeds", "sizes", "number", "double", "doubles", "blob", "optional after a flag", "text",
 ]  # fmt: skip
-"""`text`: an attribute that is a string. `number`: bits, as many as the type before it has. `sizes`: dimensions, which may be DYNAMIC. `pairs`: a dictionary.
-`optional after a flag`: a number says whether an attribute follows."""
+"""`text`: an attribute that is a string. `number`: bits, as many as the type before it has. `sizes`: dimensions, which
+may be DYNAMIC. `pairs`: a dictionary. `optional after a flag`: a number says whether an attribute follows."""
 
 _DYNAMIC_IN_BYTES = -1 << 63
 

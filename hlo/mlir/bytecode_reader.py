@@ -13,14 +13,22 @@ from typing import Any
 from ..errors import BytecodeError, HloError, UnsupportedError
 from .builtin_bytecode import CALL_SITE, FILE, FUSED, FUSED_WITH_METADATA, NAMED, RANGE, UNKNOWN
 from .bytecode import (
-    HAS_DIALECT_VERSIONS, HAS_ISOLATED_SECTIONS, HAS_PROPERTIES, HAS_SHORT_ARGUMENTS, HAS_USE_LISTS, MAGIC, NEWEST,
-    Cursor, Has, Section,
+    HAS_DIALECT_VERSIONS,
+    HAS_ISOLATED_SECTIONS,
+    HAS_PROPERTIES,
+    HAS_SHORT_ARGUMENTS,
+    HAS_USE_LISTS,
+    MAGIC,
+    NEWEST,
+    Cursor,
+    Has,
+    Section,
 )  # fmt: skip
 from .bytecode_fields import Coding, Dialect, Entry
 from .tree import Attribute, Block, Location, Opaque, Operation, OtherType, Region, Type, Value
 
-_DEEPEST_ATTRIBUTE = 60
-_DEEPEST_REGION = 100
+_DEEPEST_ATTRIBUTE = 30
+_DEEPEST_REGION = 40
 """Nested deeper, a file is refused: reading is recursive."""
 
 
@@ -274,7 +282,7 @@ class _Operations:
     def __init__(self, tables: _Tables, version: int) -> None:
         self._tables, self._version = tables, version
         self._values: list[Value | None] = []
-        """Those that the current operation may use. Values that a region announces, and does not define yet, are None."""
+        """Those that the current operation may use. None: a region announces the value, and does not define it yet."""
         self._announced = 0
         self._depth = 0
         self._left = 16 * len(tables.data)

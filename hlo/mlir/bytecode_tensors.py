@@ -1,7 +1,7 @@
 """The elements of a `dense` attribute as the bytes that MLIR stores.
 
-An element takes whole bytes, low byte first, and a complex number takes two. Booleans are packed, eight in a byte. Where
-all elements are equal, one is stored. Source: MLIR's DenseIntOrFPElementsAttr (mlir/IR/BuiltinAttributes).
+An element takes whole bytes, low byte first, and a complex number is its two parts. Booleans are packed, eight in a
+byte. Where all elements are equal, one is stored. Source: MLIR's DenseIntOrFPElementsAttr (mlir/IR/BuiltinAttributes).
 """
 
 from __future__ import annotations
@@ -57,9 +57,7 @@ def dense_of(type_: Any, blob: memoryview) -> Dense:
 def _numbers(element: Any, dtype: np.dtype[Any], blob: memoryview) -> np.ndarray[Any, Any]:
     raw = np.frombuffer(blob, np.uint8)
     if isinstance(element, ElementType) and element.bit_width < 8 and not element.is_floating:
-        # the bits above those of the number are zeros there, and copies of the sign in ml_dtypes
-        low, sign = raw & (1 << element.bit_width) - 1, 1 << (element.bit_width - 1)
-        return (low.astype(np.int8) ^ sign) - sign if element.is_signed else low  # type: ignore[no-any-return]
+        return (raw & (1 << element.bit_width) - 1).view(dtype)
     values = raw.view(dtype.newbyteorder("<") if dtype.isbuiltin == 1 else dtype)
     return values if values.flags.aligned else values.copy()
 

@@ -12,11 +12,20 @@ from typing import Any
 from ..errors import UnsupportedError
 from .builtin_bytecode import LOCATIONS
 from .bytecode import (
-    HAS_DIALECT_VERSIONS, HAS_ISOLATED_SECTIONS, HAS_PROPERTIES, HAS_SHORT_ARGUMENTS, HAS_USE_LISTS, MAGIC, Has,
-    Section, flagged, section, varint,
+    HAS_DIALECT_VERSIONS,
+    HAS_ISOLATED_SECTIONS,
+    HAS_PROPERTIES,
+    HAS_SHORT_ARGUMENTS,
+    HAS_USE_LISTS,
+    MAGIC,
+    Has,
+    Section,
+    flagged,
+    section,
+    varint,
 )  # fmt: skip
 from .bytecode_fields import Dialect, Flagged, Piece, Reference, pieces_of
-from .tree import Block, Location, Opaque, Operation, OtherType, Region, Value
+from .tree import Block, Location, Opaque, Operation, Region, Value
 
 _LARGE = 1 << 12
 """Bytes of a constant that is not looked up among the others: comparing it costs more than it saves."""
@@ -129,9 +138,8 @@ class _Names:
             table.sort(key=lambda entry: (self._numbers[entry.dialect], -entry.uses))
             for number, entry in enumerate(table):
                 entry.number = number
-        for name in self._operations:
-            self._dialect(name.partition(".")[0])
-        by_use = sorted(self._operations, key=lambda name: (self._numbers[name.partition(".")[0]], -self._operations[name]))
+        dialects = {name: self._dialect(name.partition(".")[0]) for name in self._operations}
+        by_use = sorted(dialects, key=lambda name: (dialects[name], -self._operations[name]))
         self._operations = {name: number for number, name in enumerate(by_use)}
 
     def dialect_section(self, version: int) -> list[bytes | memoryview]:

@@ -14,10 +14,22 @@ from typing import Any
 from ..element_type import ElementType
 from ..errors import BytecodeError, UnsupportedError
 from ..mlir.builtin_bytecode import Builtin
+from ..mlir.bytecode_fields import Dialect
 from ..mlir.bytecode_reader import read_file
 from ..mlir.bytecode_writer import write_file
 from ..mlir.tree import (
-    Attribute, Block, Dense, DenseArray, Integer, Operation, Record, Region, Symbol, Tensor, TypeAttribute, Unit,
+    Attribute,
+    Block,
+    Dense,
+    DenseArray,
+    Integer,
+    Operation,
+    Record,
+    Region,
+    Symbol,
+    Tensor,
+    TypeAttribute,
+    Unit,
 )  # fmt: skip
 from .vhlo_codings import ApiVersion, TooNewError, Vhlo
 from .vhlo_ops import ACCURACY, CURRENT, EMPTY_TENSOR, NO_VALUE, OPS, ZERO_PAIRS, Group, Kind, Op, Plain, split_name
@@ -69,7 +81,7 @@ def write_bytecode(module: Operation, version: str = "") -> bytes:
 
 
 def _written(module: Operation, version: tuple[int, int], text: str) -> bytes:
-    dialects = {"builtin": Builtin(), "vhlo": Vhlo(version)}
+    dialects: dict[str, Dialect] = {"builtin": Builtin(), "vhlo": Vhlo(version)}
     return write_file(_to_vhlo(module, version), dialects, _format_of(version), f"StableHLO_v{text}")
 
 
@@ -226,8 +238,10 @@ def _attributes_written(
             raise TooNewError(f"{operation.name} with {name}", second.since)
     for name in second.removed:
         stored[name] = ZERO_PAIRS.make(rank)
-    if (second.one_operand and len(operation.operands) != 1) or (second.no_regions and operation.regions):
-        raise TooNewError(f"{operation.name} with {len(operation.operands)} operands and {len(operation.regions)} regions", second.since)
+    if second.one_operand and len(operation.operands) != 1:
+        raise TooNewError(f"{operation.name} with {len(operation.operands)} operands", second.since)
+    if second.no_regions and operation.regions:
+        raise TooNewError(f"{operation.name} with regions", second.since)
     return 1, stored
 
 
@@ -238,11 +252,15 @@ def _check_version(operation: Operation, base: str, op: Op, version: tuple[int, 
     if version < op.since:
         raise TooNewError(operation.name, op.since)
     if base in _PROMOTING and version < (0, 17):
-        pairs = zip(operation.operands, operation.results)
-        if any(isinstance(a.type, Tensor) and isinstance(b.type, Tensor) and a.type.element != b.type.element for a, b in pairs):
+        elements = [
+            [value.type.element for value in values if isinstance(value.type, Tensor)]
+            for values in (operation.operands, operation.results)
+        ]
+        if any(operand != result for operand, result in zip(*elements)):
             raise TooNewError(f"{operation.name} with a result of another type", (0, 17))
     if base == "custom_call" and version < (1, 3):
-        if isinstance(operation.attributes.get("backend_config"), dict) or _api_version(operation) == _TYPED_FFI:
+        has_dictionary = isinstance(operation.attributes.get("backend_config"), dict)
+        if has_dictionary or _api_version(operation) == _TYPED_FFI:
             raise TooNewError("a custom call of the typed FFI", (1, 3))
 
 

@@ -1,7 +1,7 @@
 """The attributes and types of VHLO, StableHLO's portable form: codes, layouts, and the versions that have them.
 
-VHLO is StableHLO with versions. Source: stablehlo/dialect/VhloBytecode.cpp (codes), VhloAttrs.td and VhloTypes.td (first
-versions), VhloEnums.td (numbers of enumerations), VhloTypes.cpp (which builtin type each is).
+VHLO is StableHLO with versions. Source: stablehlo/dialect/VhloBytecode.cpp (codes), VhloAttrs.td and VhloTypes.td
+(first versions), VhloEnums.td (numbers of enumerations), VhloTypes.cpp (which builtin type each is).
 """
 
 from __future__ import annotations
@@ -14,15 +14,29 @@ import numpy as np
 
 from ..element_type import ElementType
 from ..errors import UnsupportedError
-from ..mlir.builtin_bytecode import complex_type, integer_attribute, real_type
+from ..mlir.builtin_bytecode import complex_type, float_attribute, integer_attribute, real_type
 from ..mlir.bytecode_fields import Coding
 from ..mlir.bytecode_tensors import blob_of, dense_of, dtype_of
 from ..mlir.tree import (
-    Dense, DenseArray, Enumerated, Float, Function, IndexType, Integer, NoneType, OtherType, Quantized, Record, Symbol, Tensor,
-    Token, Tuple, TypeAttribute,
+    Dense,
+    DenseArray,
+    Enumerated,
+    Float,
+    Function,
+    IndexType,
+    Integer,
+    NoneType,
+    OtherType,
+    Quantized,
+    Record,
+    Symbol,
+    Tensor,
+    Token,
+    Tuple,
+    TypeAttribute,
 )  # fmt: skip
 from .vhlo_ops import property_names
-from .vhlo_quantized import quantized, quantized_axis, quantized_fields, spelled
+from .vhlo_quantized import joined, quantized, quantized_axis, quantized_fields, spelled
 
 _ENUMERATIONS: tuple[tuple[int, str, tuple[int, int], dict[int, str]], ...] = (
     (3, "comparison_direction", (0, 9), dict(enumerate(("EQ", "NE", "GE", "GT", "LE", "LT")))),
@@ -112,7 +126,7 @@ _ATTRIBUTES = (
     Coding("array", 1, ("attributes",), lambda values: values, lambda values: (values,)),
     Coding("boolean", 2, ("varint",), bool, lambda value: (int(value),)),
     Coding("dictionary", 6, ("pairs",), lambda items: items, lambda items: (items,)),
-    Coding("float", 8, ("type", "number"), lambda type_, bits: Float(bits, type_), lambda value: (value.type, value.bits)),
+    Coding("float", 8, ("type", "number"), float_attribute, lambda value: (value.type, value.bits)),
     Coding("integer", 9, ("type", "number"), integer_attribute, _integer_fields),
     Coding(
         "output_operand_alias", 10, ("signeds", "signed", "signeds"),
@@ -196,19 +210,17 @@ _TYPES = (
         lambda type_: (type_.encoding, type_.dimensions, type_.element),
     ),
     Coding("tuple", 23, ("types",), Tuple, lambda type_: (type_.elements,)),
-    Coding("quant", 24, ("varint", "type", "type", "double", "signed", "signed", "signed"), quantized, quantized_fields),
+    Coding(
+        "quant", 24, ("varint", "type", "type", "double", "signed", "signed", "signed"), quantized, quantized_fields,
+    ),
     Coding(
         "quant of an axis", 30, ("varint", "type", "type", "varint", "signed", "signed", "doubles", "signeds"),
         quantized_axis, quantized_fields, (0, 18),
     ),
     _read_only("unranked tensor", 25, ("type",), lambda element: f"tensor<*x{spelled(element)}>", (0, 9)),
-    _read_only("buffer", 41, ("sizes", "type"), lambda sizes, element: f"memref<{_joined(sizes, element)}>", (1, 13)),
+    _read_only("buffer", 41, ("sizes", "type"), lambda sizes, element: f"memref<{joined(sizes, element)}>", (1, 13)),
     _read_only("future", 42, ("types",), lambda types: f"!stablehlo.future<{', '.join(map(spelled, types))}>", (1, 15)),
 )  # fmt: skip
-
-
-def _joined(sizes: tuple[int, ...], element: Any) -> str:
-    return "".join(f"{'?' if size < 0 else size}x" for size in sizes) + spelled(element)
 
 
 _TYPE_OF = {Function: "function", Tuple: "tuple"}
@@ -218,10 +230,10 @@ class Vhlo:
     """The dialect, as a version of StableHLO has it; the newest one when a file is read."""
 
     name = "vhlo"
-    attributes = {coding.code: coding for coding in (*_ATTRIBUTES, _API_VERSION)}
-    types = {coding.code: coding for coding in _TYPES}
 
     def __init__(self, version: tuple[int, int] = (1 << 30, 0)) -> None:
+        self.attributes = {coding.code: coding for coding in (*_ATTRIBUTES, _API_VERSION)}
+        self.types = {coding.code: coding for coding in _TYPES}
         self._version = version
         self._attributes = {coding.name: coding for coding in (*_ATTRIBUTES, _API_VERSION, _SYMBOL, _DENSE_ARRAY)}
         self._types = {coding.name: coding for coding in _TYPES}
@@ -247,10 +259,9 @@ class Vhlo:
             return self._types["tensor" if value.encoding is None else "tensor with an encoding"]
         if isinstance(value, Quantized):
             return self._checked(self._types["quant of an axis" if "{" in value.text else "quant"])
-        code = _CODE_OF.get(value)
-        if code is not None:
-            return self._checked(self.types[code])
         name = _TYPE_OF.get(type(value))
+        if name is None and value in _CODE_OF:
+            return self._checked(self.types[_CODE_OF[value]])
         if name is None:
             raise UnsupportedError(f"the type {spelled(value)} in StableHLO's portable form")
         return self._types[name]

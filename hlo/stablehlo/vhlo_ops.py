@@ -228,7 +228,8 @@ OPS: dict[str, Op] = {
     **{
         name: Op((Plain("result_accuracy", default=ACCURACY),), second=Second((1, 10), ("result_accuracy",)))
         for name in (
-            "cbrt", "cosine", "exponential_minus_one", "log_plus_one", "logistic", "log", "rsqrt", "sine", "sqrt", "tanh",
+            "cbrt", "cosine", "exponential_minus_one", "log_plus_one", "logistic", "log", "rsqrt", "sine", "sqrt",
+            "tanh",
         )
     },
     "exponential": Op((Plain("result_accuracy", default=ACCURACY),), second=Second((1, 9), ("result_accuracy",))),
@@ -251,7 +252,8 @@ OPS: dict[str, Op] = {
     "call": Op((Plain("callee", Kind.SYMBOL),)),
     "cholesky": Op((Plain("lower", default=_FALSE),)),
     "collective_broadcast": Op(
-        (*_plain("replica_groups"), _CHANNEL, _DYNAMIC_ROOT), (0, 16), Second((1, 20), ("has_dynamic_root",), one_operand=True)
+        (*_plain("replica_groups"), _CHANNEL, _DYNAMIC_ROOT), (0, 16),
+        Second((1, 20), ("has_dynamic_root",), one_operand=True),
     ),
     "collective_permute": Op((*_plain("source_target_pairs"), _CHANNEL)),
     "collective_reduce": Op((*_plain("replica_groups"), _CHANNEL, _GLOBAL_IDS, _DYNAMIC_ROOT), (1, 19)),

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from ..element_type import ElementType
+from ..element_type import ElementType, element_type_named
 from ..errors import UnsupportedError
 from ..mlir.tree import Function, IndexType, NoneType, OtherType, Quantized, Tensor, Token, Tuple
 
@@ -28,7 +28,7 @@ def spelled(type_: Any) -> str:
             return type_.value if type_.bit_width > 8 else type_.value.replace("e", "E", 1).replace("m", "M", 1)
         return type_.value.replace("s", "i").replace("u", "ui")
     if isinstance(type_, Tensor):
-        return f"tensor<{''.join(f'{size}x' for size in type_.dimensions)}{spelled(type_.element)}>".replace("-1x", "?x")
+        return f"tensor<{joined(type_.dimensions, type_.element)}>"
     if isinstance(type_, (Quantized, OtherType)):
         return type_.text
     if isinstance(type_, Tuple):
@@ -36,6 +36,11 @@ def spelled(type_: Any) -> str:
     if isinstance(type_, Function):
         return f"({', '.join(map(spelled, type_.inputs))}) -> ({', '.join(map(spelled, type_.results))})"
     return {Token: "!stablehlo.token", IndexType: "index", NoneType: "none"}.get(type(type_), str(type_))
+
+
+def joined(dimensions: tuple[int, ...], element: Any) -> str:
+    """`2x?xf32`."""
+    return "".join(f"{'?' if size < 0 else size}x" for size in dimensions) + spelled(element)
 
 
 def _storage(flags: int, storage: Any, low: int, high: int) -> str:
@@ -55,7 +60,8 @@ def _point(scale: float, zero: int) -> str:
 
 def quantized(flags: int, storage: Any, expressed: Any, scale: float, zero: int, low: int, high: int) -> Quantized:
     """A type with one scale; ValueError if the parts make no type."""
-    return Quantized(f"!quant.uniform<{_storage(flags, storage, low, high)}:{spelled(expressed)}, {_point(scale, zero)}>")
+    stored = _storage(flags, storage, low, high)
+    return Quantized(f"!quant.uniform<{stored}:{spelled(expressed)}, {_point(scale, zero)}>")
 
 
 def quantized_axis(
@@ -66,7 +72,8 @@ def quantized_axis(
     if len(scales) != len(zeros):
         raise ValueError(f"{len(scales)} scales and {len(zeros)} zero points")
     points = ", ".join(map(_point, scales, zeros))
-    return Quantized(f"!quant.uniform<{_storage(flags, storage, low, high)}:{spelled(expressed)}:{axis}, {{{points}}}>")
+    stored = _storage(flags, storage, low, high)
+    return Quantized(f"!quant.uniform<{stored}:{spelled(expressed)}:{axis}, {{{points}}}>")
 
 
 _NUMBER = r"[-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?"
@@ -82,13 +89,14 @@ def quantized_fields(type_: Quantized) -> tuple[Any, ...]:
     found = _TEXT.fullmatch(type_.text)
     points = [_POINT.fullmatch(each) for each in found["points"].split(",")] if found else []
     expressed = [each for each in ElementType if found and spelled(each) == found["expressed"]]
-    if found is None or not expressed or None in points or found["storage"][1:] not in ("2", "4", "8", "16", "32", "64"):
+    storage = element_type_named("s" + found["storage"][1:]) if found else None
+    if found is None or storage is None or not expressed or None in points:
         raise UnsupportedError(f"the type {type_.text} in StableHLO's portable form")
     name = found["storage"]
     low, high = (int(found["low"]), int(found["high"])) if found["low"] else _limits(name)
     scales = tuple(float(each[1]) for each in points if each)
     zeros = tuple(int(each[2] or 0) for each in points if each)
-    start = (_SIGNED if name[0] == "i" else 0, ElementType("s" + name[1:]), expressed[0])
+    start = (_SIGNED if name[0] == "i" else 0, storage, expressed[0])
     if found["axis"] is None:
         return *start, scales[0], zeros[0], low, high
     return *start, int(found["axis"]), low, high, scales, zeros

@@ -1,0 +1,21 @@
+"""jaxlib as the oracle for StableHLO's portable artifacts."""
+
+from __future__ import annotations
+
+from jax._src.interpreters.mlir import make_ir_context
+from jaxlib.mlir import ir
+from jaxlib.mlir._mlir_libs import _stablehlo
+
+
+def artifact(text: str, version: str) -> bytes:
+    """The portable artifact of a program's text."""
+    with make_ir_context():
+        module = ir.Module.parse(text)
+        return bytes(_stablehlo.serialize_portable_artifact(module, version))
+
+
+def generic_text(data: bytes) -> str:
+    """The program of a portable artifact in MLIR's generic form."""
+    with make_ir_context() as context:
+        module = _stablehlo.deserialize_portable_artifact(context, data)
+        return str(module.operation.get_asm(enable_debug_info=False, print_generic_op_form=True))
