@@ -1,0 +1,16 @@
+"""Writing MLIR text: `write(module)` is the text that MLIR's own printer gives, and that `reader.py` reads back."""
+
+from __future__ import annotations
+
+from ..stablehlo.forms import FORMS
+from ..stablehlo.records import RECORDS
+from .operation_writer import OperationWriter
+from .tree import Operation
+
+
+def write(module: Operation, *, generic: bool = False, locations: bool = False) -> str:
+    """The text of an operation and all that is in it, with a line end.
+
+    `generic`: no operation is in a form of its own. `locations`: with `loc(...)`. UnsupportedError for what has no text.
+    """
+    return OperationWriter(FORMS, RECORDS, generic, locations).written(module)
