@@ -79,7 +79,7 @@ class AttributeReader(Tokens):
     # ---- aliases: `#map = ...` anywhere at the top level, also after its use
 
     def alias(self, name: str, read: Callable[[], T], what: str) -> T:
-        """The value of the alias `#name` or `!name`, whose token has been taken; `read` reads it where it is defined."""
+        """The value of the alias `#name` or `!name`, whose token has been taken; `read` reads its definition."""
         if name not in self._alias_values:
             start = self._aliases.get(name)
             if start is None:
@@ -343,7 +343,7 @@ class AttributeReader(Tokens):
     def _hash_attribute(self, token: str) -> Attribute:
         start = self.starts[self.index]
         self.index += 1
-        dialect, dot, kind = token[1:].partition(".")
+        dialect, dot, _ = token[1:].partition(".")
         if not dot and self.next == "<":  # `#stablehlo<precision HIGH>`
             words = self.tokens[self.index + 1 : self.index + 4]
             if len(words) == 3 and words[2] == ">" and is_identifier(words[0]) and is_identifier(words[1]):

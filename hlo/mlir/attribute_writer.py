@@ -59,7 +59,7 @@ def type_text(kind: Type) -> str:
 
 
 def _encoding_text(encoding: Attribute) -> str:
-    if isinstance(encoding, Record) and encoding.kind == "type_extensions":
+    if isinstance(encoding, Record) and encoding.kind == "bounds":
         return bounds_text(encoding)
     assert isinstance(encoding, Opaque | str), "an encoding is a record of bounds, or text"
     return encoding.text if isinstance(encoding, Opaque) else quoted(encoding)

@@ -41,7 +41,7 @@ def filled(value: NDArray, dimensions: tuple[int, ...]) -> NDArray:
 
 
 def read_dense(text: str, type: Tensor) -> Dense:
-    """The literal with `text` between `<` and `>`. ValueError, which says what is wrong, if it does not fit the type."""
+    """The literal with `text` between `<` and `>`. ValueError, which says why, if it does not fit the type."""
     dtype = storage(type)
     if any(size < 0 for size in type.dimensions):
         raise ValueError("a literal needs a type with known sizes")

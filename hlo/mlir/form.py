@@ -35,6 +35,7 @@ from .tree import (
     Enumerated,
     Function,
     Integer,
+    Opaque,
     Operation,
     Symbol,
     Tensor,
@@ -165,7 +166,7 @@ class _Attribute(_Literal):
         _, kind, text = KINDS[self._kind]
         if not isinstance(value, kind):
             raise Unfit
-        writer.item(text(writer, value))
+        writer.item(text(writer, value, self._detail))
 
 
 def _read_integer(reader: OperationReader, dialect: str, detail: str) -> Attribute:
@@ -212,27 +213,60 @@ def _read_elements(reader: OperationReader, *_: str) -> Attribute:
     return found
 
 
-def _plain(writer: OperationWriter, value: Attribute) -> str:
+def _plain(writer: OperationWriter, value: Attribute, detail: str) -> str:
     return writer.plain(value)
+
+
+def _read_text(reader: OperationReader, dialect: str, detail: str) -> Attribute:
+    """An attribute that is known by its text, of which the form leaves out the beginning and the end."""
+    before, _, after = detail.partition("~")
+    return Opaque(dialect, before + reader.balanced(reader.starts[reader.index]) + after)
+
+
+def _text(value: Opaque, detail: str) -> str:
+    before, _, after = detail.partition("~")
+    if not (value.text.startswith(before) and value.text.endswith(after)):
+        raise Unfit
+    return value.text[len(before) : len(value.text) - len(after)]
+
+
+def _read_word(reader: OperationReader, dialect: str, detail: str) -> Attribute:
+    words = detail.split(",")
+    start = reader.index
+    word = reader.word(f"one of {', '.join(words)}")
+    if word not in words:
+        raise reader.expected(f"one of {', '.join(words)}", start)
+    return Integer(words.index(word), ElementType.S32)
+
+
+def _word(value: Integer, detail: str) -> str:
+    words = detail.split(",")
+    if not 0 <= value.value < len(words):
+        raise Unfit
+    return words[value.value]
 
 
 def _read_any(reader: OperationReader, *_: str) -> Attribute:
     return reader.attribute()
 
 
-_Kind = tuple[Callable[[OperationReader, str, str], Attribute], Any, Callable[[OperationWriter, Any], str]]
+_Kind = tuple[Callable[[OperationReader, str, str], Attribute], Any, Callable[[OperationWriter, Any, str], str]]
 KINDS: dict[str, _Kind] = {
     "integer": (_read_integer, Integer, _plain),
     "integers": (read_integers, DenseArray, _plain),
     "enum": (_read_enumerated, Enumerated, _plain),
     "bool": (_read_bool, bool, _plain),
     "string": (_read_string, str, _plain),
-    "symbol_name": (_read_symbol_name, str, lambda writer, value: symbol_text(value)),
+    "symbol_name": (_read_symbol_name, str, lambda writer, value, detail: symbol_text(value)),
+    "text": (_read_text, Opaque, lambda writer, value, detail: _text(value, detail)),
+    "word": (_read_word, Integer, lambda writer, value, detail: _word(value, detail)),
     "symbol": (_read_symbol, Symbol, _plain),
     "elements": (_read_elements, Dense, _plain),
     "any": (_read_any, object, _plain),
 }
-"""The kinds of attributes in forms: how each is read, its class in the tree, and how it is written."""
+"""The kinds of attributes in forms: how each is read, its class in the tree, and how it is written. A detail follows a
+colon in the table of forms: the type of an integer, the kind of an enumeration, the words that stand for 0, 1, ..., or
+the text around what is written, with `~` in its place."""
 
 
 class _Dictionary(_Literal):
@@ -315,8 +349,8 @@ class _FunctionType(Directive):
 
 
 class _ShortType(Directive):
-    """One type for all operands and the result, or else a function type. `operand_types`: what the result's type says
-    of those of the operands; None for nothing."""
+    """One type for all operands and the result, or else a function type. `operand_types`: those that the operands have
+    if the result's type stands alone; None if it cannot."""
 
     def operand_types(self, count: int, result: Type) -> Sequence[Type] | None:
         return [result] * count
@@ -549,7 +583,7 @@ class Form:
         """The names of results that have none: `c` and `cst` for constants, (); or a name for each of several."""
         if len(operation.results) == len(self._result_names):
             return self._result_names
-        if not self.name.endswith(".constant") or len(operation.results) != 1:
+        if self.name != "stablehlo.constant" or len(operation.results) != 1:
             return ()
         kind = operation.results[0].type
         element = kind.element if isinstance(kind, Tensor) else None

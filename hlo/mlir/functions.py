@@ -1,4 +1,4 @@
-"""How modules and functions are written: `module @m attributes {...} { ... }`, `func.func public @main(...) -> T { ... }`.
+"""How modules and functions are written: `module @m attributes {...} { ... }`, `func.func @main(...) -> T { ... }`.
 
 Source: MLIR's builtin and func dialects. In the tree a function has its name, type, visibility and the attributes of
 arguments and results as attributes, as in its generic form.

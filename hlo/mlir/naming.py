@@ -33,9 +33,8 @@ class Names:
 
     def _number_regions(self, operation: Operation) -> None:
         """Go through the regions, innermost last; the names of finished regions become free."""
-        stack: list[tuple[Region | None, Operation, int, int, int, list[str]]] = []
-        for region in reversed(operation.regions):
-            stack.append((region, operation, 0, 0, 0, []))
+        stack: list[tuple[Region | None, Operation, int, int, int, list[str]]]
+        stack = [(region, operation, 0, 0, 0, []) for region in reversed(operation.regions)]
         while stack:
             region, owner, self._value, self._argument, self._conflict, names = stack.pop()
             if region is None:

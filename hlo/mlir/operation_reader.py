@@ -5,8 +5,8 @@
       ...
     }) : (tensor<4xf32>, tensor<4xi32>) -> (tensor<4xf32>, tensor<4xi32>)
 
-Source: MLIR's language reference, "Operations", "Regions", "Blocks". An op's own ("pretty") form is in the table that the
-reader is given.
+Source: MLIR's language reference, "Operations", "Regions", "Blocks". The forms of single operations are in the table
+that the reader is given.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ class OperationReader(AttributeReader):
         region = Region()
         block = Block()
         self._add_arguments(block, arguments)
-        if not self.next[:1] == "^" or arguments:
+        if self.next[:1] != "^" or arguments:
             region.blocks.append(block)
             self._block(block)
         while self.next[:1] == "^":

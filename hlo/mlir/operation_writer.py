@@ -1,7 +1,7 @@
 """Writing operations as MLIR text, as MLIR's printer lays them out. `operation_reader.py` reads all of it back.
 
-An operation whose table entry says how it is written is in that form, if it has all that the form needs; every other one
-is in the generic form. Source: MLIR's AsmPrinter, and the spaces that OpFormatGen puts between the parts of a form.
+An operation is written in the form that the table has for it, if it has all that the form needs; every other one in
+the generic form. Source: MLIR's AsmPrinter, and the spaces that OpFormatGen puts between the parts of a form.
 """
 
 from __future__ import annotations

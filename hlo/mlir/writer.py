@@ -11,6 +11,7 @@ from .tree import Operation
 def write(module: Operation, *, generic: bool = False, locations: bool = False) -> str:
     """The text of an operation and all that is in it, with a line end.
 
-    `generic`: no operation is in a form of its own. `locations`: with `loc(...)`. UnsupportedError for what has no text.
+    `generic`: no operation is in a form of its own. `locations`: with `loc(...)`. UnsupportedError if something has no
+    text in MLIR.
     """
     return OperationWriter(FORMS, RECORDS, generic, locations).written(module)

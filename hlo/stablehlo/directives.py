@@ -169,9 +169,11 @@ class _DotDimensions(Directive):
     @staticmethod
     def _pair(reader: OperationReader, fields: dict[str, Any], kind: str) -> None:
         reader.expect("=")
-        fields[f"lhs_{kind}_dimensions"] = read_integers(reader).values
+        left = read_integers(reader).values
         reader.expect("x")
-        fields[f"rhs_{kind}_dimensions"] = read_integers(reader).values
+        for side, values in (("lhs", left), ("rhs", read_integers(reader).values)):
+            if values:
+                fields[f"{side}_{kind}_dimensions"] = values
 
     def write(self, writer: OperationWriter, operation: Operation, values: Values) -> None:
         numbers = operation.attributes.get("dot_dimension_numbers")
@@ -514,8 +516,25 @@ class _Regions(Directive):
             writer.put(")")
 
 
+class _Body(Directive):
+    """`(%x: T, ...) { ... }`: a region that sees no values outside of it."""
+
+    has_regions: ClassVar[bool] = True
+
+    def read(self, reader: OperationReader, draft: Draft) -> None:
+        reader.expect("(", "to begin the arguments of the region")
+        draft.regions = [reader.region(reader.comma_list(")", reader.argument), isolated=True)]
+
+    def write(self, writer: OperationWriter, operation: Operation, values: Values) -> None:
+        if len(operation.regions) != 1 or len(operation.regions[0].blocks) != 1:
+            raise Unfit
+        block = operation.regions[0].block
+        writer.item(f"({', '.join([writer.argument(block, number) for number in range(len(block.arguments))])}) ")
+        writer.region(operation.regions[0], labelled=False)
+
+
 DIRECTIVES: dict[str, Directive] = {
-    **TYPE_DIRECTIVES, "module": ModuleBody(), "func": FunctionBody(), "slice_ranges": _SliceRanges(),
+    "body": _Body(), **TYPE_DIRECTIVES, "module": ModuleBody(), "func": FunctionBody(), "slice_ranges": _SliceRanges(),
     "convolution_dimensions": _ConvolutionDimensions(), "window": _Window(), "dot_dimensions": _DotDimensions(),
     "precision": _Precision(), "format": _Format(), "while": _While(), "reduce": _Reduce(), "scan": _Scan(),
     "constant": _Constant(), "checked_literal": _CheckedLiteral(), "regions": _Regions(),

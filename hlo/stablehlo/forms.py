@@ -234,6 +234,42 @@ def _chlo() -> Iterator[tuple[str, Form]]:
     )
 
 
+_SHARDINGS = "text:#sdy.sharding_per_value<~>"
+
+
+def _shardy() -> Iterator[tuple[str, Form]]:
+    yield from _forms("sdy.mesh", "$sym_name = $mesh {}", sym_name="symbol_name", mesh="text:#sdy.mesh~")
+    yield from _forms("sdy.constant", "<constant>", "value")
+    yield from _forms(
+        "sdy.sharding_constraint sdy.reshard", "%input $sharding {} : <same>", sharding="text:#sdy.sharding~"
+    )
+    yield from _forms(
+        "sdy.manual_computation",
+        "( %tensors* ) in_shardings ~ = ~ $in_shardings out_shardings ~ = ~ $out_shardings "
+        "manual_axes ~ = ~ $manual_axes <body> {} : <function>",
+        in_shardings=_SHARDINGS,
+        out_shardings=_SHARDINGS,
+        manual_axes="text:#sdy<manual_axes~>",
+    )
+    yield from _forms(
+        "sdy.named_computation",
+        "< $name > ~ ( %operands* ) (? in_shardings ~ = ~ $in_shardings ?) (? out_shardings ~ = ~ $out_shardings ?) "
+        "<body> {} : <function>",
+        name="string",
+        in_shardings=_SHARDINGS,
+        out_shardings=_SHARDINGS,
+    )
+    yield from _forms("sdy.return", "%results* {} (? : <operands> ?)")
+    yield from _forms(
+        "sdy.propagation_barrier",
+        "%input allowed_direction ~ = ~ $allowed_direction {} : <same>",
+        allowed_direction="word:NONE,FORWARD,BACKWARD,BOTH",
+    )
+    yield from _forms(
+        "sdy.sharding_group", "%input group_id ~ = ~ $group_id {} : <operand>", group_id="integer:i64"
+    )  # fmt: skip
+
+
 def _others() -> Iterator[tuple[str, Form]]:
     yield from _forms("builtin.module", "<module>", "sym_name sym_visibility")
     yield from _forms(
@@ -265,5 +301,5 @@ def _others() -> Iterator[tuple[str, Form]]:
     yield from _forms("interpreter.run_parallel", "", "programs infeed")
 
 
-FORMS: dict[str, Form] = {name: form for table in (_stablehlo(), _chlo(), _others()) for name, form in table}
+FORMS: dict[str, Form] = {name: form for table in (_stablehlo(), _chlo(), _shardy(), _others()) for name, form in table}
 """The forms of all operations, by their full names."""

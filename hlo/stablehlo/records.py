@@ -32,15 +32,19 @@ class Fields:
     def inside(self, reader: AttributeReader) -> Record:
         """The attribute after its `<`."""
         found: dict[str, Any] = {}
+        seen: set[str] = set()
         while not reader.accept(">"):
             start = reader.index
             name = reader.word("the name of a field")
             if name not in self._fields:
                 raise reader.expected(f"one of {', '.join(self._fields)}", start)
-            if name in found:
+            if name in seen:
                 raise reader.error(f"the field {name} is given twice", start)
             reader.expect("=")
-            found[name] = _value(reader)
+            value = _value(reader)
+            seen.add(name)
+            if not self._is_left_out(name, value):
+                found[name] = value
             if not reader.accept(","):
                 reader.expect(">")
                 break
@@ -54,14 +58,14 @@ class Fields:
         texts = []
         for name in self._fields:
             value = record.fields.get(name, 0)
-            if self._sparse and name not in self._always and (value in (0, ()) or _is_zero(value)):
-                continue
-            texts.append(f"{name} = {_text(value, written)}")
+            if not self._is_left_out(name, value):
+                texts.append(f"{name} = {_text(value, written)}")
         return f"<{', '.join(texts)}>"
 
-
-def _is_zero(value: Any) -> bool:
-    return isinstance(value, Float) and value.bits == 0
+    def _is_left_out(self, name: str, value: Any) -> bool:
+        if not self._sparse or name in self._always:
+            return False
+        return value.bits == 0 if isinstance(value, Float) else value in (0, ())
 
 
 def _value(reader: AttributeReader) -> Any:
@@ -108,7 +112,7 @@ class _Bounds:
 
     def read(self, reader: AttributeReader) -> Record:
         reader.expect("<")
-        return Record("stablehlo", "type_extensions", {"bounds": tuple(reader.comma_list(">", lambda: _size(reader)))})
+        return Record("stablehlo", "bounds", {"bounds": tuple(reader.comma_list(">", lambda: _size(reader)))})
 
     def write(self, record: Record, written: Written) -> str:
         return bounds_text(record)
@@ -117,13 +121,13 @@ class _Bounds:
 class _TypeExtensions(Fields):
     """`#stablehlo.type_extensions<bounds = [4, ?]>`, which is printed as bounds."""
 
-    def write(self, record: Record, written: Written) -> str:
-        return bounds_text(record)
+    def inside(self, reader: AttributeReader) -> Record:
+        return Record("stablehlo", "bounds", super().inside(reader).fields)
 
 
 class Convolution(Fields):
-    """`#stablehlo.conv<[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]>`: where each dimension of the input, of the kernel and of
-    the output is. After the word `raw` the fields are written instead."""
+    """`#stablehlo.conv<[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]>`: the places of the dimensions of the input,
+    of the kernel and of the output. After the word `raw` the fields are written instead."""
 
     def read(self, reader: AttributeReader) -> Record:
         reader.expect("<")
