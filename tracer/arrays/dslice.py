@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...hlo.support.records import dataclass
+from .operators import ArrayBase
 
 
 @dataclass(frozen=True, slots=True)
@@ -12,7 +13,8 @@ class Slice:
     """`size` elements from `start`, which may be traced, `stride` apart: an index. `ds` makes it."""
 
     start: Any
-    size: int
+    size: Any
+    """An integer. An index map of a kernel may return a block of a traced size."""
     stride: int = 1
 
     def __post_init__(self) -> None:
@@ -38,4 +40,4 @@ def ds(start: Any, size: int | None = None, stride: int | None = None) -> Slice 
         start = 0
     if size is None:
         start, size = 0, start
-    return Slice(start, int(size), step)
+    return Slice(start, size if isinstance(size, ArrayBase) else int(size), step)

@@ -33,6 +33,7 @@ from ..sharding.shardings import default_sharding
 from ..source import user_line
 from ..trees import tree
 from ..weak_interned import interned
+from .blocks import block_of, check_index
 
 _as_constant: Callable[[Value], Value]
 
@@ -395,7 +396,7 @@ def _plain(idx: Any) -> Any:
     def one(part: Any) -> Any:
         if not isinstance(part, Slice):
             return part
-        if isinstance(part.start, int | np.integer):
+        if isinstance(part.start, int | np.integer) and part.stride:
             return slice(int(part.start), int(part.start) + part.size * part.stride, part.stride)
         return as_value(np.arange(part.size, dtype=np.int32) * part.stride) + part.start
 
@@ -412,12 +413,19 @@ def _is_whole(idx: Any) -> bool:
 
 
 def _indexed(value: Value, idx: Any) -> Value:
-    return value if _is_whole(idx) else value[_plain(idx)]
+    if _is_whole(idx):
+        return value
+    check_index(value.aval.shape, idx)
+    block = block_of(value.aval.shape, idx)
+    return value[_plain(idx)] if block is None else block.read(value)
 
 
 def _written(value: Value, idx: Any, new: Value) -> Value:
     if _is_whole(idx):
         return new
+    block = block_of(value.aval.shape, idx)
+    if block is not None:
+        return block.write(value, new)
     return value.at[_plain(idx)].set(new)  # type: ignore[no-any-return]
 
 
@@ -483,14 +491,17 @@ def addupdate(ref: Any, idx: Any, x: Any) -> None:
     _checked(ref, "ref_addupdate")
     old = ref.current()
     new = _fitting(x, _indexed(old, idx), "ref_addupdate")
-    whole = _is_whole(idx)
-    ref.replace(old + new if whole else old.at[_plain(idx)].add(new))
+    if _is_whole(idx):
+        ref.replace(old + new)
+        return
+    block = block_of(old.aval.shape, idx)
+    ref.replace(old.at[_plain(idx)].add(new) if block is None else block.write(old, block.read(old) + new))
 
 
 def _fitting(given: Any, like: Value, what: str) -> Value:
     """`given` with the type of `like`. ValueError if dtypes or shapes differ."""
     if isinstance(given, Ref | RefPart):
-        raise ValueError(f"{what}: the value is a reference; read it first, as in ref[...]")
+        raise ValueError(f"Cannot store a Ref into another Ref ({what}): read the value first, as in ref[...]")
     value = as_value(given)
     dtype, wanted = value.aval.dtype, like.aval.dtype
     if dtype != wanted:

@@ -1,0 +1,154 @@
+"""A kernel, traced once: a computation from the blocks at a point of the grid to the blocks after it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...autodiff.batching import named_axes
+from ...hlo.effects import effects_of
+from ...hlo.errors import UnsupportedError
+from ...hlo.ir import HloComputation
+from ...hlo.support.records import dataclass
+from ...tracer.aval import ShapedArray
+from ...tracer.core import Value
+from ...tracer.recording import trace_to_computation
+from ...tracer.references.refs import Ref
+from ...tracer.settings.context import Override, current_context
+from ...tracer.trees import tree
+from .constants import constants_of
+from .programs import Point, within
+
+_INDEX = ShapedArray((), np.dtype(np.int32))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Kernel:
+    """A traced kernel. Its parameters: the grid's indices; traced sizes of the grid; prefetched arrays; blocks of
+    arguments and of results; scratch memory; captured values. Its results: blocks, scratch memory, and references from
+    outside that it writes, as they are afterwards."""
+
+    computation: HloComputation
+    indices: int
+    sizes: int
+    prefetched: int
+    blocks: int
+    scratch: int
+    captured: tuple[Any, ...]
+    """Arrays that functions of the library made, and references from outside."""
+    written_outside: tuple[Ref, ...]
+    """References from outside that it writes."""
+
+    @property
+    def first_block(self) -> int:
+        """The number of the first block among the parameters."""
+        return self.indices + self.sizes + self.prefetched
+
+    @property
+    def first_scratch(self) -> int:
+        """The number of the first scratch memory among the parameters."""
+        return self.first_block + self.blocks
+
+    @property
+    def first_captured(self) -> int:
+        """The number of the first captured value among the parameters."""
+        return self.first_scratch + self.scratch
+
+    @property
+    def acts(self) -> bool:
+        """Whether it has side effects, such as printing."""
+        return bool(effects_of(self.computation))
+
+    def is_written(self, k: int) -> bool:
+        """Whether the block or scratch memory with the number k is written."""
+        found = self.computation.root.operands[k]
+        return found is not self.computation.parameters[self.first_block + k]
+
+    @property
+    def used(self) -> frozenset[int]:
+        """The parameters that instructions use."""
+        root = self.computation.root
+        read = {o for i in self.computation.instructions if i is not root for o in i.operands}
+        read.update(o for k, o in enumerate(root.operands) if k >= self.blocks + self.scratch or self.is_written(k))
+        return frozenset([k for k, p in enumerate(self.computation.parameters) if p in read])
+
+
+@dataclass(frozen=True, slots=True)
+class Arguments:
+    """What a kernel is called with, as types and structures of trees."""
+
+    prefetched: tuple[Sequence[ShapedArray], Any]
+    inputs: tuple[Sequence[ShapedArray], Any]
+    outputs: tuple[Sequence[ShapedArray], Any]
+    scratch: tuple[Sequence[ShapedArray], Any]
+
+    @property
+    def avals(self) -> list[ShapedArray]:
+        """The types of all leaves."""
+        return [a for avals, _ in (self.prefetched, self.inputs, self.outputs, self.scratch) for a in avals]
+
+    def unflatten(self, leaves: Sequence[Any]) -> tuple[list[Any], dict[str, Any]]:
+        """Positional arguments, and those by keyword: scratch memory in a dictionary."""
+        rest, found = list(leaves), []
+        for avals, structure in (self.prefetched, self.inputs, self.outputs, self.scratch):
+            found.append(tree.unflatten(structure, rest[: len(avals)]))
+            del rest[: len(avals)]
+        prefetched, inputs, outputs, scratch = found
+        positional = [*prefetched, *inputs, *(outputs if isinstance(outputs, tuple | list) else (outputs,))]
+        if isinstance(scratch, dict):
+            return positional, scratch
+        return [*positional, *scratch], {}
+
+
+def trace_kernel(
+    kernel: Callable[..., Any], described: str, arguments: Arguments, grid: Sequence[Any], names: Sequence[Any] | None
+) -> Kernel:
+    """Trace a kernel on blocks.
+
+    described: its name and line, for messages. grid: sizes, None for those that are traced. names: of the grid's axes.
+    ValueError if it returns something, or uses arrays from outside.
+    """
+    count, dynamic = len(grid), sum(n is None for n in grid)
+
+    def flat(values: list[Value]) -> list[Value]:
+        ids, sizes = values[:count], iter(values[count : count + dynamic])
+        references = [Ref(v) for v in values[count + dynamic :]]
+        positional, keywords = arguments.unflatten(references)
+        with within(Point(ids, [next(sizes) if n is None else n for n in grid])), _named(names, grid):
+            result = kernel(*positional, **keywords)
+        if result is not None:
+            raise ValueError(
+                f"The kernel function in the pallas_call {described} should return None. It returns a PyTree: "
+                f"{tree.structure(result)}"
+            )
+        return [r.current() for r in references[len(arguments.prefetched[0]) :]]
+
+    avals = [*[_INDEX] * (count + dynamic), *arguments.avals]
+    traced = trace_to_computation(
+        flat, avals, getattr(kernel, "__name__", "kernel"), keep_references=True, tracks_varying=True
+    )
+    outside = constants_of(traced.captured, kernel)
+    if outside:
+        types = ", ".join(v.aval.str_short() for v in outside)
+        raise ValueError(
+            f"The kernel function in the pallas_call {described} captures constants [{types}]. You should pass them as "
+            "inputs."
+        )
+    if names is not None and (used := named_axes(traced.computation) & {*names}):
+        raise UnsupportedError(
+            f"the kernel {described} uses the grid's axis {sorted(map(str, used))[0]} in a collective or in axis_index: "
+            "use pl.program_id"
+        )
+    return Kernel(
+        traced.computation, count, dynamic, len(arguments.prefetched[0]),
+        len(arguments.inputs[0]) + len(arguments.outputs[0]), len(arguments.scratch[0]), tuple(traced.captured),
+        tuple(traced.written),
+    )  # fmt: skip
+
+
+def _named(names: Sequence[Any] | None, grid: Sequence[Any]) -> Override:
+    """The grid's names, for `lax.axis_size`."""
+    known = zip(names or (), grid, strict=False)
+    return Override(axis_names=(*current_context().axis_names, *[(n, s) for n, s in known if isinstance(s, int)]))

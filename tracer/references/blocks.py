@@ -1,0 +1,106 @@
+"""Parts of references that are blocks: read as one dynamic-slice, written as one dynamic-update-slice.
+
+An index is a block if it has integers, slices without steps, and `ds` without a stride, and one of its starts is traced.
+A block that does not fit is moved inside, when it is read and when it is written, as JAX's references do; a negative
+start counts from the end. All other indices mean what they mean for arrays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ...hlo.support.records import dataclass
+from .. import dtypes
+from ..arrays.array import array_from_scalar
+from ..arrays.dslice import Slice
+from ..core import Value
+from ..ops import add, compare, convert, read_block, reshape, select, write_block
+from ..tracer import Tracer
+
+_INDEX = np.dtype(np.int32)
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A block of an array: its first element, its sizes, and the dimensions that its index drops."""
+
+    starts: Sequence[Value]
+    sizes: tuple[int, ...]
+    kept: tuple[int, ...]
+    """The sizes of the dimensions that the result has."""
+
+    def read(self, array: Value) -> Value:
+        """The block."""
+        found = read_block(array, self.starts, self.sizes)
+        return found if self.kept == self.sizes else reshape(found, self.kept)
+
+    def write(self, array: Value, new: Value) -> Value:
+        """The array with other elements in the block."""
+        return write_block(array, new if self.kept == self.sizes else reshape(new, self.sizes), self.starts)
+
+
+def block_of(shape: tuple[int, ...], index: Any) -> Block | None:
+    """The block that an index names in an array of `shape`; None if it is not one."""
+    items = list(index) if isinstance(index, tuple) else [index]
+    if not any(isinstance(getattr(i, "start", i), Tracer) for i in items):
+        return None
+    dots = [k for k, item in enumerate(items) if item is Ellipsis]
+    if len(dots) > 1 or len(items) - len(dots) > len(shape):
+        return None
+    place = dots[0] if dots else len(items)
+    items[place : place + 1] = [slice(None)] * (len(shape) - len(items) + len(dots))
+    entries = [_entry(item, size) for item, size in zip(items, shape, strict=True)]
+    if any(e is None or e[1] > size for e, size in zip(entries, shape, strict=True)):
+        return None
+    known = [e for e in entries if e is not None]
+    starts = [_start(start, size) for (start, _, _), size in zip(known, shape, strict=True)]
+    return Block(starts, tuple([n for _, n, _ in known]), tuple([n for _, n, drops in known if not drops]))
+
+
+def _entry(item: Any, size: int) -> tuple[Any, int, bool] | None:
+    """The start and the size of an entry, and whether its dimension is dropped; None if it is no part of a block."""
+    if isinstance(item, Slice):
+        return (item.start, item.size, False) if item.stride == 1 and isinstance(item.size, int) else None
+    if isinstance(item, slice):
+        if any(isinstance(b, Tracer) for b in (item.start, item.stop, item.step)):
+            return None
+        start, stop, step = item.indices(size)
+        return (start, max(0, stop - start), False) if step == 1 else None
+    aval = getattr(item, "aval", None)
+    if aval is not None:
+        return (item, 1, True) if not aval.shape and dtypes.is_integer(aval.dtype) else None
+    return (item, 1, True) if isinstance(item, int | np.integer) and not isinstance(item, bool) else None
+
+
+def _start(start: Any, size: int) -> Value:
+    if not isinstance(start, Tracer):
+        known = int(start)
+        return array_from_scalar(known + size if known < 0 else known, _INDEX)
+    value = convert(start, _INDEX, False)
+    if dtypes.is_unsigned(start.aval.dtype):
+        return value
+    zero, end = (array_from_scalar(n, _INDEX) for n in (0, size))
+    return select(compare(value, "LT", zero), add(value, end), value)
+
+
+def check_index(shape: tuple[int, ...], index: Any) -> None:
+    """ValueError for an integer or a block, known while tracing, that is beyond the end of its dimension."""
+    items = list(index) if isinstance(index, tuple) else [index]
+    if any(item is None or item is Ellipsis or hasattr(item, "dtype") and item.ndim for item in items):
+        return
+    for item, size in zip(items, shape, strict=False):
+        if isinstance(item, Slice):
+            if not isinstance(item.start, int | np.integer) or not isinstance(item.size, int) or item.start < 0:
+                continue
+            last = item.start + (item.size - 1) * item.stride
+            if item.start and item.start >= size:
+                raise ValueError(f"Out of bound slice: start={item.start}, dim={size}.")
+            if item.size and last >= size:
+                raise ValueError(
+                    f"Out of bound slice: start={item.start}, size={item.size}, stride={item.stride}, dim={size}."
+                )
+        elif isinstance(item, int | np.integer) and not isinstance(item, bool) and item and item >= size:
+            raise ValueError(f"Out of bound indexer: idx={item}, dim={size}.")
