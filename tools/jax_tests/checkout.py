@@ -13,8 +13,8 @@ HELPERS = (
 )
 """Modules of `jax._src` that belong to the tests: these run as they are. All others are stand-ins."""
 
-PUBLIC_HELPERS = ("jax/experimental/sparse/test_util.py",)
-"""Modules of the tests in public packages: these run as they are, too."""
+PUBLIC_HELPERS = ("jax/experimental/sparse/test_util.py", "jax/_src/pallas/pallas_test_util.py")
+"""Modules of the tests in other packages: these run as they are, too."""
 
 MODULES = "modules.txt"
 """The file with the names of all modules of `jax._src`."""

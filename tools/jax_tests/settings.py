@@ -79,8 +79,9 @@ def module(other: Callable[[str, str], Any]) -> ModuleType:
     states = _States()
 
     def find(name: str) -> Any:
-        if f"jax_{name}" in hloom.config.values:
-            return states[f"jax_{name}"]
+        for known in (name, f"jax_{name}"):
+            if known in hloom.config.values:
+                return states[known]
         return other("config", name)
 
     made.__file__ = __file__

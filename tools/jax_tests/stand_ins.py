@@ -131,6 +131,9 @@ class Finder(MetaPathFinder):
         return found or ModuleSpec(name, _Loader(Private(name)), is_package=True)
 
     def _internal(self, name: str, inner: list[str]) -> ModuleSpec | None:
+        helper = self._place.joinpath("jax", "_src", *inner).with_suffix(".py")
+        if str(helper.relative_to(self._place)) in PUBLIC_HELPERS and helper.is_file():
+            return importlib.util.spec_from_file_location(name, helper)
         if inner and inner[0] in HELPERS:
             file = self._place.joinpath("jax", "_src", *inner)
             package = file.is_dir()

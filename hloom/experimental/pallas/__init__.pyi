@@ -17,8 +17,8 @@ from .helpers import (
     multiple_of as multiple_of, reciprocal as reciprocal, run_scoped as run_scoped, run_state as run_state,
     when as when, with_scoped as with_scoped,
 )
-from .pallas_call import pallas_call as pallas_call
-from .programs import num_programs as num_programs, program_id as program_id
+from .calls import pallas_call as pallas_call
+from .grid_points import num_programs as num_programs, program_id as program_id
 from .utils import (
     align_to as align_to, cdiv as cdiv, next_power_of_2 as next_power_of_2, strides_from_shape as strides_from_shape,
 )

@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import functools
 import types
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from ...tracer.arrays.array import Array
+from ...hlo.opcode import Opcode
+from ...tracer.arrays.array import Array, as_value
+from ...tracer.recording import TracedComputation
 from ...tracer.references.refs import Ref
 from ...tracer.tracer import Tracer
 
 
-def constants_of(captured: Sequence[Any], function: Any) -> list[Any]:
-    """Those captured values that the user's function has from outside: traced values, and arrays among the variables
-    that it uses. Arrays that functions of the library make while they are traced are not among these."""
-    arrays = [v for v in _used(function) if isinstance(v, Array | np.ndarray)]
+def constants_of(traced: TracedComputation, function: Any) -> list[Any]:
+    """The values that the user's function has from outside: traced values, and arrays among the variables that it uses.
+    Arrays that functions of the library make while they are traced are not among these."""
+    arrays = [v for v in _used(function) if isinstance(v, Array | np.ndarray) and v.ndim]
+    small = [i for i in traced.computation.instructions if i.opcode is Opcode.CONSTANT and i.shape.dimensions]
     found = []
-    for value in captured:
+    for value in (*traced.captured, *[as_value(i.attributes.literal.array) for i in small]):
         if isinstance(value, Tracer):
             found.append(value)
         elif isinstance(value, Array) and any(_is_same(value, a) for a in arrays):

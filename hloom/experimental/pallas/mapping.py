@@ -21,10 +21,10 @@ from ...tracer.recording import run_computation, trace_to_computation
 from ...tracer.references.refs import Ref
 from ...tracer.source import function_line
 from ...tracer.trees import tree
-from .analysis import Form, constant_form, forms_of
+from .dependences import Form, constant_form, forms_of
 from .block_spec import Blocked, BlockDim, BlockSpec, BoundedSlice, Element, Indirect, Squeezed, squeezed
 from .constants import constants_of
-from .programs import Point, within
+from .grid_points import Point, within
 
 _INT32 = np.dtype(np.int32)
 
@@ -258,7 +258,7 @@ def _with_index_map(
 
     avals = [*[ShapedArray((), _INT32)] * count, *prefetched]
     traced = trace_to_computation(flat, avals, "index_map", tracks_varying=True)
-    outside = constants_of(traced.captured, index_map)
+    outside = constants_of(traced, index_map)
     if outside:
         raise ValueError(f"{where} must not capture constants: {outside}")
     forms, all_forms = [], iter(forms_of(traced.computation, count))

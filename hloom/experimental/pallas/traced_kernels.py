@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...autodiff.batching import named_axes
+from ...hlo.builder import make_tuple
 from ...hlo.effects import effects_of
 from ...hlo.errors import UnsupportedError
 from ...hlo.ir import HloComputation
@@ -19,7 +20,7 @@ from ...tracer.references.refs import Ref
 from ...tracer.settings.context import Override, current_context
 from ...tracer.trees import tree
 from .constants import constants_of
-from .programs import Point, within
+from .grid_points import Point, within
 
 _INDEX = ShapedArray((), np.dtype(np.int32))
 
@@ -27,10 +28,12 @@ _INDEX = ShapedArray((), np.dtype(np.int32))
 @dataclass(frozen=True, slots=True, eq=False)
 class Kernel:
     """A traced kernel. Its parameters: the grid's indices; traced sizes of the grid; prefetched arrays; blocks of
-    arguments and of results; scratch memory; captured values. Its results: blocks, scratch memory, and references from
-    outside that it writes, as they are afterwards."""
+    arguments and of results; scratch memory; captured values. Its results: the blocks and the scratch memory that it
+    writes, and references from outside that it writes, as they are afterwards."""
 
     computation: HloComputation
+    written: tuple[int, ...]
+    """The numbers of the blocks and, after these, of the scratch memory that it writes."""
     indices: int
     sizes: int
     prefetched: int
@@ -61,17 +64,10 @@ class Kernel:
         """Whether it has side effects, such as printing."""
         return bool(effects_of(self.computation))
 
-    def is_written(self, k: int) -> bool:
-        """Whether the block or scratch memory with the number k is written."""
-        found = self.computation.root.operands[k]
-        return found is not self.computation.parameters[self.first_block + k]
-
     @property
     def used(self) -> frozenset[int]:
-        """The parameters that instructions use."""
-        root = self.computation.root
-        read = {o for i in self.computation.instructions if i is not root for o in i.operands}
-        read.update(o for k, o in enumerate(root.operands) if k >= self.blocks + self.scratch or self.is_written(k))
+        """The numbers of the parameters that it uses."""
+        read = {o for i in self.computation.instructions for o in i.operands}
         return frozenset([k for k, p in enumerate(self.computation.parameters) if p in read])
 
 
@@ -129,7 +125,7 @@ def trace_kernel(
     traced = trace_to_computation(
         flat, avals, getattr(kernel, "__name__", "kernel"), keep_references=True, tracks_varying=True
     )
-    outside = constants_of(traced.captured, kernel)
+    outside = constants_of(traced, kernel)
     if outside:
         types = ", ".join(v.aval.str_short() for v in outside)
         raise ValueError(
@@ -141,11 +137,23 @@ def trace_kernel(
             f"the kernel {described} uses the grid's axis {sorted(map(str, used))[0]} in a collective or in axis_index: "
             "use pl.program_id"
         )
+    first = count + dynamic + len(arguments.prefetched[0])
+    computation, written = _changes(traced.computation, first, len(arguments.avals) - len(arguments.prefetched[0]))
     return Kernel(
-        traced.computation, count, dynamic, len(arguments.prefetched[0]),
+        computation, written, count, dynamic, len(arguments.prefetched[0]),
         len(arguments.inputs[0]) + len(arguments.outputs[0]), len(arguments.scratch[0]), tuple(traced.captured),
         tuple(traced.written),
     )  # fmt: skip
+
+
+def _changes(computation: HloComputation, first: int, count: int) -> tuple[HloComputation, tuple[int, ...]]:
+    """The computation without those of its first `count` results that are parameters, from number `first` on, as they
+    were; and the numbers of the others."""
+    results, parameters = computation.root.operands, computation.parameters
+    changed = tuple([k for k in range(count) if results[k] is not parameters[first + k]])
+    root = make_tuple([*[results[k] for k in changed], *results[count:]])
+    kept = tuple([i for i in computation.instructions if i is not computation.root])
+    return HloComputation(computation.name, (*kept, root), root), changed
 
 
 def _named(names: Sequence[Any] | None, grid: Sequence[Any]) -> Override:

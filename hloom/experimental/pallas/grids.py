@@ -29,8 +29,8 @@ from ...tracer.aval import ShapedArray
 from ...tracer.core import Value
 from ...tracer.recording import run_computation
 from ...tracer.references.refs import Ref
-from .analysis import Form, Live, constant_form, diverges
-from .kernel import Kernel
+from .dependences import Form, Live, constant_form, diverges
+from .traced_kernels import Kernel
 from .mapping import BlockMapping, Window, unwritten
 
 _INT32 = np.dtype(np.int32)
@@ -65,7 +65,7 @@ class Grid:
         for k, mapping in enumerate(self.mappings):
             if any(axis in f.depends for f in mapping.forms):
                 found.add(kernel.first_block + k)
-            if kernel.is_written(k) and self.split(mapping, axis) is None:
+            if k in kernel.written and self.split(mapping, axis) is None:
                 return False
         found.update(range(kernel.first_scratch, kernel.first_captured))
         return not diverges(kernel.computation, found)
@@ -85,8 +85,7 @@ class Grid:
     def _live_scratch(self, known: dict[int, int]) -> bool:
         """Whether results depend on the scratch memory that a point finds, where some indices are known."""
         kernel = self.kernel
-        changed = [k for k in range(kernel.blocks + kernel.scratch) if kernel.is_written(k)]
-        live = Live(kernel.computation, known).of_results(changed)
+        live = Live(kernel.computation, known).of_results(range(len(kernel.written)))
         return any(kernel.first_scratch <= p < kernel.first_captured for p in live)
 
     def _leading(self, axes: list[int]) -> list[int]:
@@ -119,10 +118,9 @@ class Grid:
     ) -> list[Value]:
         """The arrays of all mappings after the kernel has run on the grid. None among `arrays`: a result that nothing
         has written yet."""
-        written = [k for k in range(len(self.mappings)) if self.kernel.is_written(k)]
         if 0 in self.sizes:
             return [unwritten(m.array) if a is None else a for a, m in zip(arrays, self.mappings, strict=True)]
-        run = _Run(self, sizes, prefetched, self.batched(), written)
+        run = _Run(self, sizes, prefetched, self.batched())
         padded = [None if a is None else m.pad(a) for a, m in zip(arrays, self.mappings, strict=True)]
         found = run.all(padded)
         results = []
@@ -139,12 +137,14 @@ class _Run:
     """One run of a kernel on a grid."""
 
     def __init__(
-        self, grid: Grid, sizes: Sequence[Any], prefetched: Sequence[Value], batch: tuple[int, ...], written: list[int]
+        self, grid: Grid, sizes: Sequence[Any], prefetched: Sequence[Value], batch: tuple[int, ...]
     ) -> None:
         self.grid, self.kernel = grid, grid.kernel
-        self.sizes, self.prefetched, self.batch, self.written = sizes, prefetched, batch, written
+        self.sizes, self.prefetched, self.batch = sizes, prefetched, batch
         self.used = self.kernel.used
-        self.scratch = range(self.kernel.blocks, self.kernel.blocks + self.kernel.scratch)
+        self.written = [k for k in self.kernel.written if k < self.kernel.blocks]
+        self.memory = [k for k in self.kernel.written if k >= self.kernel.blocks]
+        """The scratch memory that the kernel writes."""
         self.loops = [g for g, n in enumerate(grid.sizes) if g not in batch and n != 1]
         self.parts = [_Parts(grid, m, batch) for m in grid.mappings]
 
@@ -198,13 +198,14 @@ class _Run:
         """The results of the loops over the other axes."""
         kernel = self.kernel
         state = [arrays[k] for k in self.written if arrays[k] is not None]
-        scratch = [unwritten(_aval_of(kernel, k)) for k in self.scratch]
+        scratch = range(kernel.blocks, kernel.blocks + kernel.scratch)
+        memory = {k: unwritten(_aval_of(kernel, k)) for k in scratch}
         outside = [r.current() for r in kernel.written_outside]
-        start = [*state, *[s for k, s in zip(self.scratch, scratch, strict=True) if kernel.is_written(k)], *outside]
+        start = [*state, *[memory[k] for k in self.memory], *outside]
 
         def loop(axes: Sequence[int], ids: dict[int, Value], state: list[Value]) -> list[Value]:
             if not axes:
-                return self._step(ids, arrays, scratch, state)
+                return self._step(ids, arrays, memory, state)
             g = axes[0]
             stop = self.sizes[g]
             stop = np.int32(stop) if isinstance(stop, int) else lax.convert_element_type(stop, _INT32)
@@ -217,14 +218,14 @@ class _Run:
         return found[: len(self.written)]
 
     def _step(
-        self, ids: dict[int, Value], arrays: Sequence[Value | None], scratch: Sequence[Value], state: Sequence[Value]
+        self, ids: dict[int, Value], arrays: Sequence[Value | None], memory: dict[int, Value], state: Sequence[Value]
     ) -> list[Value]:
         """The state after one point: the arrays that are written, scratch memory, references from outside."""
         kernel, rest = self.kernel, iter(state)
         now = list(arrays)
         for k in self.written:
             now[k] = None if arrays[k] is None else next(rest)
-        memory = [next(rest) if kernel.is_written(k) else s for k, s in zip(self.scratch, scratch, strict=True)]
+        memory = {**memory, **{k: next(rest) for k in self.memory}}
         outside = {id(r): next(rest) for r in kernel.written_outside}
         captured = [
             outside[id(v)] if id(v) in outside else v.current() if isinstance(v, Ref) else v for v in kernel.captured
@@ -240,13 +241,11 @@ class _Run:
         for k, (array, window) in enumerate(zip(now, windows, strict=True)):
             is_used = kernel.first_block + k in self.used
             blocks.append(window.read(array) if is_used and array is not None else None)
-        values = [*indices, *dynamic, *self.prefetched, *blocks, *memory, *captured]
+        values = [*indices, *dynamic, *self.prefetched, *blocks, *memory.values(), *captured]
         results = run_computation(kernel.computation, values)
-        after = []
-        for k in self.written:
-            after.append(windows[k].write(now[k], results[k]))
-        after += [results[k] for k in self.scratch if kernel.is_written(k)]
-        return [*after, *results[kernel.blocks + kernel.scratch :]]
+        count = len(self.written)
+        after = [windows[k].write(now[k], r) for k, r in zip(self.written, results[:count], strict=True)]
+        return [*after, *results[count:]]
 
 
 def _aval_of(kernel: Kernel, k: int) -> ShapedArray:

@@ -1,6 +1,6 @@
 """What traced index maps and kernels depend on: affine forms of indices, and parameters whose values matter.
 
-`program.py` asks both before it lets the points of a grid run side by side.
+`grids.py` asks both before it lets the points of a grid run side by side.
 """
 
 from __future__ import annotations

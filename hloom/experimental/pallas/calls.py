@@ -1,6 +1,6 @@
 """`pallas_call`: a kernel on references to blocks of arrays becomes a function of arrays.
 
-The call is checked and traced here; `program.py` runs the kernel on its grid. Source of the names, the meanings and the
+The call is checked and traced here; `grids.py` runs the kernel on its grid. Source of the names, the meanings and the
 messages: the documentation of jax.experimental.pallas, and JAX's interpreter of Pallas kernels.
 """
 
@@ -25,9 +25,9 @@ from ...tracer.source import function_line
 from ...tracer.trees import tree
 from ...tracer.trees.nodes import keystr
 from .block_spec import GridSpec, aval_of_result, no_block_spec
-from .kernel import Arguments, trace_kernel
+from .traced_kernels import Arguments, trace_kernel
 from .mapping import mapping_of
-from .program import Grid
+from .grids import Grid
 
 
 def pallas_call(

@@ -1,0 +1,284 @@
+"""Kernels on blocks: results, transformations, errors."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+from support.pallas_kernels import CASES, tools
+
+import hloom
+import hloom.numpy as jnp
+from hloom import lax, test_util
+from hloom.errors import UnsupportedError
+from hloom.experimental import pallas as pl
+from hloom.experimental.pallas import tpu as pltpu
+from hloom.experimental.pallas import triton as pltriton
+
+TOOLS = tools(hloom, jnp, lax, pl, pltpu)
+
+
+def same(found: Any, expected: Any) -> None:
+    pairs = zip(found, expected, strict=True) if isinstance(expected, tuple) else [(found, expected)]
+    for one, other in pairs:
+        assert one.dtype == other.dtype and one.shape == other.shape
+        np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_kernels(name: str) -> None:
+    make, arguments, expected = CASES[name]
+    same(hloom.jit(make(TOOLS))(*arguments), expected)
+
+
+@pytest.mark.parametrize("name", ["softmax", "product_with_scratch", "histogram", "prefetched_order"])
+def test_kernels_outside_of_jit(name: str) -> None:
+    make, arguments, expected = CASES[name]
+    same(make(TOOLS)(*arguments), expected)
+    with hloom.disable_jit():
+        same(make(TOOLS)(*arguments), expected)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_kernels_are_as_in_jax(name: str) -> None:
+    jax = pytest.importorskip("jax")
+    from jax.experimental import pallas
+    from jax.experimental.pallas import tpu
+
+    make, arguments, expected = CASES[name]
+    if name == "empty_grid":
+        pytest.skip("JAX refuses sizes that are 0")
+    given = tools(jax, jax.numpy, jax.lax, pallas, tpu)
+    found = jax.jit(make(given))(*arguments)
+    same(found if isinstance(expected, tuple) else np.asarray(found), expected)
+
+
+# ---- how a kernel becomes a program
+
+
+def _loops(name: str) -> int:
+    """The loops in the program of a kernel."""
+    make, arguments, _ = CASES[name]
+    text = hloom.jit(make(TOOLS)).lower(*arguments).as_text()
+    return len(re.findall(r" while\(", text))
+
+
+@pytest.mark.parametrize(
+    "name, loops",
+    [
+        *(("add", 0), ("softmax", 0), ("transposed_with_borders", 0), ("overlapping_windows", 0), ("four_axes", 0)),
+        *(("prefetched_order", 0), ("program_ids", 0), ("product_with_scratch", 1), ("sums_of_parts_of_rows", 1)),
+        *(("scratch_that_goes_on", 1), ("scattered_results", 1), ("histogram", 2), ("data_dependent_loop", 2)),
+    ],
+)
+def test_independent_points_are_a_batch(name: str, loops: int) -> None:
+    assert _loops(name) == loops
+
+
+def test_a_kernel_is_traced_once() -> None:
+    count = 0
+
+    def kernel(x_ref: Any, o_ref: Any) -> None:
+        nonlocal count
+        count += 1
+        o_ref[...] = x_ref[...] + 1
+
+    call = pl.pallas_call(kernel, hloom.ShapeDtypeStruct((), jnp.float32))
+    assert hloom.jit(lambda x: call(call(x)))(jnp.float32(1)) == 3
+    assert count == 1
+
+
+def test_points_that_print_run_in_order(capsys: pytest.CaptureFixture[str]) -> None:
+    def kernel(o_ref: Any) -> None:
+        pl.debug_print("at {} of {}", pl.program_id(0), pl.num_programs(0))
+        o_ref[...] = jnp.zeros_like(o_ref)
+
+    block = pl.BlockSpec((1,), lambda i: (i,))
+    pl.pallas_call(kernel, hloom.ShapeDtypeStruct((3,), jnp.float32), grid=(3,), out_specs=block)()
+    assert capsys.readouterr().out == "at 0 of 3\nat 1 of 3\nat 2 of 3\n"
+
+
+# ---- transformations
+
+
+@pytest.mark.parametrize("name", ["softmax", "product_with_scratch", "scratch_that_goes_on", "update_in_place"])
+def test_batches(name: str) -> None:
+    make, arguments, _ = CASES[name]
+    call = make(TOOLS)
+    batches = [np.stack([a, 2 * a, -a]) for a in arguments]
+    found = hloom.jit(hloom.vmap(call))(*batches)
+    same(found, np.stack([call(*[b[k] for b in batches]) for k in range(3)]))
+    same(hloom.vmap(call, (None,) * (len(batches) - 1) + (0,))(*arguments[:-1], batches[-1])[0], call(*arguments))
+
+
+@pytest.mark.parametrize("name", ["softmax", "product_with_scratch", "sums_of_parts_of_rows", "overlapping_windows"])
+def test_derivatives(name: str) -> None:
+    make, arguments, _ = CASES[name]
+    call = make(TOOLS)
+    test_util.check_grads(call, arguments, 1, modes=["fwd", "rev"], atol=2e-2, rtol=2e-2)
+
+
+# ---- blocks
+
+
+@pytest.mark.parametrize("shape, block", [((), ()), ((1,), (1,)), ((1,), (4,)), ((9, 5), (4, 2)), ((2, 3, 4), (2, 1, 3))])
+@pytest.mark.parametrize("dtype", ["float32", "int8", "bool", "bfloat16", "uint16", "complex64"])
+def test_copies_of_any_size(shape: tuple[int, ...], block: tuple[int, ...], dtype: str) -> None:
+    def kernel(x_ref: Any, o_ref: Any) -> None:
+        o_ref[...] = x_ref[...]
+
+    x = jnp.arange(int(np.prod(shape))).reshape(shape).astype(dtype)
+    spec = pl.BlockSpec(block, lambda *ids: ids)
+    grid = tuple([pl.cdiv(n, b) for n, b in zip(shape, block, strict=True)])
+    found = hloom.jit(pl.pallas_call(kernel, x, grid=grid, in_specs=[spec], out_specs=spec))(x)
+    assert found.tolist() == x.tolist() and found.dtype == x.dtype
+
+
+def test_bounded_slices() -> None:
+    def kernel(starts_ref: Any, sizes_ref: Any, x_ref: Any, o_ref: Any) -> None:
+        o_ref[...] = x_ref[...]
+
+    where = lambda i, starts, sizes: (pl.ds(starts[i], sizes[i]),)  # noqa: E731
+    spec = pltpu.PrefetchScalarGridSpec(
+        num_scalar_prefetch=2, grid=(3,), in_specs=[pl.BlockSpec((pl.BoundedSlice(4),), where)],
+        out_specs=pl.BlockSpec((pl.BoundedSlice(4),), where),
+    )  # fmt: skip
+    call = pl.pallas_call(kernel, hloom.ShapeDtypeStruct((10,), jnp.int32), grid_spec=spec)
+    found = call(jnp.array([0, 4, 9]), jnp.array([2, 4, 1]), jnp.arange(10) * 10)
+    least = np.iinfo(np.int32).min
+    assert found.tolist() == [0, 10, least, least, 40, 50, 60, 70, least, 90]
+    padded = pltpu.PrefetchScalarGridSpec(
+        num_scalar_prefetch=2, grid=(3,), in_specs=[pl.BlockSpec((pl.BoundedSlice(4),), where)],
+        out_specs=pl.BlockSpec((None, 4), lambda i, starts, sizes: (i, 0)),
+    )  # fmt: skip
+    call = pl.pallas_call(kernel, hloom.ShapeDtypeStruct((3, 4), jnp.int32), grid_spec=padded)
+    found = call(jnp.array([0, 4, 9]), jnp.array([2, 4, 1]), jnp.arange(10) * 10)
+    assert found.tolist() == [[0, 10, least, least], [40, 50, 60, 70], [90, least, least, least]]
+
+
+def test_references_from_outside() -> None:
+    total = hloom.new_ref(jnp.zeros(2))
+
+    def kernel(x_ref: Any) -> None:
+        total[...] += x_ref[...]
+
+    x = jnp.arange(6.0).reshape(3, 2)
+    call = pl.pallas_call(kernel, (), grid=(3,), in_specs=[pl.BlockSpec((None, 2), lambda i: (i, 0))])
+    assert hloom.jit(call)(x) == ()
+    assert total[...].tolist() == [6.0, 9.0]
+
+
+def test_named_axes() -> None:
+    def kernel(x_ref: Any, o_ref: Any) -> None:
+        assert (lax.axis_size("i"), lax.axis_size("k")) == (2, 4)
+        o_ref[...] = x_ref[...]
+
+    block = pl.BlockSpec((1, 1), lambda i, k: (i, k))
+    x = jnp.arange(8).reshape(2, 4)
+    grid = (("i", 2), ("k", 4))
+    assert pl.pallas_call(kernel, x, grid=grid, in_specs=[block], out_specs=block)(x).tolist() == x.tolist()
+    with pytest.raises(UnsupportedError, match=r"uses the grid's axis i .*: use pl.program_id"):
+        pl.pallas_call(lambda o_ref: o_ref.set(lax.axis_index("i"), 0), x[0], grid=(("i", 2),))()
+
+
+def test_atomic_operations() -> None:
+    def kernel(x_ref: Any, o_ref: Any) -> None:
+        mask = x_ref[...] > 1
+        pltriton.atomic_add(o_ref, (slice(None),), pltriton.load(x_ref, mask=mask, other=0))
+        pltriton.store(o_ref.at[pl.ds(0, 1)], jnp.array([7], jnp.int32), mask=mask[:1])
+
+    x = jnp.arange(6).reshape(3, 2)
+    spec = pl.BlockSpec((None, 2), lambda i: (i, 0))
+    call = pl.pallas_call(kernel, x[0], grid=(3,), in_specs=[spec, pl.BlockSpec()], input_output_aliases={1: 0})
+    with pytest.raises(TypeError, match="takes 2 positional arguments but 3 were given"):
+        call(x, jnp.zeros(2, jnp.int32))
+    call = pl.pallas_call(
+        lambda x, _, o: kernel(x, o), x[0], grid=(3,), in_specs=[spec, pl.BlockSpec()], input_output_aliases={1: 0}
+    )
+    assert call(x, jnp.zeros(2, jnp.int32)).tolist() == [7, 8]
+
+
+# ---- errors
+
+A = jnp.arange(8)
+_nothing = lambda *_: None  # noqa: E731
+ERRORS: dict[str, tuple[Any, type[Exception], str]] = {
+    "a result": (lambda: pl.pallas_call(lambda *_: 0, A)(A), ValueError, r"The kernel function .*test_pallas.py:.*"
+                 r"should return None. It returns a PyTree: PyTreeDef\(\*\)"),
+    "too few parameters": (lambda: pl.pallas_call(lambda x: None, A)(A), TypeError, "takes 1 positional argument but 2"),
+    "specs that are no sequence": (lambda: pl.pallas_call(_nothing, A, in_specs=pl.BlockSpec()), ValueError,
+                                   "`in_specs` must be a tuple or a list"),
+    "too many specs": (lambda: pl.pallas_call(_nothing, A, in_specs=[pl.BlockSpec()] * 2)(A), ValueError,
+                       "`in_specs` is a tuple of length 2 but `inputs` is a tuple of length 1"),
+    "a spec for a container": (lambda: pl.pallas_call(_nothing, A, in_specs=[pl.BlockSpec()])({"a": A}), ValueError,
+                               r"at \[0\], `in_specs` is a pytree leaf but `inputs` is a pytree of <class 'dict'>"),
+    "rank of a block": (lambda: pl.pallas_call(_nothing, A, in_specs=[pl.BlockSpec((1, 1))])(A), ValueError,
+                        r"Block shape for args\[0\] .* must have the same number of dimensions as the array shape \(8"),
+    "positions": (lambda: pl.pallas_call(_nothing, A, in_specs=[pl.BlockSpec((4,), lambda: (0, 0))])(A), ValueError,
+                  r"for args\[0\] must return 1 values to match .* Currently returning 2 values"),
+    "a float position": (lambda: pl.pallas_call(_nothing, A, in_specs=[pl.BlockSpec((4,), lambda: 0.5)])(A),
+                         ValueError, r"must return integer scalars. Output\[0\] has type float32"),
+    "an index map that needs more": (lambda: pl.pallas_call(_nothing, A, out_specs=pl.BlockSpec((4,), lambda i: i))(A),
+                                     TypeError, "missing 1 required positional argument: 'i'"),
+    "aliases of arguments": (lambda: pl.pallas_call(_nothing, A, input_output_aliases={2: 0})(A), ValueError,
+                             r"the mapping '2:0' with input index 2 outside the range \[0, 1\)"),
+    "aliases of other types": (lambda: pl.pallas_call(_nothing, A[:4], input_output_aliases={0: 0})(A), ValueError,
+                               r"input\[0\] with abstract value int32\[8\] .*different abstract value int32\[4\]"),
+    "a grid that is no number": (lambda: pl.pallas_call(_nothing, A, grid=("i",)), ValueError, "Grid must be a tuple"),
+    "a grid twice": (lambda: pl.pallas_call(_nothing, A, grid=(2,), grid_spec=pl.GridSpec()), ValueError,
+                     r"If `grid_spec` is specified, then `grid` must be `\(\)`"),
+    "an axis": (lambda: pl.pallas_call(lambda *_: pl.program_id(1), A, grid=(2,))(A), ValueError,
+                r"Axis 1 is out of bounds for grid \(2,\)"),
+    "no kernel": (lambda: pl.program_id(0), ValueError, "program_id is used outside of a kernel"),
+    "references": (lambda: pl.pallas_call(lambda x, o: o.set(x), A)(A), ValueError, "Cannot store a Ref into another"),
+    "an index": (lambda: pl.pallas_call(lambda x, o: x[8], A)(A), ValueError, "Out of bound indexer: idx=8, dim=8"),
+    "a block": (lambda: pl.pallas_call(lambda x, o: x[pl.ds(4, 5)], A)(A), ValueError, "Out of bound slice: start=4"),
+    "a captured array": (lambda: pl.pallas_call(lambda x, o: o.set(x[...] + A), A)(A), ValueError,
+                         r"captures constants \[int32\[8\]\]. You should pass them as inputs"),
+    "a captured tracer": (lambda: hloom.jit(lambda a: pl.pallas_call(lambda x, o: o.set(a), A)(A))(A), ValueError,
+                          r"captures constants \[int32\[8\]\]"),
+    "a position from outside": (
+        lambda: pl.pallas_call(_nothing, A, grid=(1,), in_specs=[pl.BlockSpec((4,), lambda i: A[i])])(A), ValueError,
+        r"for args\[0\] must not capture constants",
+    ),
+    "indirect blocks": (lambda: pl.pallas_call(_nothing, A, in_specs=[pl.BlockSpec((pl.Indirect(4),))])(A),
+                        UnsupportedError, "is for TPUs"),
+    "a kernel on a mesh": (lambda: pl.kernel(_nothing, A, mesh=None), UnsupportedError, "runs kernels on the cores"),
+    "semaphores": (lambda: pl.semaphore_signal(None), UnsupportedError, "is not written yet: it is for copies"),
+    "copies": (lambda: pltpu.make_async_copy(None, None, None), UnsupportedError, "between the memories of a TPU"),
+    "scratch": (lambda: pl.pallas_call(_nothing, A, scratch_shapes=[pltpu.SemaphoreType.DMA])(A), UnsupportedError,
+                "SemaphoreType"),
+    "inline assembly": (lambda: pltriton.elementwise_inline_asm(""), UnsupportedError, "it is about kernels for GPUs"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ERRORS)
+def test_errors(name: str) -> None:
+    use, kind, words = ERRORS[name]
+    with pytest.raises(kind, match=re.compile(words, re.DOTALL)):
+        use()
+
+
+def test_descriptions() -> None:
+    assert str(pl.Element(4, (1, 2))) == "Element(4, padding=(1, 2))" and str(pl.Blocked(3)) == "Blocked(3)"
+    assert pl.BlockSpec((2,), memory_space=pltpu.SMEM).replace(block_shape=(3,)).memory_space is pltpu.SMEM
+    assert pl.ANY((2, 3), jnp.int8).get_ref_aval().shape == (2, 3) and pl.MemorySpace.ANY.memory_kind == "device"
+    assert "grid=(2,)" in repr(pl.GridSpec(grid=2)) and repr(pl.no_block_spec) == "NoBlockSpec"
+    with pytest.raises(ValueError, match="flops is not an int"):
+        pl.CostEstimate(flops=1.5, transcendentals=0, bytes_accessed=0)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="Invalid out_shape type"):
+        pl.pallas_call(_nothing, 3)()
+
+
+def test_small_functions() -> None:
+    assert pltpu.roll(jnp.arange(6).reshape(2, 3), 1, 1, stride=1, stride_axis=0).tolist() == [[2, 0, 1], [4, 5, 3]]
+    words = pltpu.bitcast(jnp.arange(4, dtype=jnp.int16).reshape(2, 2), jnp.int32)
+    assert words.tolist() == [[2 << 16, 1 + (3 << 16)]]
+    assert pltpu.bitcast(words, jnp.int16).tolist() == [[0, 1], [2, 3]]
+    assert hloom.jit(pl.cdiv)(jnp.int32(7), 2) == 4 and pl.align_to(7, 4) == 8
+    assert pl.reciprocal(jnp.float32(3), approx=True) != pl.reciprocal(jnp.float32(3))
+    for use in (lambda: pltpu.roll(A, -1, 0), lambda: pltpu.roll(A, 1, 2), lambda: pltpu.bitcast(A, jnp.int8)):
+        with pytest.raises(ValueError):
+            use()
