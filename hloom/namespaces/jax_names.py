@@ -101,9 +101,8 @@ register_subprocess
     "experimental.colocated_python": "api func_backend obj_backend",
     "experimental.custom_partitioning": "ArrayMapping BATCHING CompoundFactor SdyShardingRule custom_partitioning_p",
     "experimental.pallas": """
-BlockDim Blocked BoundedSlice CompilerParams DeviceIdType Indirect RevisitMode Slice broadcast_to
-delay empty_like empty_ref_like enable_debug_checks enable_poison_buffers estimate_cost get_global
-lower_as_mlir no_block_spec pallas_call_p pallas_export_experimental select_ref
+enable_debug_checks enable_poison_buffers estimate_cost lower_as_mlir pallas_call_p
+pallas_export_experimental
 """,
 }
 """The names that JAX has in a namespace, and hloom lacks. `tools/namespaces.py` writes them."""

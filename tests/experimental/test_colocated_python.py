@@ -136,9 +136,7 @@ def test_custom_partitioning() -> None:
     [
         lambda: hloom.export.export(hloom.jit(abs)),
         lambda: hloom.export.symbolic_shape("a, b"),
-        lambda: pallas.pallas_call(abs, out_shape=None),
-        lambda: pallas.MemorySpace.ANY,
-        lambda: pallas.triton.load(None),
+        lambda: pallas.semaphore_read(None),
         lambda: pallas.ops.tpu.splash_attention.splash_attention_mask.CausalMask((2, 2)),
         lambda: hloom.extend.ifrt_programs.ifrt_programs.make_plugin_program(""),
     ],

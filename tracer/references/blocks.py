@@ -1,7 +1,7 @@
 """Parts of references that are blocks: read as one dynamic-slice, written as one dynamic-update-slice.
 
-An index is a block if it has integers, slices without steps, and `ds` without a stride, and one of its starts is traced.
-A block that does not fit is moved inside, when it is read and when it is written, as JAX's references do; a negative
+An index is a block if it has integers, slices without steps, and `ds` without a stride, and a start that is traced. A
+block that does not fit is moved inside, when it is read and when it is written, as JAX's references do; a negative
 start counts from the end. All other indices mean what they mean for arrays.
 """
 
@@ -89,7 +89,7 @@ def _start(start: Any, size: int) -> Value:
 def check_index(shape: tuple[int, ...], index: Any) -> None:
     """ValueError for an integer or a block, known while tracing, that is beyond the end of its dimension."""
     items = list(index) if isinstance(index, tuple) else [index]
-    if any(item is None or item is Ellipsis or hasattr(item, "dtype") and item.ndim for item in items):
+    if any(item is None or item is Ellipsis or (hasattr(item, "dtype") and item.ndim) for item in items):
         return
     for item, size in zip(items, shape, strict=False):
         if isinstance(item, Slice):

@@ -1,5 +1,5 @@
 from . import ops as ops, tpu as tpu, triton as triton
-from ...tracer.arrays.dslice import ds as ds, ds as _dslice, Slice as Slice
+from ...tracer.arrays.dslice import ds as _dslice, ds as ds, Slice as Slice
 from .accelerators import (
     core_map as core_map, delay as delay, DeviceIdType as DeviceIdType, get_global as get_global, kernel as kernel,
     select_ref as select_ref, semaphore as semaphore, semaphore_read as semaphore_read,
@@ -11,14 +11,15 @@ from .block_spec import (
     GridSpec as GridSpec, Indirect as Indirect, MemoryRef as MemoryRef, MemorySpace as MemorySpace,
     no_block_spec as no_block_spec, RevisitMode as RevisitMode, Squeezed as Squeezed, squeezed as squeezed,
 )
+from .calls import pallas_call as pallas_call
+from .costs import estimate_cost as estimate_cost
+from .grid_points import num_programs as num_programs, program_id as program_id
 from .helpers import (
     ANY as ANY, broadcast_to as broadcast_to, debug_check as debug_check, debug_print as debug_print, empty as empty,
     empty_like as empty_like, empty_ref_like as empty_ref_like, HOST as HOST, loop as loop,
     multiple_of as multiple_of, reciprocal as reciprocal, run_scoped as run_scoped, run_state as run_state,
     when as when, with_scoped as with_scoped,
 )
-from .calls import pallas_call as pallas_call
-from .grid_points import num_programs as num_programs, program_id as program_id
 from .utils import (
     align_to as align_to, cdiv as cdiv, next_power_of_2 as next_power_of_2, strides_from_shape as strides_from_shape,
 )

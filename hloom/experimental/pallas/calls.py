@@ -10,12 +10,9 @@ import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from ...hlo.errors import UnsupportedError
 from ...hlo.support.records import dataclass
 from ...tracer.arrays.array import as_value
-from ...tracer.arrays.operators import ArrayBase
 from ...tracer.aval import ShapedArray
 from ...tracer.core import Value
 from ...tracer.jit import jit
@@ -25,9 +22,9 @@ from ...tracer.source import function_line
 from ...tracer.trees import tree
 from ...tracer.trees.nodes import keystr
 from .block_spec import GridSpec, aval_of_result, no_block_spec
-from .traced_kernels import Arguments, trace_kernel
-from .mapping import mapping_of
 from .grids import Grid
+from .mapping import mapping_of
+from .traced_kernels import Arguments, trace_kernel
 
 
 def pallas_call(

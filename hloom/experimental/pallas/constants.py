@@ -21,13 +21,11 @@ def constants_of(traced: TracedComputation, function: Any) -> list[Any]:
     Arrays that functions of the library make while they are traced are not among these."""
     arrays = [v for v in _used(function) if isinstance(v, Array | np.ndarray) and v.ndim]
     small = [i for i in traced.computation.instructions if i.opcode is Opcode.CONSTANT and i.shape.dimensions]
-    found = []
-    for value in (*traced.captured, *[as_value(i.attributes.literal.array) for i in small]):
-        if isinstance(value, Tracer):
-            found.append(value)
-        elif isinstance(value, Array) and any(_is_same(value, a) for a in arrays):
-            found.append(value)
-    return found
+    values = [*traced.captured, *[as_value(i.attributes.literal.array) for i in small]]
+    return [
+        v for v in values
+        if isinstance(v, Tracer) or (isinstance(v, Array) and any(_is_same(v, a) for a in arrays))
+    ]  # fmt: skip
 
 
 def _is_same(value: Array, other: Any) -> bool:

@@ -30,8 +30,8 @@ from ...tracer.core import Value
 from ...tracer.recording import run_computation
 from ...tracer.references.refs import Ref
 from .dependences import Form, Live, constant_form, diverges
-from .traced_kernels import Kernel
 from .mapping import BlockMapping, Window, unwritten
+from .traced_kernels import Kernel
 
 _INT32 = np.dtype(np.int32)
 MOST_BYTES = 1 << 28

@@ -21,9 +21,9 @@ from ...tracer.recording import run_computation, trace_to_computation
 from ...tracer.references.refs import Ref
 from ...tracer.source import function_line
 from ...tracer.trees import tree
-from .dependences import Form, constant_form, forms_of
-from .block_spec import Blocked, BlockDim, BlockSpec, BoundedSlice, Element, Indirect, Squeezed, squeezed
+from .block_spec import BlockDim, Blocked, BlockSpec, BoundedSlice, Element, Indirect, Squeezed, squeezed
 from .constants import constants_of
+from .dependences import Form, constant_form, forms_of
 from .grid_points import Point, within
 
 _INT32 = np.dtype(np.int32)

@@ -201,7 +201,7 @@ def reset_tpu_interpret_mode_state() -> None:
 
 
 def load(ref: _Any, *, mask: _Any = None) -> _Any:
-    """What is in a reference or in a part of one. mask: accepted; which elements are read where it is false is not said.
+    """What is in a reference or in a part of one. mask: accepted; what is read where it is false is not said.
 
     >>> from hloom.experimental.pallas import tpu
     >>> tpu.load(hloom.new_ref(jnp.arange(2)))

@@ -134,7 +134,7 @@ def trace_kernel(
         )
     if names is not None and (used := named_axes(traced.computation) & {*names}):
         raise UnsupportedError(
-            f"the kernel {described} uses the grid's axis {sorted(map(str, used))[0]} in a collective or in axis_index: "
+            f"the kernel {described} uses the grid's axis {sorted(map(str, used))[0]} in a collective or axis_index: "
             "use pl.program_id"
         )
     first = count + dynamic + len(arguments.prefetched[0])
