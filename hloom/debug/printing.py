@@ -10,10 +10,17 @@ from typing import Any
 
 import numpy as np
 
+from ..tracer.references.refs import Ref
 from ..tracer.source import user_frame
+from ..tracer.trees import tree
 from .callbacks import PRINT, call_debug
 
 _logger = logging.getLogger(f"{__name__.partition('.')[0]}.debug")
+
+
+def _read(leaf: Any) -> Any:
+    """What is in a reference; anything else itself."""
+    return leaf[...] if isinstance(leaf, Ref) else leaf
 
 
 def debug_print(
@@ -48,6 +55,7 @@ def debug_print(
     """
 
     def print_it(fmt: str, *args: Any, **kwargs: Any) -> None:
+        args, kwargs = tree.map(_read, (args, kwargs))
         _check(fmt, args, kwargs, skip_format_check)
         show = _logged(user_frame()) if _use_logging else _written
         call_debug("debug.print", _Printer(fmt, np.get_printoptions(), show), args, kwargs, PRINT, ordered)

@@ -235,6 +235,8 @@ ERRORS: dict[str, tuple[Any, type[Exception], str]] = {
                 r"Axis 1 is out of bounds for grid \(2,\)"),
     "no kernel": (lambda: pl.program_id(0), ValueError, "program_id is used outside of a kernel"),
     "references": (lambda: pl.pallas_call(lambda x, o: o.set(x), A)(A), ValueError, "Cannot store a Ref into another"),
+    "a reference as an array": (lambda: pl.pallas_call(lambda x, o: o.set(lax.sin(x)), A)(A), ValueError,
+                                r"Attempting to pass a Ref Ref{int32\[8\]} to an operation -- did you forget"),
     "an index": (lambda: pl.pallas_call(lambda x, o: x[8], A)(A), ValueError, "Out of bound indexer: idx=8, dim=8"),
     "a block": (lambda: pl.pallas_call(lambda x, o: x[pl.ds(4, 5)], A)(A), ValueError, "Out of bound slice: start=4"),
     "a captured array": (lambda: pl.pallas_call(lambda x, o: o.set(x[...] + A), A)(A), ValueError,

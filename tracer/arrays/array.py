@@ -828,6 +828,12 @@ def as_value(value: Any) -> Value:
         return array_from_numpy(value)
     if (array := resolved(value)) is not value:
         return as_value(array)
+    aval = getattr(value, "aval", None)
+    if hasattr(aval, "inner_aval"):
+        raise OperandError(
+            f"Attempting to pass a Ref {aval} to an operation -- did you forget to unpack ([...]) the ref?\n"
+            f"  at {user_line() or '<unknown>'}"
+        )
     raise OperandError(
         f"Argument {_short(value)} of type {type(value)} is not a valid JAX type: an array or a number is needed\n"
         f"  at {user_line() or '<unknown>'}\n"
