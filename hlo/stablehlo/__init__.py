@@ -1,4 +1,6 @@
-"""The meaning of StableHLO: an MLIR tree (`hlo/mlir/tree.py`) of its ops and an HloModule, in both directions.
+"""StableHLO in and out: `parse(text)` is an HloModule, `to_text(module)` the text that JAX prints for it.
+
+An MLIR tree (`hlo/mlir/tree.py`) of StableHLO's ops and an HloModule become one another, in both directions.
 
     ops.py             which op is which opcode, and which attributes are which fields: the table of both directions
     attributes.py      the forms of attributes
@@ -11,3 +13,82 @@
 
 Source: https://openxla.org/stablehlo/spec, and the definitions of its dialects (StablehloOps.td, ChloOps.td).
 """
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..errors import HloError, ShapeError, UnsupportedError
+from ..support.loading import load
+from ..text.scanner import Scanner
+
+if TYPE_CHECKING:
+    from ..ir import HloModule
+    from ..mlir.tree import Operation
+
+__all__ = ["parse", "parse_bytecode", "to_bytecode", "to_text"]
+
+
+def parse(text: str, file: str = "<stablehlo>") -> HloModule:
+    """The module of a program in StableHLO: that of its function `main`, or of the only one that is public.
+
+    text: MLIR text with operations of the dialects stablehlo, chlo, func and sdy. Operations outside of a module are
+    read as those of one. `file` is named in messages.
+
+    HloParseError names the place of text that breaks the grammar, or an op's rule; its `label` is the rule.
+    UnsupportedError names an operation, a type or a size that HLO does not have, with its place.
+
+    >>> module = parse('''
+    ... func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {
+    ...   %0 = stablehlo.add %x, %x : tensor<2xf32>
+    ...   return %0 : tensor<2xf32>
+    ... }''')
+    >>> print(module.entry.root)
+    """
+    tree = load("..mlir.reader", __name__).read(text, file)
+    try:
+        return _module_of(tree)
+    except HloError as error:
+        operation: Operation | None = getattr(error, "operation", None)
+        if operation is None:
+            raise
+        label = error.label if isinstance(error, ShapeError) else "syntax"
+        message = str(error).removesuffix(f" [{label}]")
+        placed = Scanner(text, file).error(message, operation.position, label)
+        if isinstance(error, UnsupportedError):
+            raise UnsupportedError(f"{file}:{placed.line}:{placed.column}: {message}") from None
+        raise placed from None
+
+
+def parse_bytecode(data: bytes) -> HloModule:
+    """The module of a portable artifact: MLIR bytecode, as `jax.export` and StableHLO's tools write it.
+
+    HloParseError for bytes that are none, UnsupportedError and ShapeError as in `parse`, without a place.
+    """
+    return _module_of(load(".vhlo", __name__).read_bytecode(data))
+
+
+def _module_of(tree: Operation) -> HloModule:
+    module: HloModule = load(".to_hlo", __name__).hlo_of(tree)
+    return module
+
+
+def to_text(module: HloModule, *, generic: bool = False, locations: bool = False) -> str:
+    """The module as StableHLO, as MLIR prints it.
+
+    generic: every operation in MLIR's generic form. locations: with the names and places of instructions.
+    UnsupportedError names an instruction that StableHLO does not have.
+    """
+    tree = load(".from_hlo", __name__).stablehlo_of(module)
+    text: str = load("..mlir.writer", __name__).write(tree, generic=generic, locations=locations)
+    return text
+
+
+def to_bytecode(module: HloModule, version: str = "") -> bytes:
+    """The module as a portable artifact. version: of StableHLO, e.g. "1.0.0"; "" for the newest that is known.
+
+    UnsupportedError names an instruction that StableHLO, or that version of it, does not have.
+    """
+    tree = load(".from_hlo", __name__).stablehlo_of(module)
+    data: bytes = load(".vhlo", __name__).write_bytecode(tree, version)
+    return data

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..aot.array_files import ArrayFileError, read_arrays
+from ..hlo import stablehlo
 from ..hlo.backend import default_target
 from ..hlo.collectives.world import MAX_LOCAL_DEVICES, local_device_count, set_local_device_count
 from ..hlo.comparing import random_array
@@ -90,9 +91,22 @@ def _place(text: str, found: re.Match[str] | None) -> str:
     return f":{text.count(chr(10), 0, found.end()) + 1}:{found.end() - text.rfind(chr(10), 0, found.end())}"
 
 
+_MLIR = re.compile(
+    r"(?:\s|//[^\n]*)*+(?:module\s*(?:@|attributes\b|\{)|(?:builtin\.module|func\.func|sdy\.mesh)\b|[#!]\w+\s*=|\"builtin)"
+)
+"""How StableHLO's text begins."""
+_BYTECODE = b"ML\xefR"
+
+
 def read_module(name: str) -> ModuleFile:
-    """The module in the file, or on stdin for "-". HloParseError if it is not HLO, UsageError if there is no file."""
-    text, shown = read_text(name), "<stdin>" if name == "-" else name
+    """The module in the file, or on stdin for "-": HLO text, StableHLO's text or its bytecode. HloParseError if it is
+    none of these, UsageError if there is no file."""
+    data, shown = _read_bytes(name), "<stdin>" if name == "-" else name
+    if data.startswith(_BYTECODE):
+        return ModuleFile(shown, "", stablehlo.parse_bytecode(data))
+    text = data.decode("utf-8", "surrogateescape")
+    if name.endswith(".mlir") or _MLIR.match(text):
+        return ModuleFile(shown, text, stablehlo.parse(text, shown))
     return ModuleFile(shown, text, parse(text, shown))
 
 
@@ -110,13 +124,16 @@ def scheduled(module: HloModule, options: Namespace) -> HloModule:
 
 def read_text(name: str) -> str:
     """Bytes that are not UTF-8 stay in the text as lone surrogates, and the parser reports their position."""
+    return _read_bytes(name).decode("utf-8", "surrogateescape")
+
+
+def _read_bytes(name: str) -> bytes:
     try:
-        data = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
+        return sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
     except OSError as error:
         raise UsageError(f"cannot read {name}: {error.strerror}") from None
     except ValueError as error:  # a name that no file has
         raise UsageError(f"cannot read {name!r}: {error}") from None
-    return data.decode("utf-8", "surrogateescape")
 
 
 def write_text(name: str, text: str) -> None:
