@@ -58,6 +58,8 @@ _WORDS: dict[str, Type] = {
 """The types that are one token."""
 _ELEMENTS: dict[str, ElementType | IndexType] = {**ELEMENT_TYPES, "index": _INDEX}
 _LONGEST_RANK = 256
+_SHORT = 64
+"""Characters of literals that are kept: programs have `dense<0.000000e+00>` many times."""
 
 
 class AttributeReader(Tokens):
@@ -68,6 +70,7 @@ class AttributeReader(Tokens):
         super().__init__(text, file)
         self._forms = forms
         self._types = dict(_WORDS)
+        self._literals: dict[tuple[str, Tensor], Dense] = {}
         self._aliases: dict[str, int] = {}
         self._alias_values: dict[str, Any] = {}
         self._resource_data: dict[str, bytes] | None = None
@@ -317,12 +320,19 @@ class AttributeReader(Tokens):
             raise self.error("expected a tensor type for the literal", self.index - 1)
         if isinstance(kind.element, Quantized):
             raise self.unsupported(f"a literal of the type {kind.element.text}", self.starts[start])
+        found = self._literals.get((text, kind)) if len(text) < _SHORT else None
+        if found is not None:
+            return found
         try:
-            return read_dense(text, kind)
+            found = read_dense(text, kind)
         except ValueError as error:
             raise self.error(str(error), start) from None
         except (MemoryError, OverflowError):
             raise self.error("the literal cannot be held in memory", start) from None
+        found.array.flags.writeable = False
+        if len(text) < _SHORT:
+            self._literals[text, kind] = found
+        return found
 
     def _dense_array(self) -> DenseArray:
         start = self.index

@@ -26,6 +26,7 @@ from typing import Any, ClassVar, Protocol
 from ..element_type import ElementType
 from ..support.lazy import lazy_property
 from .attribute_writer import function_text, results_text, symbol_text, type_text
+from .dense import read_float
 from .operation_reader import Draft, OperationReader
 from .operation_writer import OperationWriter, Unfit
 from .tree import (
@@ -33,6 +34,7 @@ from .tree import (
     Dense,
     DenseArray,
     Enumerated,
+    Float,
     Function,
     Integer,
     Opaque,
@@ -176,6 +178,17 @@ def _read_integer(reader: OperationReader, dialect: str, detail: str) -> Attribu
 _TYPES = {"i64": ElementType.S64, "i32": ElementType.S32, "ui64": ElementType.U64, "ui32": ElementType.U32}
 
 
+def _read_float(reader: OperationReader, *_: str) -> Attribute:
+    """A number without its type, which is f64."""
+    token = reader.next
+    start = reader.index
+    reader.index += 1
+    try:
+        return Float(read_float(token, ElementType.F64), ElementType.F64)
+    except ValueError:
+        raise reader.expected("a number such as 1.0", start) from None
+
+
 def read_integers(reader: OperationReader, *_: str) -> DenseArray:
     """`[0, 1]`."""
     reader.expect("[", "to begin a list")
@@ -253,6 +266,7 @@ def _read_any(reader: OperationReader, *_: str) -> Attribute:
 _Kind = tuple[Callable[[OperationReader, str, str], Attribute], Any, Callable[[OperationWriter, Any, str], str]]
 KINDS: dict[str, _Kind] = {
     "integer": (_read_integer, Integer, _plain),
+    "float": (_read_float, Float, _plain),
     "integers": (read_integers, DenseArray, _plain),
     "enum": (_read_enumerated, Enumerated, _plain),
     "bool": (_read_bool, bool, _plain),

@@ -84,10 +84,10 @@ class OperationReader(AttributeReader):
                 written, real = type_text(kind), type_text(value.type)
                 raise self.error(f"the type {written} is not that of the operand, {real}", index)
 
-    def define(self, token: str, value: Value) -> None:
-        """Give a value its name: `%x` or `%x#1`."""
+    def define(self, token: str, value: Value, position: int) -> None:
+        """Give a value its name, `%x`, which is at an offset in the text."""
         if token in self._names:
-            raise self.error(f"the value {token} is defined twice", self.index - 1)
+            raise self.error_at(f"the value {token} is defined twice", position)
         name = token[1:]
         value.name = "" if name.isdecimal() else name
         self._names[token] = value
@@ -116,7 +116,9 @@ class OperationReader(AttributeReader):
         region = Region()
         block = Block()
         self._add_arguments(block, arguments)
-        if self.next[:1] != "^" or arguments:
+        if arguments and self.next[:1] == "^":
+            raise self.expected("an operation")
+        if self.next[:1] != "^":
             region.blocks.append(block)
             self._block(block)
         while self.next[:1] == "^":
@@ -132,7 +134,7 @@ class OperationReader(AttributeReader):
 
     def _add_arguments(self, block: Block, arguments: Sequence[tuple[str, Value, Location | None]]) -> None:
         for token, value, location in arguments:
-            self.define(token, value)
+            self.define(token, value, self.starts[self.index - 1])
             block.arguments.append(value)
             block.argument_locations.append(location)
         if all(location is None for location in block.argument_locations):
@@ -222,13 +224,13 @@ class OperationReader(AttributeReader):
         at = 0
         for token, count in targets:
             if count == 1:
-                self.define(token, results[at])
+                self.define(token, results[at], draft.position)
             else:
-                self._define_group(token, results[at : at + count])
+                self._define_group(token, results[at : at + count], draft.position)
             at += count
 
-    def _define_group(self, token: str, group: list[Value]) -> None:
-        self.define(token, group[0])
+    def _define_group(self, token: str, group: list[Value], position: int) -> None:
+        self.define(token, group[0], position)
         for number, value in enumerate(group):
             self._names[f"{token}#{number}"] = value
             self._defined.append(f"{token}#{number}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..stablehlo.forms import FORMS
 from ..stablehlo.records import RECORDS
+from ..support.garbage import collecting_seldom
 from .operation_reader import OperationReader
 from .tree import Operation
 
@@ -14,4 +15,5 @@ def read(text: str, file: str = "<mlir>") -> Operation:
 
     HloParseError for text that breaks the grammar, UnsupportedError for types and operations that cannot be read.
     """
-    return OperationReader(text, file, FORMS, RECORDS).module()
+    with collecting_seldom():
+        return OperationReader(text, file, FORMS, RECORDS).module()

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
+from itertools import compress
 
 from ..errors import HloParseError, UnsupportedError
 from ..text.scanner import Scanner
@@ -51,11 +52,13 @@ class Tokens:
 
     def __init__(self, text: str, file: str) -> None:
         self.text, self.file = text, file
-        matches = list(_TOKEN.finditer(text))
+        self.tokens: list[str] = _TOKEN.findall(text)
         if "//" in text:
-            matches = [m for m in matches if not m.group().startswith("//")]
-        self.tokens = [m.group() for m in matches]
-        self.starts = [m.start() for m in matches]
+            starts = [m.start() for m in _TOKEN.finditer(text)]
+            kept = [not token.startswith("//") for token in self.tokens]
+            self.tokens, self.starts = list(compress(self.tokens, kept)), list(compress(starts, kept))
+        else:
+            self.starts = _starts(text, self.tokens)
         self.tokens.append(END)
         self.starts.append(len(text.rstrip()))
         self.index = 0
@@ -190,6 +193,18 @@ class Tokens:
         self.tokens[index + 1 : index + 1] = [m.group() for m in found]
         self.starts[index + 1 : index + 1] = [m.start() for m in found]
         self.tokens[index] = self.text[self.starts[index] : position]
+
+
+def _starts(text: str, tokens: list[str]) -> list[int]:
+    """The offsets of tokens with nothing but white space between them."""
+    starts = []
+    position = 0
+    find = text.find
+    for token in tokens:
+        position = find(token, position)
+        starts.append(position)
+        position += len(token)
+    return starts
 
 
 def _is_closed(token: str) -> bool:

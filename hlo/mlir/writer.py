@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..stablehlo.forms import FORMS
 from ..stablehlo.records import RECORDS
+from ..support.garbage import collecting_seldom
 from .operation_writer import OperationWriter
 from .tree import Operation
 
@@ -14,4 +15,5 @@ def write(module: Operation, *, generic: bool = False, locations: bool = False) 
     `generic`: no operation is in a form of its own. `locations`: with `loc(...)`. UnsupportedError if something has no
     text in MLIR.
     """
-    return OperationWriter(FORMS, RECORDS, generic, locations).written(module)
+    with collecting_seldom():
+        return OperationWriter(FORMS, RECORDS, generic, locations).written(module)

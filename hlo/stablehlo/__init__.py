@@ -53,7 +53,7 @@ def parse(text: str, file: str = "<stablehlo>") -> HloModule:
         if operation is None:
             raise
         label = error.label if isinstance(error, ShapeError) else "syntax"
-        message = str(error).removesuffix(f" [{label}]")
+        message = str(error)
         placed = Scanner(text, file).error(message, operation.position, label)
         if isinstance(error, UnsupportedError):
             raise UnsupportedError(f"{file}:{placed.line}:{placed.column}: {message}") from None
@@ -63,7 +63,7 @@ def parse(text: str, file: str = "<stablehlo>") -> HloModule:
 def parse_bytecode(data: bytes) -> HloModule:
     """The module of a portable artifact: MLIR bytecode, as `jax.export` and StableHLO's tools write it.
 
-    HloParseError for bytes that are none, UnsupportedError and ShapeError as in `parse`, without a place.
+    BytecodeError, a HloParseError, for damaged bytes; UnsupportedError and ShapeError as in `parse`, without a place.
     """
     return _module_of(load(".vhlo", __name__).read_bytecode(data))
 

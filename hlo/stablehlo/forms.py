@@ -280,9 +280,13 @@ def _others() -> Iterator[tuple[str, Form]]:
     )
     yield from _forms("func.return", "{} (? %operands* : <operands> ?)")
     yield from _forms("check.expect_eq_const", "%lhs , <checked_literal> {}")
-    yield from _forms("check.expect_almost_eq_const", "%lhs , <checked_literal> {}", "tolerance")
+    yield from _forms(
+        "check.expect_almost_eq_const", "%lhs , <checked_literal> (? , tolerance = $tolerance ?) {}", tolerance="float"
+    )
     yield from _forms("check.expect_eq", "%lhs , %rhs {} : <operand>")
-    yield from _forms("check.expect_almost_eq", "%lhs , %rhs {} : <operand>", "tolerance")
+    yield from _forms(
+        "check.expect_almost_eq", "%lhs , %rhs (? , tolerance = $tolerance ?) {} : <operand>", tolerance="float"
+    )
     yield from _forms(
         "check.expect_close",
         "%actual , %expected , max_ulp_difference = $max_ulp_difference (? , min_ulp_difference = $min_ulp_difference "
