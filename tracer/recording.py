@@ -23,7 +23,7 @@ from ..hlo.ops import SPECS, Trait
 from ..hlo.ops.structure import GetTupleElementAttributes
 from ..hlo.shape import Shape
 from ..hlo.support.loading import load
-from .arrays.array import Array, on_several
+from .arrays.array import Array, block_number, is_younger, on_several
 from .arrays.overlay import overlaid_all, storage_of
 from .aval import MARKED, ShapedArray, aval_of_shape
 from .checks.key_uses import uses_keys_up
@@ -183,6 +183,8 @@ class HloTrace(Recorder):
         self.types_only = types_only
         """The computation will not be used: `eval_shape` wants the results' types."""
         self.name = name
+        self.block = block_number()
+        """Arrays that are older than this `younger_arrays` block become no constants."""
         self.parameters: list[HloInstruction] = []
         self.captured: list[Value] = []
         self.effects: list[HloInstruction] = []
@@ -209,7 +211,8 @@ class HloTrace(Recorder):
         found = self._known.get(id(value))
         if found is not None:
             return found
-        if isinstance(value, Array) and value.aval.size <= MAX_CONSTANT_SIZE and not on_several(value):
+        is_small = isinstance(value, Array) and value.aval.size <= MAX_CONSTANT_SIZE and not on_several(value)
+        if is_small and is_younger(value, self.block):
             instruction = make_constant(Literal(value._view))
         else:
             if isinstance(value, Tracer) and not self._encloses(value._trace):

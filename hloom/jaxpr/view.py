@@ -27,7 +27,7 @@ from ..tracer.arguments import (
     leaf_describer,
     split_static,
 )
-from ..tracer.arrays.array import Array, as_value
+from ..tracer.arrays.array import Array, as_value, younger_arrays
 from ..tracer.arrays.float0 import hide_float0
 from ..tracer.aval import MARKED, ShapedArray, aval_of_shape
 from ..tracer.recording import divisions
@@ -276,7 +276,7 @@ def make_jaxpr(
             x.aval if isinstance(x, Ref) else abstract_example(x, functools.partial(describe, k))
             for k, x in enumerate(leaves)
         ]
-        with Override(axis_names=(*current_context().axis_names, *axes)):
+        with Override(axis_names=(*current_context().axis_names, *axes)), younger_arrays():
             traced = trace_function(fun, treedef, avals, statics, float0_results=True)
         closed = view_of(traced.computation, traced.captured, traced.in_avals, traced.out_avals)
         if not return_shape:

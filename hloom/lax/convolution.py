@@ -18,6 +18,7 @@ from ..tracer import dtypes
 from ..tracer.arrays.array import as_value
 from ..tracer.core import Value, bind
 from ..tracer.errors import OperandError
+from ..tracer.sharding.placement import computed_in
 from .dot import dot_general
 from .movement import canonical_shape, rev, transpose
 from .precision import DotAlgorithm, PrecisionLike, operand_precision
@@ -112,7 +113,7 @@ def conv_general_dilated(
     batch_group_count: int = 1,
     precision: PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
-    out_sharding: None = None,
+    out_sharding: Any = None,
 ) -> Value:
     """The convolution of an input with a kernel (in fact a correlation: the kernel is not reversed).
 
@@ -127,6 +128,12 @@ def conv_general_dilated(
            [6., 9., 9., 6.],
            [4., 6., 6., 4.]], dtype=float32)
     """
+    if out_sharding is not None:
+        given = (window_strides, padding, lhs_dilation, rhs_dilation, dimension_numbers, feature_group_count)
+        more = (batch_group_count, precision, preferred_element_type)
+        return computed_in(
+            out_sharding, "conv_general_dilated", lambda: conv_general_dilated(lhs, rhs, *given, *more)
+        )
     x, y = as_value(lhs), as_value(rhs)
     numbers = conv_dimension_numbers(x.aval.shape, y.aval.shape, dimension_numbers)
     if isinstance(padding, str) and lhs_dilation is not None and any(d != 1 for d in lhs_dilation):

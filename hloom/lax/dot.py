@@ -199,7 +199,7 @@ def ragged_dot(
     precision: PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
     group_offset: None = None,
-    out_sharding: None = None,
+    out_sharding: Any = None,
 ) -> Value:
     """A product [m, k] x [g, k, n] to [m, n]: the first ``group_sizes[0]`` rows with the first matrix, and so on.
 
@@ -222,7 +222,7 @@ def ragged_dot_general(
     precision: PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
     group_offset: None = None,
-    out_sharding: None = None,
+    out_sharding: Any = None,
 ) -> Value:
     """`dot_general` of groups that follow each other along one dimension of the lhs.
 
@@ -233,6 +233,11 @@ def ragged_dot_general(
     >>> lax.ragged_dot_general(jnp.ones((3, 1)), jnp.ones((3, 1)), jnp.array([1, 2]), numbers).ravel()
     Array([1., 2.], dtype=float32)
     """
+    if out_sharding is not None:
+        given = (ragged_dot_dimension_numbers, precision, preferred_element_type, group_offset)
+        return computed_in(
+            out_sharding, "ragged_dot_general", lambda: ragged_dot_general(lhs, rhs, group_sizes, *given)
+        )
     if group_offset is not None:
         raise UnsupportedError("ragged_dot with group_offset\n  Slice group_sizes and rhs.")
     x, y, sizes = as_value(lhs), as_value(rhs), as_value(group_sizes)

@@ -204,6 +204,25 @@ def test_a_users_primitive_is_the_object_itself() -> None:
     assert equation.primitive is _log_gap and equation.params == {"base": 2.0}
 
 
+def test_arrays_from_outside_are_constants_of_any_size() -> None:
+    """As in JAX: so that a function has as many constants as it has when the arrays are traced."""
+    outer = jnp.array(3), jnp.ones((1,))
+    counts = []
+
+    def f(x: Any, a: Any, b: Any) -> Any:
+        y = jnp.array(5) * x + a * np.float32(2) + b + hloom.lax.cond(x[0] > 0, lambda: a * 1.0, lambda: 2.0)
+        counts.append(len(hloom.make_jaxpr(lambda v: v * a + v * b + 1)(x).consts))
+        return y
+
+    closed = hloom.make_jaxpr(lambda x: f(x, *outer))(X)
+    assert all(c is o for c, o in zip(closed.consts, outer, strict=True))
+    assert str(closed).count("5.0:f32[]") == 1  # a number that the function makes is none
+    np.testing.assert_allclose(hloom.core.eval_jaxpr(closed.jaxpr, closed.consts, X)[0], f(X, *outer), rtol=1e-6)
+    hloom.jit(f)(X, *outer)
+    hloom.jit(lambda x: f(x, *outer))(X)
+    assert counts == [2] * 4
+
+
 def test_a_closed_over_value_of_a_loop_is_a_constant_of_it() -> None:
     def fun(x: Any, y: Any) -> Any:
         return lax.while_loop(lambda v: v.sum() < y.sum(), lambda v: v + y, x)

@@ -476,6 +476,9 @@ CASES = [
             "x.at[jnp.array([0, 1])].get(out_sharding=P(None, 'y'))", "lax.dynamic_slice(x, (0, 0), (8, 2))",
             "lax.scan(lambda c, r: (c + r, r), jax.reshard(jnp.zeros(4), P('y')), jax.reshard(x, P(None, 'y')))",
             "jax.random.normal(jax.random.key(0), (8, 4), out_sharding=P('x'))",
+            "lax.conv_general_dilated(jnp.expand_dims(jax.reshard(x, P('x', None)), 1), jnp.ones((2, 1, 3)), (1,), "
+            "'SAME', out_sharding=P('x', None, 'y'))",
+            "jnp.linalg.norm(jax.reshard(x, P(None, 'y')))", "jnp.linalg.norm(x, axis=1)",
             "jax.sharding.auto_axes(lambda v: v @ v.T, out_sharding=P('x', None))(x)",
             "jax.sharding.auto_axes(lambda v: v.T, axes='x', out_sharding=P('y', 'x'))(x)",
         )

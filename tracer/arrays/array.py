@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from itertools import count
 from typing import Any, Self
 
 import numpy as np
@@ -68,7 +69,9 @@ class Array(ArrayBase):
     (array([1.5, 2.5], dtype=float32), 1.5)
     """
 
-    __slots__ = ("__weakref__", "_absence", "_buffer", "_numpy", "_placed", "_shards", "_storage", "_view", "aval")
+    __slots__ = (
+        "__weakref__", "_absence", "_age", "_buffer", "_numpy", "_placed", "_shards", "_storage", "_view", "aval",
+    )  # fmt: skip
 
     aval: ShapedArray
     _buffer: DeviceBuffer
@@ -81,6 +84,8 @@ class Array(ArrayBase):
     """Only for an extended dtype: the array that stores the elements (`overlay.py`)."""
     _absence: Absence
     """Only while its value is deferred, and after it is deleted: then the slots of elements are empty."""
+    _age: int
+    """The number of the `younger_arrays` block in which it was made; empty for all other arrays."""
     _placed: Sharding
     """Where the user has put it, or where it was computed from such arrays; empty for all other arrays."""
     _shards: list[DeviceBuffer]
@@ -90,6 +95,8 @@ class Array(ArrayBase):
         """An array of type `aval` over `view`, which must not be written any more."""
         self.aval = aval
         self._view = view
+        if _AGES:
+            self._age = _AGES[-1]
 
     @classmethod
     def from_buffer(cls, aval: ShapedArray, buffer: DeviceBuffer) -> Self:
@@ -205,6 +212,8 @@ class Array(ArrayBase):
             place = self._placed
         other = _new_at(place)
         other.aval = aval if place is None else aval.divided(place)
+        if _AGES and slot_is_set(self, "_age"):
+            other._age = self._age
         is_empty = True
         for slot in _FORMS:
             if slot_is_set(self, slot):
@@ -730,6 +739,35 @@ def is_absent(array: Array) -> bool:
     except AttributeError:
         return slot_is_set(array, "_absence")
     return False
+
+
+# ---- which arrays are older than a trace
+
+_AGES: list[int] = []
+"""The numbers of the `younger_arrays` blocks around."""
+_numbers = count(1)
+
+
+@contextmanager
+def younger_arrays() -> Iterator[None]:
+    """A block in which arrays that are made can be told from older ones: `is_younger`. Within it, programs hold only
+    numbers that they make as constants; arrays from outside are captured, of any size."""
+    number = next(_numbers)
+    _AGES.append(number)
+    try:
+        yield
+    finally:
+        _AGES.remove(number)
+
+
+def block_number() -> int:
+    """The number of the innermost `younger_arrays` block around; 0 outside of them."""
+    return _AGES[-1] if _AGES else 0
+
+
+def is_younger(array: Array, number: int) -> bool:
+    """Whether an array was made within the `younger_arrays` block of that number. True for 0."""
+    return not number or (slot_is_set(array, "_age") and array._age >= number)
 
 
 # ---- making arrays
