@@ -211,8 +211,7 @@ class HloTrace(Recorder):
         found = self._known.get(id(value))
         if found is not None:
             return found
-        is_small = isinstance(value, Array) and value.aval.size <= MAX_CONSTANT_SIZE and not on_several(value)
-        if is_small and is_younger(value, self.block):
+        if isinstance(value, Array) and self._is_constant(value):
             instruction = make_constant(Literal(value._view))
         else:
             if isinstance(value, Tracer) and not self._encloses(value._trace):
@@ -222,6 +221,9 @@ class HloTrace(Recorder):
         self._known[id(value)] = instruction
         self._kept.append(value)
         return instruction
+
+    def _is_constant(self, array: Array) -> bool:
+        return array.aval.size <= MAX_CONSTANT_SIZE and not on_several(array) and is_younger(array, self.block)
 
     def staged(self, value: Value) -> Value:
         """A tracer of the instruction that stands for `value`."""
