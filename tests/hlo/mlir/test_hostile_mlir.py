@@ -19,12 +19,12 @@ from support.mlir_texts import LINES, module_with
 
 PROGRAM = (Path(__file__).parents[2] / "data" / "mlir" / "program.mlir").read_text()
 TEXTS = [PROGRAM, *(module_with(text) for text in LINES.values())]
-PIECES = [
-    *"{}()[]<>,:=%@#!^?-\"\n", *"-> :: <{ }> ({ %0 %0#1 @f #map !pair loc( dense< dense<1> tensor< tensor<2xf32>".split(),
-    *"tensor<?xf32> tensor<9999999999x99999999999xf32> array<i64:1> x 0x 1e400 -1 99999999999999999999999".split(),
-    *'"stablehlo.add" stablehlo.add func.func return module attributes f32 complex<f32> ^bb0: // {-# #-}'.split(),
-    *"\u00e9 \x00 \\ 1.0 0xFFFFFFFFF applies true unit".split(),
-]  # fmt: skip
+WORDS = """
+-> :: <{ }> ({ %0 %0#1 @f #map !pair loc( dense< dense<1> tensor< tensor<2xf32> tensor<?xf32> array<i64:1> x 0x 1e400
+tensor<9999999999x99999999999xf32> -1 99999999999999999999999 "stablehlo.add" stablehlo.add func.func return module
+attributes f32 complex<f32> ^bb0: // {-# #-} \u00e9 \x00 1.0 0xFFFFFFFFF applies true unit
+"""
+PIECES = [*"{}()[]<>,:=%@#!^?-\"\n\\", *WORDS.split()]
 _TOKEN = re.compile(r"\s+|[\w.]+|.", re.DOTALL)
 
 
