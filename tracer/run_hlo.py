@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..hlo import stablehlo
 from ..hlo.backend import Executable, get_compiler
 from ..hlo.collectives.world import local_device_count
 from ..hlo.custom_calls import registry_version
@@ -25,6 +26,8 @@ def run_hlo(
     text_or_module: str | HloModule, *args: Any, backend: str | None = None, target: str | Target | None = None
 ) -> list[Any]:
     """Compile a module and run it on array-likes, one for each leaf of the entry's parameters.
+
+    The text is HLO, or StableHLO, which is known by its beginning.
 
     Returns the result's leaves as NumPy arrays. For a module of several devices (replica_count, num_partitions), each
     argument is a sequence of array-likes, one for each device of this process, and the result is a list of leaves for
@@ -79,7 +82,10 @@ def _compiled(
 ) -> tuple[HloModule, Executable | WholeArrays]:
     """The program, read and compiled. One of whole arrays that states shardings is partitioned if the process has
     several devices. `settings` are all else on which the result depends."""
-    module = parse(program) if isinstance(program, str) else program
+    if isinstance(program, HloModule):
+        module = program
+    else:
+        module = stablehlo.parse(program) if stablehlo.is_text(program) else parse(program)
     if devices > 1:
         module = with_partitions(module)
     return compiled(module, partial(get_compiler(backend).compile, target=target))

@@ -20,13 +20,31 @@ from typing import TYPE_CHECKING
 
 from ..errors import HloError, ShapeError, UnsupportedError
 from ..support.loading import load
-from ..text.scanner import Scanner
+from ..text.scanner import Scanner, pattern
 
 if TYPE_CHECKING:
     from ..ir import HloModule
     from ..mlir.tree import Operation
 
-__all__ = ["parse", "parse_bytecode", "to_bytecode", "to_text"]
+__all__ = ["is_bytecode", "is_text", "parse", "parse_bytecode", "to_bytecode", "to_text"]
+
+_BEGINNING = (
+    r"(?:\s|//[^\n]*)*+(?:module\s*(?:@|attributes\b|\{)|(?:builtin\.module|func\.func|sdy\.mesh)\b|[#!]\w+\s*=|\"builtin)"
+)
+
+
+def is_text(text: str) -> bool:
+    """Whether a text begins as MLIR does, and HLO does not.
+
+    >>> is_text("module @m {}"), is_text("HloModule m")
+    (True, False)
+    """
+    return pattern(_BEGINNING).match(text) is not None
+
+
+def is_bytecode(data: bytes) -> bool:
+    """Whether data begin as MLIR's bytecode does."""
+    return data.startswith(b"ML\xefR")
 
 
 def parse(text: str, file: str = "<stablehlo>") -> HloModule:
@@ -43,7 +61,8 @@ def parse(text: str, file: str = "<stablehlo>") -> HloModule:
     ...   %0 = stablehlo.add %x, %x : tensor<2xf32>
     ...   return %0 : tensor<2xf32>
     ... }''')
-    >>> print(module.entry.root)
+    >>> module.entry.root
+    <add = f32[2] add(x, x)>
     """
     tree = load("..mlir.reader", __name__).read(text, file)
     try:

@@ -91,21 +91,14 @@ def _place(text: str, found: re.Match[str] | None) -> str:
     return f":{text.count(chr(10), 0, found.end()) + 1}:{found.end() - text.rfind(chr(10), 0, found.end())}"
 
 
-_MLIR = re.compile(
-    r"(?:\s|//[^\n]*)*+(?:module\s*(?:@|attributes\b|\{)|(?:builtin\.module|func\.func|sdy\.mesh)\b|[#!]\w+\s*=|\"builtin)"
-)
-"""How StableHLO's text begins."""
-_BYTECODE = b"ML\xefR"
-
-
 def read_module(name: str) -> ModuleFile:
     """The module in the file, or on stdin for "-": HLO text, StableHLO's text or its bytecode. HloParseError if it is
     none of these, UsageError if there is no file."""
     data, shown = _read_bytes(name), "<stdin>" if name == "-" else name
-    if data.startswith(_BYTECODE):
+    if stablehlo.is_bytecode(data):
         return ModuleFile(shown, "", stablehlo.parse_bytecode(data))
     text = data.decode("utf-8", "surrogateescape")
-    if name.endswith(".mlir") or _MLIR.match(text):
+    if name.endswith(".mlir") or stablehlo.is_text(text):
         return ModuleFile(shown, text, stablehlo.parse(text, shown))
     return ModuleFile(shown, text, parse(text, shown))
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from .. import __version__
 
-_FILE = 'FILE is HLO text as XLA and JAX print it; "-" is stdin.'
+_FILE = 'FILE is HLO text as XLA and JAX print it, or StableHLO (text or bytecode); "-" is stdin.'
 _EXIT_CODES = """\
 exit codes:
   0  all is well
@@ -141,7 +141,7 @@ _LAYOUT_EXAMPLES = """\
 
 def _run(commands: _Commands[argparse.ArgumentParser]) -> None:
     parser = _command(commands, "run", "run a module on arrays, and print or store its results", _RUN_EXAMPLES)
-    parser.add_argument("file", metavar="FILE", help="HLO text")
+    parser.add_argument("file", metavar="FILE", help="HLO or StableHLO")
     _inputs(parser)
     parser.add_argument(
         "--backend", choices=("numba", "evaluator"), default="numba", help="compiled code (default), or the reference"
@@ -167,7 +167,7 @@ def _run(commands: _Commands[argparse.ArgumentParser]) -> None:
 
 def _opt(commands: _Commands[argparse.ArgumentParser]) -> None:
     parser = _command(commands, "opt", "run passes over a module, and print the result", _OPT_EXAMPLES)
-    parser.add_argument("file", metavar="FILE", nargs="?", help="HLO text")
+    parser.add_argument("file", metavar="FILE", nargs="?", help="HLO or StableHLO")
     _target(parser)
     chosen = parser.add_mutually_exclusive_group()
     chosen.add_argument("--passes", metavar="A,B,...", type=_names, help="these passes, in this order, each once")
@@ -197,7 +197,7 @@ def _opt(commands: _Commands[argparse.ArgumentParser]) -> None:
 def _check(commands: _Commands[argparse.ArgumentParser]) -> None:
     summary = "read and verify modules, and compare compiled code with the reference"
     parser = _command(commands, "check", summary, _CHECK_EXAMPLES)
-    parser.add_argument("files", metavar="FILE", nargs="+", help="HLO text")
+    parser.add_argument("files", metavar="FILE", nargs="+", help="HLO or StableHLO")
     parser.add_argument(
         "--compare", action="store_true", help="run each module, compiled and op by op, and compare the results"
     )
@@ -214,7 +214,7 @@ def _bisect(commands: _Commands[argparse.ArgumentParser]) -> None:
         "find the pass, the rule or the kernel after which a result is wrong, and the smallest program that shows it",
         _BISECT_EXAMPLES,
     )
-    parser.add_argument("file", metavar="FILE", help="HLO text")
+    parser.add_argument("file", metavar="FILE", help="HLO or StableHLO")
     _inputs(parser)
     _target(parser)
     _tolerance(parser)
@@ -230,7 +230,7 @@ def _scaling(commands: _Commands[argparse.ArgumentParser]) -> None:
         "partition a module, and predict the data that its devices send and the time of a run on a cluster",
         _SCALING_EXAMPLES,
     )
-    parser.add_argument("file", metavar="FILE", help="HLO text: of whole arrays, or of one device's program")
+    parser.add_argument("file", metavar="FILE", help="HLO or StableHLO: of whole arrays, or of one device's program")
     parser.add_argument(
         "--devices", metavar="N,N,...", type=_numbers, help="numbers of devices (default: as the module's text says)"
     )

@@ -18,12 +18,12 @@ from pathlib import Path
 import ml_dtypes
 import numpy as np
 import pytest
-from hloom.hlo import ElementType, parse, verify
+from hloom.hlo import ElementType, parse, stablehlo, verify
 from hloom.hlo.comparing import compare
 from hloom.hlo.evaluator.table import EVALUATE
 from hloom.hlo.opcode import Opcode
 
-from hloom import __version__
+from hloom import __version__, run_hlo
 from hloom.command_line import main
 from hloom.command_line.options import parse_options
 from support.hlo_texts import RECORDED
@@ -578,3 +578,54 @@ def test_help_needs_no_numpy() -> None:
     code += "print(*[m for m in ('numpy', 'numba', 'hloom.hlo.ir') if m in sys.modules], file=sys.stderr)"
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
     assert ran.stderr.strip() == "" and "exit codes" in ran.stdout
+
+
+STABLEHLO = """module @double {
+  func.func public @main(%x: tensor<3xf32>) -> tensor<3xf32> {
+    %0 = stablehlo.add %x, %x : tensor<3xf32>
+    return %0 : tensor<3xf32>
+  }
+}
+"""
+
+
+@pytest.mark.parametrize("kind", ["text", "text without a suffix", "bytecode"])
+def test_files_of_stablehlo(capsys: pytest.CaptureFixture[str], tmp_path: Path, kind: str) -> None:
+    path = tmp_path / ("double.mlir" if kind == "text" else "double")
+    if kind == "bytecode":
+        path.write_bytes(stablehlo.to_bytecode(stablehlo.parse(STABLEHLO)))
+    else:
+        path.write_text(f"// a comment\n{STABLEHLO}")
+    np.save(tmp_path / "x.npy", np.float32([1, 2, 3]))
+    assert hloom(capsys, "run", str(path), "--input", str(tmp_path / "x.npy"))[:2] == (
+        0,
+        "result 0: f32[3]\n[2. 4. 6.]\n",
+    )
+    code, out, _ = hloom(capsys, "check", str(path), "--compare")
+    assert code == 0 and "equal" in out
+    code, out, _ = hloom(capsys, "opt", str(path), "--passes", "dce")
+    assert code == 0 and "f32[3]{0} add(" in out
+    assert hloom(capsys, "aot", str(path), "--name", "twice", "-o", str(tmp_path / "out"))[0] == 0
+    assert (tmp_path / "out" / "twice.c").exists()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "place"),
+    [
+        ("%x, %x :", "%x, %y :", "3:28: the value %y is not defined before this use"),
+        ("stablehlo.add %x, %x", "stablehlo.nothing %x", "3:10: the operation stablehlo.nothing in this form"),
+        ("add %x, %x : tensor<3xf32>", "slice %x [0:4] : (tensor<3xf32>) -> tensor<3xf32>", "3:5: stablehlo.slice"),
+    ],
+)
+def test_stablehlo_that_is_wrong(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, old: str, new: str, place: str
+) -> None:
+    path = tmp_path / "double.mlir"
+    path.write_text(STABLEHLO.replace(old, new))
+    code, out, err = hloom(capsys, "run", str(path), "--random")
+    assert code == 1 and out == "" and f"{path}:{place}" in err
+
+
+def test_run_hlo_takes_stablehlo() -> None:
+    (result,) = run_hlo(STABLEHLO, np.float32([1, 2, 3]))
+    assert result.tolist() == [2, 4, 6]

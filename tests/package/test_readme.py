@@ -17,7 +17,7 @@ def run(root: Path, file: Path) -> subprocess.CompletedProcess[str]:
 
 DOCUMENTS = (
     *("custom_calls", "debugging", "differences", "jax_programs", "layouts", "new_backend", "primitives", "scaling"),
-    "schedules",
+    *("schedules", "stablehlo"),
 )
 
 
