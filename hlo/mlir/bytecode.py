@@ -7,7 +7,7 @@ A file is a magic number, a version, the name of the producer, and sections. Sou
 from __future__ import annotations
 
 from collections.abc import Callable
-from enum import IntEnum, IntFlag
+from enum import IntEnum
 from typing import TypeVar
 
 from ..errors import BytecodeError
@@ -42,8 +42,8 @@ class Section(IntEnum):
     PROPERTIES = 8
 
 
-class Has(IntFlag):
-    """Which parts an encoded operation has."""
+class Has:
+    """Bits of a number that says which parts an encoded operation has."""
 
     ATTRIBUTES = 1
     RESULTS = 2

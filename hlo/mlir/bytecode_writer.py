@@ -6,7 +6,7 @@ the sections. Equal attributes and types are stored once. Source: MLIR's bytecod
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from ..errors import UnsupportedError
@@ -64,7 +64,7 @@ class _Names:
         self._types: list[Reference] = []
         self._operations: dict[str, int] = {}
         """How often each is used; later, its number."""
-        self._types_of: dict[Any, Reference] = {}
+        self._made: dict[Any, Reference] = {}
         self._locations: dict[Location | None, Reference] = {}
 
     def string(self, value: str) -> int:
@@ -84,22 +84,30 @@ class _Names:
 
     def attribute(self, value: Any, dialect: str) -> Reference:
         """The entry of an attribute, in the encoding of a dialect."""
+        return self._kept(self._attribute, value, dialect)
+
+    def type(self, value: Any, dialect: str) -> Reference:
+        """The entry of a type, in the encoding of a dialect."""
+        return self._kept(self._type, value, dialect)
+
+    def _kept(self, make: Callable[[Any, str], Reference], value: Any, dialect: str) -> Reference:
+        """What `make` made for a value that is the same, or makes for this one."""
+        key = make, type(value), value, dialect
+        try:
+            found = self._made.get(key)
+        except TypeError:  # dictionaries and records have no hash
+            return make(value, dialect)
+        if found is None:
+            found = self._made[key] = make(value, dialect)
+        else:
+            found.uses += 1
+        return found
+
+    def _attribute(self, value: Any, dialect: str) -> Reference:
         if isinstance(value, Opaque):
             return self._add(self._attributes, "attribute", value.dialect, [_terminated(value.text)], is_text=True)
         coding = self._dialects[dialect].attribute_coding(value)
         return self._add(self._attributes, "attribute", dialect, pieces_of(coding, value, _Sink(self, dialect)))
-
-    def type(self, value: Any, dialect: str) -> Reference:
-        """The entry of a type, in the encoding of a dialect."""
-        try:
-            found = self._types_of.get((value, dialect))
-        except TypeError:  # an encoding of a tensor may have no hash
-            return self._type(value, dialect)
-        if found is None:
-            found = self._types_of[value, dialect] = self._type(value, dialect)
-        else:
-            found.uses += 1
-        return found
 
     def _type(self, value: Any, dialect: str) -> Reference:
         coding = self._dialects[dialect].type_coding(value)
@@ -307,7 +315,7 @@ class _Operations:
 
     def _write(self, operation: Operation, out: list[bytes | memoryview], base: int = 0) -> None:
         location, dictionary, properties, types = self._parts[id(operation)]
-        has = Has(0)
+        has = 0
         body = [varint(location.number)]
         if dictionary is not None:
             has |= Has.ATTRIBUTES

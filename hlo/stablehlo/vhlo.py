@@ -120,6 +120,8 @@ def _to_stablehlo(operation: Operation, around: str) -> None:
 
 def _attributes_read(stored: dict[str, Attribute], base: str, number: int) -> dict[str, Attribute]:
     op, left = OPS[base], dict(stored)
+    if not op.attributes:
+        return left
     second = op.second
     found: dict[str, Attribute] = {}
     for each in op.attributes:
@@ -215,6 +217,8 @@ def _attributes_written(
     """Which version of an operation is written, and its attributes."""
     _check_version(operation, base, op, version)
     left = dict(operation.attributes)
+    if not op.attributes and op.second is None:
+        return 1, left
     rank = _windowed(operation, op)
     stored: dict[str, Any] = {}
     for each in op.attributes:

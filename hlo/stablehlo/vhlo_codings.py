@@ -7,7 +7,6 @@ VHLO is StableHLO with versions. Source: stablehlo/dialect/VhloBytecode.cpp (cod
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -266,9 +265,6 @@ class Vhlo:
             raise UnsupportedError(f"the type {spelled(value)} in StableHLO's portable form")
         return self._types[name]
 
-    @staticmethod
-    @cache
-    def properties(operation: str) -> tuple[tuple[str, bool], ...] | None:
+    def properties(self, operation: str) -> tuple[tuple[str, bool], ...] | None:
         """The names of an operation's properties in the order of the bytes; None for an unknown operation."""
-        names = property_names(operation)
-        return None if names is None else tuple((name, False) for name in names)
+        return property_names(operation)

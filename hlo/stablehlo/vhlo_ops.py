@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -350,6 +351,7 @@ OPS: dict[str, Op] = {
 }  # fmt: skip
 
 
+@lru_cache(maxsize=1024)
 def split_name(name: str) -> tuple[str, int] | None:
     """`add` and 1 for `vhlo.add_v1`; None if the table has no such operation."""
     base, _, number = name.removeprefix("vhlo.").rpartition("_v")
@@ -359,8 +361,10 @@ def split_name(name: str) -> tuple[str, int] | None:
     return base, int(number)
 
 
-def property_names(name: str) -> tuple[str, ...] | None:
-    """The attributes that `vhlo.add_v1` stores, in alphabetical order; None if the table has no such operation."""
+@lru_cache(maxsize=1024)
+def property_names(name: str) -> tuple[tuple[str, bool], ...] | None:
+    """The attributes that `vhlo.add_v1` stores, in alphabetical order, none of which may be missing; None if the table
+    has no such operation."""
     found = split_name(name)
     if found is None:
         return None
@@ -368,4 +372,4 @@ def property_names(name: str) -> tuple[str, ...] | None:
     names = {stored for each in op.attributes for stored in each.stored}
     if found[1] == 1 and op.second is not None:
         names = (names - set(op.second.added)) | set(op.second.removed)
-    return tuple(sorted(names))
+    return tuple((each, False) for each in sorted(names))
