@@ -489,3 +489,22 @@ def _limits(kind: ElementType) -> tuple[int, int]:
 _CONSTANTS: dict[str, Attribute] = {"true": True, "false": False, "unit": Unit()}
 _TYPE_WORDS = ("tensor", "tuple", "complex", "vector", "memref")
 _TEXT_ATTRIBUTES = ("affine_map", "affine_set", "strided", "sparse", "opaque", "distinct", "loc", "dense")
+
+
+def read_type(text: str) -> Type:
+    """The type that is all of `text`. HloParseError if there is none; UnsupportedError for one that is not known."""
+    reader = AttributeReader(text, "<type>", {})
+    return _all_of(reader, reader.type)
+
+
+def read_attribute(text: str) -> Attribute:
+    """The attribute that is all of `text`, with those of dialects as text. HloParseError if there is none."""
+    reader = AttributeReader(text, "<attribute>", {})
+    return _all_of(reader, reader.attribute)
+
+
+def _all_of(reader: AttributeReader, read: Callable[[], T]) -> T:
+    found = read()
+    if reader.next:
+        raise reader.expected("the end")
+    return found

@@ -23,7 +23,10 @@ from .tree import (
     Integer,
     Location,
     NoneType,
+    Opaque,
     OtherType,
+    Quantized,
+    Record,
     Symbol,
     Tensor,
     Tuple,
@@ -98,6 +101,18 @@ def _nested_symbol(name: str, rest: tuple[Any, ...]) -> Symbol:
     return Symbol((name, *(each.names[0] for each in rest)))
 
 
+def _tensor(sizes: tuple[int, ...], element: Any) -> Tensor:
+    if not isinstance(element, (ElementType, Quantized, IndexType, OtherType)):
+        raise ValueError("a tensor of tensors or functions")
+    return Tensor(sizes, element)
+
+
+def _encoded_tensor(encoding: Any, sizes: tuple[int, ...], element: Any) -> Tensor:
+    if not isinstance(encoding, (Opaque, Record)):
+        raise ValueError("an encoding of another kind")
+    return Tensor(sizes, _tensor(sizes, element).element, encoding)
+
+
 def _is_plain(value: Any) -> tuple[Any, ...]:
     return (value,)
 
@@ -130,10 +145,9 @@ TYPES = (
     ),
     Coding("complex", 9, ("type",), complex_type, lambda type_: (real_type(type_),)),
     Coding("none", 12, (), NoneType, lambda type_: ()),
-    Coding("tensor", 13, ("sizes", "type"), Tensor, lambda type_: (type_.dimensions, type_.element)),
+    Coding("tensor", 13, ("sizes", "type"), _tensor, lambda type_: (type_.dimensions, type_.element)),
     Coding(
-        "tensor with an encoding", 14, ("attribute", "sizes", "type"),
-        lambda encoding, sizes, element: Tensor(sizes, element, encoding),
+        "tensor with an encoding", 14, ("attribute", "sizes", "type"), _encoded_tensor,
         lambda type_: (type_.encoding, type_.dimensions, type_.element),
     ),
     Coding("tuple", 15, ("types",), Tuple, lambda type_: (type_.elements,)),

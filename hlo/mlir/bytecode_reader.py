@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..errors import BytecodeError, HloError, UnsupportedError
+from ..errors import BytecodeError, HloError, HloParseError, UnsupportedError
+from .attribute_reader import read_attribute, read_type
 from .builtin_bytecode import CALL_SITE, FILE, FUSED, FUSED_WITH_METADATA, NAMED, RANGE, UNKNOWN
 from .bytecode import (
     HAS_DIALECT_VERSIONS,
@@ -25,7 +26,7 @@ from .bytecode import (
     Section,
 )  # fmt: skip
 from .bytecode_fields import Coding, Dialect, Entry
-from .tree import Attribute, Block, Location, Opaque, Operation, OtherType, Region, Type, Value
+from .tree import Attribute, Block, Location, Operation, Region, Type, Value
 
 _DEEPEST_ATTRIBUTE = 30
 _DEEPEST_REGION = 40
@@ -265,9 +266,13 @@ def _property_places(section: Cursor | None) -> list[tuple[int, int]]:
 
 
 def _from_text(dialect: str, what: str, entry: Entry) -> Attribute | Type:
-    """An attribute or a type that is stored as it is written."""
+    """An attribute or a type that is stored as it is written: those of dialects that have no encoding."""
+    start = entry.at
     text = entry.terminated().decode("utf-8", "surrogateescape")
-    return Opaque(dialect, text) if what == "attribute" else OtherType(text)
+    try:
+        return read_type(text) if what == "type" else read_attribute(text)
+    except HloParseError as error:
+        raise BytecodeError(f"{what} of {dialect}, {text[:80]!r}: {error.message}", start) from None
 
 
 def _dictionary(value: Any, entry: Cursor) -> dict[str, Attribute]:

@@ -13,6 +13,8 @@ import numpy as np
 
 from ..element_type import ElementType
 from ..errors import UnsupportedError
+from ..mlir.attribute_reader import read_type
+from ..mlir.attribute_writer import type_text
 from ..mlir.builtin_bytecode import complex_type, float_attribute, integer_attribute, real_type
 from ..mlir.bytecode_fields import Coding
 from ..mlir.bytecode_tensors import blob_of, dense_of, dtype_of
@@ -25,6 +27,7 @@ from ..mlir.tree import (
     IndexType,
     Integer,
     NoneType,
+    Opaque,
     OtherType,
     Quantized,
     Record,
@@ -35,7 +38,7 @@ from ..mlir.tree import (
     TypeAttribute,
 )  # fmt: skip
 from .vhlo_ops import property_names
-from .vhlo_quantized import joined, quantized, quantized_axis, quantized_fields, spelled
+from .vhlo_quantized import quantized, quantized_axis, quantized_fields
 
 _ENUMERATIONS: tuple[tuple[int, str, tuple[int, int], dict[int, str]], ...] = (
     (3, "comparison_direction", (0, 9), dict(enumerate(("EQ", "NE", "GE", "GT", "LE", "LT")))),
@@ -181,22 +184,36 @@ _CODE_OF = {type_: code for code, (type_, _) in _SCALARS.items()}
 
 def _scalar(code: int) -> Coding:
     type_, since = _SCALARS[code]
-    return Coding(spelled(type_), code, (), lambda: type_, lambda value: (), since)
+    return Coding(type_text(type_), code, (), lambda: type_, lambda value: (), since)
 
 
 def _tensor(dimensions: tuple[int, ...], element: Any) -> Tensor:
     if not isinstance(element, (ElementType, Quantized, IndexType, OtherType)):
-        raise ValueError(f"a tensor of {spelled(element)}")
+        raise ValueError(f"a tensor of {type_text(element)}")
     return Tensor(dimensions, element)
 
 
 def _encoded_tensor(encoding: Any, dimensions: tuple[int, ...], element: Any) -> Tensor:
+    if not isinstance(encoding, Opaque) and not (isinstance(encoding, Record) and encoding.kind == "bounds"):
+        raise ValueError("an encoding of another kind")
     return Tensor(dimensions, _tensor((), element).element, encoding)
 
 
-def _read_only(name: str, code: int, fields: Any, text: Any, since: tuple[int, int]) -> Coding:
-    """A type that programs here have no use for: its text is kept. `Vhlo.type_coding` refuses to write it."""
-    return Coding(name, code, fields, lambda *values: OtherType(text(*values)), lambda value: (), since)
+def _element_of_unranked(type_: OtherType) -> tuple[Any]:
+    return (read_type(type_.text.removeprefix("tensor<*x")[:-1]),)
+
+
+def _buffer_parts(type_: OtherType) -> tuple[Any, ...]:
+    found = read_type(type_.text.replace("memref", "tensor", 1))
+    if not isinstance(found, Tensor) or found.encoding is not None:
+        raise UnsupportedError(f"the type {type_.text} in StableHLO's portable form")
+    return found.dimensions, found.element
+
+
+def _future_types(type_: OtherType) -> tuple[Any]:
+    found = read_type(type_.text.replace("!stablehlo.future", "tuple", 1))
+    assert isinstance(found, Tuple), "the text of a tuple is a tuple"
+    return (found.elements,)
 
 
 _TYPES = (
@@ -216,13 +233,23 @@ _TYPES = (
         "quant of an axis", 30, ("varint", "type", "type", "varint", "signed", "signed", "doubles", "signeds"),
         quantized_axis, quantized_fields, (0, 18),
     ),
-    _read_only("unranked tensor", 25, ("type",), lambda element: f"tensor<*x{spelled(element)}>", (0, 9)),
-    _read_only("buffer", 41, ("sizes", "type"), lambda sizes, element: f"memref<{joined(sizes, element)}>", (1, 13)),
-    _read_only("future", 42, ("types",), lambda types: f"!stablehlo.future<{', '.join(map(spelled, types))}>", (1, 15)),
+    Coding(
+        "tensor<*x", 25, ("type",), lambda element: OtherType(f"tensor<*x{type_text(element)}>"), _element_of_unranked,
+    ),
+    Coding(
+        "memref<", 41, ("sizes", "type"),
+        lambda sizes, element: OtherType(type_text(_tensor(sizes, element)).replace("tensor", "memref", 1)),
+        _buffer_parts, (1, 13),
+    ),
+    Coding(
+        "!stablehlo.future<", 42, ("types",),
+        lambda types: OtherType(f"!stablehlo.future<{', '.join(map(type_text, types))}>"), _future_types, (1, 15),
+    ),
 )  # fmt: skip
 
 
 _TYPE_OF = {Function: "function", Tuple: "tuple"}
+_NAMED = ("tensor<*x", "memref<", "!stablehlo.future<")
 
 
 class Vhlo:
@@ -261,9 +288,11 @@ class Vhlo:
         name = _TYPE_OF.get(type(value))
         if name is None and value in _CODE_OF:
             return self._checked(self.types[_CODE_OF[value]])
+        if isinstance(value, OtherType):  # it begins with its name
+            name = next((each for each in _NAMED if value.text.startswith(each)), None)
         if name is None:
-            raise UnsupportedError(f"the type {spelled(value)} in StableHLO's portable form")
-        return self._types[name]
+            raise UnsupportedError(f"the type {type_text(value)} in StableHLO's portable form")
+        return self._checked(self._types[name])
 
     def properties(self, operation: str) -> tuple[tuple[str, bool], ...] | None:
         """The names of an operation's properties in the order of the bytes; None for an unknown operation."""

@@ -85,6 +85,8 @@ _PRECISIONS = Default(
 _ACCURACY_MODE = Enumerated("stablehlo", "result_accuracy_mode", "DEFAULT")
 ACCURACY = constant(Record("stablehlo", "result_accuracy", {"mode": _ACCURACY_MODE}))
 _NO_CONFIG = Default(lambda rank: "", lambda found: found in ("", {}) and isinstance(found, (str, dict)))
+_CONFIG = Default(lambda rank: "", lambda found: False)
+"""MLIR adds this attribute where it is missing, so it is never omitted."""
 NO_VALUE = TypeAttribute(NoneType())
 """What VHLO stores for the parts of a dot's algorithm, if there is none."""
 _ONES, ZERO_PAIRS, _FALSE = filled(1), filled(0, 2), constant(False)
@@ -313,10 +315,10 @@ OPS: dict[str, Op] = {
     ),
     "get_dimension_size": Op(_plain("dimension")),
     "get_tuple_element": Op(_plain("index")),
-    "infeed": Op((Plain("infeed_config", default=constant("")), Plain("layout", default=constant(())))),
+    "infeed": Op((Plain("infeed_config", default=_CONFIG), Plain("layout", default=constant(())))),
     "iota": Op(_plain("iota_dimension")),
     "map": Op(_ints("dimensions")),
-    "outfeed": Op((Plain("outfeed_config", default=constant("")),)),
+    "outfeed": Op((Plain("outfeed_config", default=_CONFIG),)),
     "pad": Op(_ints("edge_padding_low", "edge_padding_high", "interior_padding")),
     "recv": Op(_TRANSFER, second=Second((1, 12), ("source_target_pairs",))),
     "reduce": Op(_ints("dimensions")),

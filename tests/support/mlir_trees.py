@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from hloom.hlo.mlir.tree import Dense, Operation, Record
+from hloom.hlo.mlir.tree import Dense, Location, Operation, Record
 
 
 def lines_of(operation: Operation, *, locations: bool = False) -> list[str]:
@@ -21,16 +21,21 @@ def _add(operation: Operation, lines: list[str], numbers: dict[int, int], indent
         numbers[id(value)] = len(numbers)
     types = [value.type for value in operation.results]
     attributes = {name: _shown(value) for name, value in sorted(operation.attributes.items())}
-    place = f" {operation.location}" if locations else ""
+    place = f" {_place(operation.location)}" if locations else ""
     lines.append(f"{indent}{operation.name}{operands} {attributes} -> {types}{place}")
     for region in operation.regions:
         for block in region.blocks:
             for value in block.arguments:
                 numbers[id(value)] = len(numbers)
-            where = f" {block.argument_locations}" if locations else ""
+            places = [_place(each) for each in block.argument_locations]
+            where = f" {places}" if locations and set(places) - {Location()} else ""
             lines.append(f"{indent}^{[value.type for value in block.arguments]}{where}")
             for each in block.operations:
                 _add(each, lines, numbers, indent + "  ", locations)
+
+
+def _place(location: Location | None) -> Location:
+    return location or Location()
 
 
 def _shown(value: Any) -> Any:
