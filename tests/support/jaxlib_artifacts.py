@@ -9,7 +9,9 @@ from jaxlib.mlir._mlir_libs import _stablehlo
 
 def artifact(text: str, version: str) -> bytes:
     """The portable artifact of a program's text."""
-    with make_ir_context():
+    with make_ir_context() as context:
+        empty = _stablehlo.serialize_portable_artifact(ir.Module.parse("module {}"), version)
+        _stablehlo.deserialize_portable_artifact(context, empty)  # loads the dialect of quantized types
         module = ir.Module.parse(text)
         return bytes(_stablehlo.serialize_portable_artifact(module, version))
 

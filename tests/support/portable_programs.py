@@ -310,6 +310,27 @@ _function("1.3.0", f"""%r = "stablehlo.custom_call"(%x) {{call_target_name = "it
 _function("0.19.0", f"""%r = "stablehlo.composite"(%x) {{name = "my.op", decomposition = @f0, version = 1 : i32,
   composite_attributes = {{n = 2 : i32}}}} : ({_T}) -> {_T}""", results=_T)  # fmt: skip
 _function("0.19.0", f'%r = "stablehlo.composite"(%x) {{name = "my.op", decomposition = @f0}} : ({_T}) -> {_T}', results=_T)
+_Q, _QA = "tensor<2x!quant.uniform<i8:f32, 0.5:3>>", "tensor<2x!quant.uniform<i8:f32:0, {0.1, 0.25:7}>>"
+_function("0.9.0", f'%r = "stablehlo.uniform_quantize"(%x) : (tensor<2xf32>) -> {_Q}', "%x: tensor<2xf32>", _Q)
+_function("0.9.0", f'%r = "stablehlo.uniform_dequantize"(%x) : ({_Q}) -> tensor<2xf32>', f"%x: {_Q}", "tensor<2xf32>")
+_function("0.18.0", f'%r = "stablehlo.uniform_dequantize"(%x) : ({_QA}) -> tensor<2xf32>', f"%x: {_QA}", "tensor<2xf32>")
+_function("1.13.0", """%b = "stablehlo.custom_call"(%x) {call_target_name = "Pin"} : (tensor<2xf32>) -> memref<2xf32>
+%r = "stablehlo.custom_call"(%b) {call_target_name = "Unpin"} : (memref<2xf32>) -> tensor<2xf32>""",
+          "%x: tensor<2xf32>", "tensor<2xf32>")  # fmt: skip
+_function("1.14.0", f"""%r = "stablehlo.composite"(%x) ({{
+^bb0(%a: tensor<f32>):
+  %n = stablehlo.negate %a : tensor<f32>
+  stablehlo.return %n : tensor<f32>
+}}) {{name = "my.op", decomposition = @f0}} : ({_T}) -> {_T}""", results=_T)
+_function("1.15.0", f"""%s = "stablehlo.async_start"(%x) ({{
+^bb0(%a: {_T}):
+  %g = "stablehlo.all_gather"(%a) {{all_gather_dim = 1 : i64, replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>}} : ({_T}) -> tensor<4x12xf32>
+  stablehlo.return %g : tensor<4x12xf32>
+}}) : ({_T}) -> !stablehlo.future<tensor<4x12xf32>>
+%r = "stablehlo.async_done"(%s) : (!stablehlo.future<tensor<4x12xf32>>) -> tensor<4x12xf32>""", results="tensor<4x12xf32>")
+_function("1.16.0", f"""%r = "stablehlo.all_reduce"(%x) {_ADD} {{replica_groups = #stablehlo.replica_group_mesh_axes<mesh = @f0,
+  axes = [#stablehlo.axis_ref<name = "x", sub_axis_info = (1)2>, #stablehlo.axis_ref<name = "y">]>}} : ({_T}) -> {_T}""",
+          results=_T)  # fmt: skip
 _function("0.9.0", f"%r = stablehlo.add %x, %x : {_T}", f'%x: {_T} {{mhlo.sharding = "{{replicated}}", '
           f'jax.buffer_donor = true, tf.aliasing_output = 0 : i32}} loc("arg"("a/b.py":3:4)), %y: {_T}', _T)  # fmt: skip
 _FUNCTIONS.append(("0.9.0", f'func.func private @private(%x: {_T}) -> ({_T} {{jax.result_info = "y"}}) {{ func.return %x : {_T} }}'))
