@@ -80,7 +80,8 @@ def parse(text: str, file: str = "<stablehlo>") -> HloModule:
 
 
 def parse_bytecode(data: bytes) -> HloModule:
-    """The module of a portable artifact: MLIR bytecode, as `jax.export` and StableHLO's tools write it.
+    """The module of a portable artifact of StableHLO 0.9 to 1.20: MLIR bytecode, as `jax.export` and StableHLO's tools
+    write it.
 
     BytecodeError, a HloParseError, for damaged bytes; UnsupportedError and ShapeError as in `parse`, without a place.
     """
@@ -104,7 +105,8 @@ def to_text(module: HloModule, *, generic: bool = False, locations: bool = False
 
 
 def to_bytecode(module: HloModule, version: str = "") -> bytes:
-    """The module as a portable artifact. version: of StableHLO, e.g. "1.0.0"; "" for the newest that is known.
+    """The module as a portable artifact. version: of StableHLO, e.g. "1.8.0"; "" for the oldest stable one that has all
+    that the program uses, so that most readers can read it.
 
     UnsupportedError names an instruction that StableHLO, or that version of it, does not have.
     """

@@ -12,7 +12,7 @@ from ..element_type import ElementType
 from ..mlir.attribute_reader import AttributeForm, AttributeReader
 from ..mlir.attribute_writer import bounds_text, type_text
 from ..mlir.elements import float_text
-from ..mlir.tree import DYNAMIC, Attribute, Enumerated, Float, Integer, Record, TypeAttribute
+from ..mlir.tree import DYNAMIC, Attribute, Dense, Enumerated, Float, Integer, Record, Symbol, TypeAttribute
 
 Written = Callable[[Attribute], str]
 
@@ -68,12 +68,23 @@ class Fields:
         return value.bits == 0 if isinstance(value, Float) else value in (0, ())
 
 
+class Optional(Fields):
+    """Fields that are written if they are there."""
+
+    def bare(self, record: Record, written: Written) -> str:
+        fields = [(name, record.fields[name]) for name in self._fields if name in record.fields]
+        return f"<{', '.join(f'{name} = {_text(value, written)}' for name, value in fields)}>"
+
+
 def _value(reader: AttributeReader) -> Any:
-    """A number, a list of sizes, true or false, a type, or an attribute of a dialect."""
+    """A number, a list of sizes or of attributes, true or false, a type, a name, or an attribute of a dialect."""
     token = reader.next
     if token == "[":
         reader.index += 1
-        return tuple(reader.comma_list("]", lambda: _size(reader)))
+        item = reader.attribute if reader.next[:1] == "#" else lambda: _size(reader)
+        return tuple(reader.comma_list("]", item))
+    if token == "(":
+        return _sub_axis(reader)
     if token.lstrip("-").isdecimal():
         return reader.integer("a number")
     if token[:1] == "#" or token in ("true", "false"):
@@ -82,9 +93,20 @@ def _value(reader: AttributeReader) -> Any:
         return TypeAttribute(reader.type())
     start = reader.index
     found = reader.attribute()
-    if not isinstance(found, Float | str):
-        raise reader.expected("a number, a list, a type, true or false", start)
+    if not isinstance(found, Float | str | Symbol | Dense):
+        raise reader.expected("a number, a list, a type, a name, true or false", start)
     return found
+
+
+def _sub_axis(reader: AttributeReader) -> Record:
+    """`(1)2`, a part of the axis of a mesh."""
+    reader.expect("(")
+    before = reader.integer("a number")
+    reader.expect(")")
+    return Record("stablehlo", _SUB_AXIS, {"pre_size": before, "size": reader.integer("a number")})
+
+
+_SUB_AXIS = "sub_axis_info"
 
 
 def _size(reader: AttributeReader) -> int:
@@ -97,7 +119,9 @@ def _text(value: Any, written: Written) -> str:
     if isinstance(value, int):
         return str(value)
     if isinstance(value, tuple):
-        return f"[{', '.join('?' if size < 0 else str(size) for size in value)}]"
+        return f"[{', '.join('?' if each == DYNAMIC else _text(each, written) for each in value)}]"
+    if isinstance(value, Record) and value.kind == _SUB_AXIS:
+        return f"({value.fields['pre_size']}){value.fields['size']}"
     if isinstance(value, TypeAttribute):
         return type_text(value.type)
     if isinstance(value, Float):
@@ -197,6 +221,10 @@ ALGORITHM = Fields(
     "num_primitive_operations allow_imprecise_accumulation",
 )
 RECORDS: dict[str, AttributeForm] = {
+    "stablehlo.replica_group_mesh_axes": Fields("stablehlo.replica_group_mesh_axes", "mesh axes"),
+    "stablehlo.axis_ref": Optional("stablehlo.axis_ref", "name sub_axis_info"),
+    "stablehlo.mesh_axis": Fields("stablehlo.mesh_axis", "name size"),
+    "stablehlo.mesh": Optional("stablehlo.mesh", "axes device_ids"),
     "stablehlo.scatter": Fields(
         "stablehlo.scatter",
         "update_window_dims inserted_window_dims input_batching_dims scatter_indices_batching_dims "

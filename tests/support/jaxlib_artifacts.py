@@ -16,8 +16,8 @@ def artifact(text: str, version: str) -> bytes:
         return bytes(_stablehlo.serialize_portable_artifact(module, version))
 
 
-def generic_text(data: bytes) -> str:
+def generic_text(data: bytes, *, places: bool = False) -> str:
     """The program of a portable artifact in MLIR's generic form."""
     with make_ir_context() as context:
         module = _stablehlo.deserialize_portable_artifact(context, data)
-        return str(module.operation.get_asm(enable_debug_info=False, print_generic_op_form=True))
+        return str(module.operation.get_asm(enable_debug_info=places, print_generic_op_form=True))

@@ -14,23 +14,32 @@ import pytest
 from hloom.hlo import UnsupportedError
 from hloom.hlo.element_type import ElementType
 from hloom.hlo.mlir.bytecode_reader import producer_of
+from hloom.hlo.mlir.reader import read
 from hloom.hlo.mlir.tree import (
+    DYNAMIC,
     Block,
     Dense,
     DenseArray,
     Enumerated,
     Function,
+    IndexType,
     Integer,
     Location,
     Operation,
+    OtherType,
+    Quantized,
     Record,
     Region,
     Symbol,
     Tensor,
+    Token,
+    Tuple,
+    Type,
     TypeAttribute,
     Unit,
     Value,
 )  # fmt: skip
+from hloom.hlo.mlir.writer import write
 from hloom.hlo.stablehlo.vhlo import read_bytecode, write_bytecode
 
 from support.mlir_trees import lines_of
@@ -204,6 +213,7 @@ def test_equal_elements_are_stored_once() -> None:
     assert sizes[0] == sizes[1] < 400
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("version", VERSIONS)
 def test_jaxlib_reads_what_is_written_as_what_it_wrote(version: str) -> None:
     oracle = pytest.importorskip("support.jaxlib_artifacts")
@@ -212,3 +222,50 @@ def test_jaxlib_reads_what_is_written_as_what_it_wrote(version: str) -> None:
     assert oracle.generic_text(write_bytecode(tree, version)) == oracle.generic_text(theirs)
     assert oracle.generic_text(write_bytecode(tree)) == oracle.generic_text(theirs)
     assert lines_of(tree) == lines_of(read_bytecode(oracle.artifact(module(version), "1.16.0")))
+    text = oracle.generic_text(theirs, places=True)
+    assert lines_of(read(text), locations=True) == lines_of(tree, locations=True)
+
+
+@pytest.mark.parametrize("generic", [True, False])
+def test_text_of_what_is_read_says_the_same(generic: bool) -> None:
+    tree = read_bytecode(_recorded()["all"])
+    text = write(tree, generic=generic)
+    assert lines_of(read(text)) == lines_of(tree)
+    oracle = pytest.importorskip("support.jaxlib_artifacts")
+    assert oracle.generic_text(oracle.artifact(text, "1.16.0")) == oracle.generic_text(_recorded()["all"])
+
+
+_TYPES = (
+    "!quant.uniform<i8:f32, 5.000000e-01:3>", "!quant.uniform<u8<1:200>:bf16, 0.1>",
+    "!quant.uniform<i4:f32:1, {5.000000e-01:3,2.500000e-01}>", "!quant.uniform<i8<-127:127>:f32:0, {1.000000e-01:-3}>",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "type_",
+    [
+        *(Tensor((2,), Quantized(text)) for text in _TYPES),
+        Tensor((DYNAMIC, 4), ElementType.F32, Record("stablehlo", "bounds", {"bounds": (8, DYNAMIC)})),
+        Tensor((2,), OtherType("f6E3M2FN")),
+        Tensor((), IndexType()),
+        Tuple((_T, Token(), Tuple(()))),
+        OtherType("memref<2x?xi8>"),
+        OtherType("!stablehlo.future<tensor<2xf32>, tensor<i1>>"),
+        OtherType("tensor<*xf32>"),
+    ],
+)
+def test_types_keep_their_text(type_: Type) -> None:
+    tree = _function(Operation("stablehlo.create_token", [], [Value(type_)]), arguments=[])
+    found = _only(read_bytecode(write_bytecode(tree))).results[0].type
+    if isinstance(found, Tensor) and isinstance(found.element, Quantized):
+        assert isinstance(type_, Tensor) and isinstance(type_.element, Quantized)
+        assert found.element.text.replace("1.000000e-01", "0.1") == type_.element.text.replace("1.000000e-01", "0.1")
+    else:
+        assert found == type_
+
+
+@pytest.mark.parametrize("text", ["memref<2xf32, 1>", "vector<2xf32>", "si32", "!sdy.mesh"])
+def test_types_that_the_portable_form_lacks(text: str) -> None:
+    tree = _function(Operation("stablehlo.create_token", [], [Value(OtherType(text))]), arguments=[])
+    with pytest.raises(UnsupportedError, match=text.replace("<", ".")[:5]):
+        write_bytecode(tree)
