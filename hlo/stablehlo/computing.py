@@ -16,11 +16,11 @@ from ..shape import Shape
 from .scope import Scope
 
 
-def sum_of(element: ElementType) -> HloComputation:
-    """The computation that adds two elements."""
+def combination(opcode: Opcode, element: ElementType) -> HloComputation:
+    """The computation that is one op on two elements."""
     shape = Shape.array(element)
     parameters = [make_parameter(k, shape) for k in range(2)]
-    return make_computation("add", make_instruction(Opcode.ADD, parameters), parameters)
+    return make_computation(opcode.value, make_instruction(opcode, parameters), parameters)
 
 
 def splat(scope: Scope, value: object, shape: Shape) -> HloInstruction:

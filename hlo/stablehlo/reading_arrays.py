@@ -27,7 +27,7 @@ from ..ops.reduce import ReduceAttributes
 from ..shape import Shape
 from .attributes import integers, read_integer, read_integers, read_string, wrong
 from .attributes import table as dense_table
-from .computing import reshape, sum_of
+from .computing import combination, reshape
 from .ops import OP_NAMED, RNG_DISTRIBUTION, fields_of
 from .refine import integers_of
 from .rows import by_row, made
@@ -229,7 +229,7 @@ def _summed(scope: Scope, operand: HloInstruction, label: str, kept: set[str]) -
     if not dimensions:
         return operand, label
     zero = scope.add(make_constant(np.zeros((), operand.shape.element.dtype)))
-    attributes = ReduceAttributes(dimensions, sum_of(operand.shape.element))
+    attributes = ReduceAttributes(dimensions, combination(Opcode.ADD, operand.shape.element))
     return scope.op(Opcode.REDUCE, (operand, zero), attributes), "".join(x for x in label if x in kept)
 
 

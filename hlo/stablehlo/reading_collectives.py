@@ -17,7 +17,7 @@ from ..ops.elementwise import ComparisonDirection
 from ..ops.movement import BroadcastAttributes, DynamicSliceAttributes, SliceAttributes
 from ..shape import Shape
 from .attributes import read_boolean, read_integer, read_table
-from .computing import compare, convert, reshape, splat, sum_of, transpose
+from .computing import combination, compare, convert, reshape, splat, transpose
 from .ops import OP_NAMED
 from .parts import groups_of, read_channel
 from .rows import by_row, made
@@ -59,7 +59,7 @@ def _all_to_all(scope: Scope, operation: Operation) -> Results:
 def _cross_replica_sum(scope: Scope, operation: Operation) -> Results:
     operands = scope.operands(operation)
     groups = groups_of(read_table(operation.attributes.get("replica_groups")))
-    attributes = CollectiveAttributes(groups, to_apply=sum_of(operands[0].shape.element))
+    attributes = CollectiveAttributes(groups, to_apply=combination(Opcode.ADD, operands[0].shape.element))
     return made(scope, operation, Opcode.ALL_REDUCE, operands, attributes)
 
 

@@ -20,7 +20,15 @@ from ..opcode import Opcode
 from ..ops.structure import ConstantAttributes
 from ..shape import Shape
 from ..shardy import MESHES
-from . import reading_arrays, reading_calls, reading_chlo, reading_collectives, reading_control, reading_queues
+from . import (
+    reading_arrays,
+    reading_calls,
+    reading_chlo,
+    reading_collectives,
+    reading_control,
+    reading_elementwise,
+    reading_queues,
+)
 from .attributes import read_integer
 from .marks import read_marks
 from .ops import OP_NAMED
@@ -31,7 +39,8 @@ from .types import shape_of
 
 _RULES: dict[str, Rule] = {}
 for _module in (
-    reading_arrays, reading_calls, reading_chlo, reading_collectives, reading_control, reading_queues
+    reading_arrays, reading_calls, reading_chlo, reading_collectives, reading_control, reading_elementwise,
+    reading_queues,
 ):  # fmt: skip
     _RULES.update(_module.RULES)
 

@@ -7,13 +7,16 @@ from typing import Any
 
 import numpy as np
 
+from ..builder import make_constant, make_instruction
+from ..element_type import ElementType
 from ..errors import UnsupportedError
 from ..instruction import HloInstruction
 from ..mlir.tree import Attribute, Record, Value
 from ..opcode import Opcode
+from ..ops.elementwise import CompareAttributes, ComparisonDirection
 from ..ops.random import RandomDistribution
 from ..passes.expand.dot import scaled_dot
-from ..passes.expand.elementwise import stochastic_convert
+from ..passes.expand.elementwise import complex_extremum, stochastic_convert
 from ..passes.expand.sort import topk_by_sort
 from ..shape import Shape
 from .attributes import INTEGER32, INTEGERS, integer, table
@@ -58,6 +61,23 @@ def _topk(body: Body, instruction: HloInstruction) -> Tree:
 
 def _expanded(rule: Any) -> Rule:
     return lambda body, instruction: body.expanded(rule(instruction))
+
+
+def _extremum(body: Body, instruction: HloInstruction) -> Tree:
+    """Of complex numbers HLO compares in another way than StableHLO."""
+    new = complex_extremum(instruction)
+    return by_row(body, instruction) if new is None else body.expanded(new)
+
+
+def _convert(body: Body, instruction: HloInstruction) -> Tree:
+    """A complex number that is not 0 is true; in StableHLO one whose real part is not 0."""
+    (operand,) = instruction.operands
+    if instruction.shape.element is not ElementType.PRED or not operand.shape.element.is_complex:
+        return by_row(body, instruction)
+    zero = make_constant(np.zeros(operand.shape.dimensions, operand.shape.element.dtype))
+    return body.expanded(
+        make_instruction(Opcode.COMPARE, (operand, zero), CompareAttributes(ComparisonDirection.NE))
+    )  # fmt: skip
 
 
 def _reshape_to(body: Body, value: Value, shape: Shape) -> Value:
@@ -283,6 +303,9 @@ RULES: dict[Opcode, Rule] = {
     Opcode.DYNAMIC_SLICE: _of_scalar(0),
     Opcode.DYNAMIC_UPDATE_SLICE: _of_scalar(1),
     Opcode.TOPK: _topk,
+    Opcode.MAXIMUM: _extremum,
+    Opcode.MINIMUM: _extremum,
+    Opcode.CONVERT: _convert,
     Opcode.SCALED_DOT: _expanded(scaled_dot),
     Opcode.STOCHASTIC_CONVERT: _expanded(stochastic_convert),
     Opcode.DYNAMIC_RESHAPE: _dynamic_reshape,
