@@ -24,7 +24,7 @@ from ..ops.linalg import TransposeKind
 from ..ops.random import RandomAlgorithm, RandomDistribution
 from ..shape import Shape
 from ..support.records import dataclass
-from .attributes import INTEGER32, INTEGER64, form_of, words
+from .attributes import BOOLEAN, INTEGER32, INTEGER64, form_of, words
 from .parts import (
     Part,
     channel,
@@ -170,7 +170,7 @@ OPS: tuple[Op, ...] = (
     _op(O.GATHER, record("dimension_numbers", "gather", dict(zip(_GATHER, _GATHER)))),
     _op(O.SCATTER, record("scatter_dimension_numbers", "scatter", dict(zip(_SCATTER, _SCATTER)))),
     _op(O.SORT, one("dimension", "dimension", INTEGER64, -1)),
-    _op(O.TOPK, name="chlo.top_k", left_out=("largest",)),
+    _op(O.TOPK, one("is_stable", "is_stable", BOOLEAN, True, is_new=True), name="chlo.top_k", left_out=("largest",)),
     # reductions, windows, products
     _op(O.REDUCE),
     _op(O.REDUCE_WINDOW, window("window_dimensions", "window_strides", "base_dilations", "window_dilations")),

@@ -49,9 +49,9 @@ class Part:
     """The attributes, from an object with the fields and the shapes of the operands."""
 
 
-def one(name: str, field: str, form: Form, default: Any = REQUIRED) -> Part:
+def one(name: str, field: str, form: Form, default: Any = REQUIRED, *, is_new: bool = False) -> Part:
     """The attribute `name` for `field`. It may be missing if there is a default; a field that is None is not
-    written."""
+    written. `is_new`: older versions do not know it, so the default is not written."""
 
     def read(attributes: Attributes, operands: Sequence[Shape]) -> dict[str, Any]:
         found = attributes.get(name)
@@ -63,7 +63,8 @@ def one(name: str, field: str, form: Form, default: Any = REQUIRED) -> Part:
 
     def write(fields: Any, operands: Sequence[Shape]) -> dict[str, Attribute]:
         value = getattr(fields, field)
-        return {} if value is None or (form is MARK and not value) else {name: form.write(value)}
+        is_left_out = value is None or (form is MARK and not value) or (is_new and value == default)
+        return {} if is_left_out else {name: form.write(value)}
 
     return Part((name,), (field,), read, write)
 
@@ -204,7 +205,7 @@ def convolution_numbers() -> Part:
 
 
 def precision(dialect: str = "stablehlo") -> Part:
-    """`precision_config = [#stablehlo<precision HIGH>, ...]` for `operand_precision`."""
+    """`precision_config = [#stablehlo<precision HIGH>, ...]` for `operand_precision`. An algorithm says all."""
 
     def read(attributes: Attributes, operands: Sequence[Shape]) -> dict[str, Any]:
         found = attributes.get("precision_config")
@@ -216,7 +217,7 @@ def precision(dialect: str = "stablehlo") -> Part:
         return {"operand_precision": values * 2 if len(values) == 1 else values}
 
     def write(fields: Any, operands: Sequence[Shape]) -> dict[str, Attribute]:
-        if set(fields.operand_precision) == {"default"}:
+        if set(fields.operand_precision) == {"default"} or getattr(fields, "algorithm", ""):
             return {}
         found = tuple(Enumerated(dialect, "precision", word.upper()) for word in fields.operand_precision)
         return {"precision_config": found}

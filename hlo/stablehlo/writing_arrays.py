@@ -15,6 +15,7 @@ from ..mlir.tree import Attribute, Record, Value
 from ..opcode import Opcode
 from ..ops.elementwise import CompareAttributes, ComparisonDirection
 from ..ops.random import RandomDistribution
+from ..passes.expand.convolution import convolution_in_one_type
 from ..passes.expand.dot import scaled_dot
 from ..passes.expand.elementwise import complex_extremum, stochastic_convert
 from ..passes.expand.sort import topk_by_sort
@@ -78,6 +79,13 @@ def _convert(body: Body, instruction: HloInstruction) -> Tree:
     return body.expanded(
         make_instruction(Opcode.COMPARE, (operand, zero), CompareAttributes(ComparisonDirection.NE))
     )  # fmt: skip
+
+
+def _convolution(body: Body, instruction: HloInstruction) -> Tree:
+    """StableHLO's operands have one type."""
+    lhs, rhs = instruction.operands
+    new = None if lhs.shape.element is rhs.shape.element else convolution_in_one_type(instruction)
+    return by_row(body, instruction) if new is None else body.expanded(new)
 
 
 def _reshape_to(body: Body, value: Value, shape: Shape) -> Value:
@@ -306,6 +314,7 @@ RULES: dict[Opcode, Rule] = {
     Opcode.MAXIMUM: _extremum,
     Opcode.MINIMUM: _extremum,
     Opcode.CONVERT: _convert,
+    Opcode.CONVOLUTION: _convolution,
     Opcode.SCALED_DOT: _expanded(scaled_dot),
     Opcode.STOCHASTIC_CONVERT: _expanded(stochastic_convert),
     Opcode.DYNAMIC_RESHAPE: _dynamic_reshape,
