@@ -78,6 +78,8 @@ def _custom_call(scope: Scope, operation: Operation) -> Results:
         operands = [o for k, o in enumerate(operands) if k not in which]
     shape, constraints = _with_layouts(attributes, shape, operands)
     number = read_integer(attributes.get("api_version", 1))
+    if isinstance(attributes.get("mhlo.backend_config"), dict):
+        number = _VERSIONS.index(CustomCallApiVersion.TYPED_FFI)  # JAX writes it so for versions that lack it
     if not 0 <= number < len(_VERSIONS):
         raise UnsupportedError(f"api_version = {number} of a custom call is not known")
     called = attributes.get("called_computations", ())

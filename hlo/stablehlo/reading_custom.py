@@ -10,8 +10,9 @@ from ..instruction import HloInstruction
 from ..mlir.tree import Operation, Tensor
 from ..opcode import Opcode
 from ..ops.collective import CollectiveAttributes
+from ..ops.movement import SliceAttributes
 from ..ops.random import RngBitGeneratorAttributes
-from ..ops.sort import TopKAttributes
+from ..ops.sort import SortAttributes, TopKAttributes
 from ..shape import Shape
 from .attributes import function_name, integers, read_boolean, read_integer, read_string, read_table, table
 from .ops import OP_NAMED, fields_of
@@ -102,6 +103,24 @@ def _dynamic_reduce_window(scope: Scope, operation: Operation) -> Results:
     return by_row(scope, renamed, row, arrays, to_apply=computation)
 
 
+def _approx_top_k(scope: Scope, operation: Operation) -> Results:
+    """Exactly, as on XLA's CPU: the operands sorted by the called comparator, and the first of them. Operands: N
+    arrays, N values that are last in the order."""
+    operands = scope.operands(operation)
+    arrays = operands[: len(operands) // 2]
+    config = operation.attributes.get("mhlo.backend_config", operation.attributes.get("backend_config"))
+    called = operation.attributes.get("called_computations")
+    if not isinstance(config, dict) or not isinstance(called, tuple) or len(called) != 1:
+        raise UnsupportedError("it needs a dictionary as its backend_config, and a comparator")
+    dimension, count = (read_integer(config.get(name)) for name in ("reduction_dim", "top_k"))
+    comparator = scope.program.computation(function_name(called[0]), None)
+    sizes = arrays[0].shape.dimensions
+    found = scope.op(Opcode.SORT, arrays, SortAttributes(dimension, comparator, is_stable=True))
+    limits = tuple(count if d == dimension else size for d, size in enumerate(sizes))
+    first = SliceAttributes((0,) * len(sizes), limits, (1,) * len(sizes))
+    return [scope.op(Opcode.SLICE, (each,), first) for each in scope.unpacked(found, len(arrays))]
+
+
 def _ragged_all_to_all(scope: Scope, operation: Operation) -> Results:
     """JAX's form of the collective; its configuration has the groups."""
     config = operation.attributes.get("mhlo.backend_config", operation.attributes.get("backend_config"))
@@ -115,6 +134,7 @@ def _ragged_all_to_all(scope: Scope, operation: Operation) -> Results:
 
 _RULES: dict[str, Rule] = {
     "ragged_all_to_all": _ragged_all_to_all,
+    "ApproxTopK": _approx_top_k,
     "mhlo.topk": _topk,
     "shape_assertion": _shape_assertion,
     "stablehlo.dynamic_top_k": _dynamic_top_k,
