@@ -105,7 +105,10 @@ class HloModule(SharedValue):
         UnsupportedError for a `dialect` other than "hlo".
         """
         if dialect not in (None, "hlo"):
-            raise UnsupportedError(f'hloom writes HLO only, as_text() or as_text("hlo"), not the dialect {dialect!r}')
+            raise UnsupportedError(
+                f'an HloModule is written as HLO, as_text() or as_text("hlo"), not in the dialect {dialect!r}; '
+                "hloom.hlo.stablehlo.to_text and a lowered function's as_text write StableHLO"
+            )
         return self.to_text(metadata=metadata or debug_info)
 
     def as_hlo_text(self) -> str:

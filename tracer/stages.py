@@ -14,6 +14,7 @@ from ..hlo.ir import HloComputation, HloModule
 from ..hlo.kernel_texts import KernelTexts
 from ..hlo.library import part_above
 from ..hlo.passes.record import PassRecords
+from ..hlo.support.loading import load
 from ..hlo.support.records import dataclass
 from ..hlo.support.shared_value import SharedValue
 from ..hlo.support.tracebacks import boundaries
@@ -53,6 +54,8 @@ from .trees.tree import PyTreeDef
 
 if TYPE_CHECKING:
     from ..hlo.analyses.communication import Communication
+
+_STABLEHLO = "stablehlo"
 
 CompilerOptions: TypeAlias = dict[str, str | bool]
 """Options for XLA, which mean nothing here."""
@@ -304,13 +307,19 @@ class Lowered(_Stage, SharedValue):
         self._signature = signature
 
     def as_text(self, dialect: str | None = None, *, metadata: bool = False, debug_info: bool = False) -> str:
-        """The module as HLO text. `metadata`, which JAX calls `debug_info`: with the line of the user's program that
-        each instruction comes from. UnsupportedError for a `dialect` other than "hlo".
+        """The module as HLO text, or as StableHLO, which JAX, XLA and IREE read. `metadata`, which JAX calls
+        `debug_info`: with the line of the user's program that each instruction comes from. UnsupportedError for a
+        `dialect` other than "hlo" and "stablehlo".
 
-        >>> text = hloom.jit(lambda x: 2 * x).lower(jnp.ones(3)).as_text()
-        >>> "multiply" in text
+        >>> lowered = hloom.jit(lambda x: 2 * x).lower(jnp.ones(3))
+        >>> "multiply" in lowered.as_text()
+        True
+        >>> "stablehlo.multiply" in lowered.as_text("stablehlo")
         True
         """
+        if dialect == _STABLEHLO:
+            text: str = self.compiler_ir(dialect).to_text(locations=metadata or debug_info)
+            return text
         return self.module.as_text(dialect, metadata=metadata, debug_info=debug_info)
 
     @property
@@ -351,12 +360,15 @@ class Lowered(_Stage, SharedValue):
         """
         return self._signature.options
 
-    def compiler_ir(self, dialect: str | None = None) -> HloModule:
-        """The module before any pass. UnsupportedError for a `dialect` other than "hlo".
+    def compiler_ir(self, dialect: str | None = None) -> Any:
+        """The module before any pass: an HloModule, or, for "stablehlo", an object whose `str` is the text.
+        UnsupportedError for another `dialect`.
 
         >>> hloom.jit(lambda x: 2 * x).lower(1.5).compiler_ir().name
         'jit_lambda'
         """
+        if dialect == _STABLEHLO:
+            return load("..hlo.stablehlo.printed", __package__).MlirModule(self.module)
         self.module.as_text(dialect)  # refuses other dialects
         return self.module
 

@@ -18,6 +18,8 @@ FRONTEND = "mhlo.frontend_attributes"
 MHLO_SHARDING = "mhlo.sharding"
 SDY_SHARDING = "sdy.sharding"
 ACCURACY = "result_accuracy"
+OWN_COMPOSITES = "hloom."
+"""The namespace of composites whose name has none: StableHLO wants one."""
 
 Pairs = tuple[tuple[str, str], ...]
 

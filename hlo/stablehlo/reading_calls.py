@@ -25,6 +25,7 @@ from ..shardy import (
 )
 from .attributes import function_name, read_boolean, read_integer, read_integers, read_string, wrong
 from .dictionaries import dictionary_text, pairs_of
+from .marks import OWN_COMPOSITES
 from .ops import OP_NAMED, parts_of
 from .reading_custom import rule_of_target
 from .refine import integers_of
@@ -53,7 +54,9 @@ def _composite(scope: Scope, operation: Operation) -> Results:
     if row is not None and {n for part in parts_of(row) for n in part.names} - {"is_stable"} <= set(given):
         return by_row(scope, Operation(name, [], operation.results, given), row, operands)
     computation = scope.program.computation(function_name(operation.attributes.get("decomposition")), operands)
-    composite = Composite(name, pairs_of(given), version=read_integer(operation.attributes.get("version", 0)))
+    own = name.removeprefix(OWN_COMPOSITES)
+    version = read_integer(operation.attributes.get("version", 0))
+    composite = Composite(name if "." in own else own, pairs_of(given), version=version)
     found = scope.main(Opcode.CALL, operands, CallAttributes(computation, composite), None)
     return scope.unpacked(found, len(operation.results))
 

@@ -16,7 +16,7 @@ from ..shape import Shape
 from .attributes import INTEGER32
 from .body import Body, Rule, Tree, leaf_shapes, tree_of
 from .dictionaries import attributes_in, attributes_of_text
-from .marks import write_marks
+from .marks import OWN_COMPOSITES, write_marks
 from .types import type_of
 
 
@@ -101,7 +101,7 @@ def _call(body: Body, instruction: HloInstruction) -> Tree:
     if composite is None:
         return body.main("func.call", instruction, operands, {"callee": symbol})
     attributes: dict[str, Attribute] = {
-        "name": composite.name,
+        "name": composite.name if "." in composite.name else OWN_COMPOSITES + composite.name,
         "composite_attributes": attributes_in(composite.parameters),
         "decomposition": symbol,
         "version": INTEGER32.write(composite.version),

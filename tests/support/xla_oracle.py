@@ -40,10 +40,15 @@ def run_hlo_text(text: str, *arguments: NDArray) -> list[NDArray]:
     with jax.enable_x64(True):
         module = _hlo.hlo_module_from_text(text)
         computation = _hlo.XlaComputation(module.as_serialized_hlo_module_proto())
-        stablehlo = _jax.mlir.xla_computation_to_mlir_module(computation)
+        return run_stablehlo(_jax.mlir.xla_computation_to_mlir_module(computation), *arguments)
+
+
+def run_stablehlo(program: str | bytes, *arguments: NDArray) -> list[NDArray]:
+    """Compile and run a program in StableHLO, as text or bytecode; the results. Raises what XLA raises."""
+    with jax.enable_x64(True):
         backend = xla_bridge.get_backend("cpu")
         devices = _jax.DeviceList(tuple(backend.devices()[:1]))
-        executable = backend.compile_and_load(stablehlo, devices, xla_client.CompileOptions())
+        executable = backend.compile_and_load(program, devices, xla_client.CompileOptions())
         results = executable.execute_sharded([jax.device_put(a) for a in arguments])
         return [np.asarray(shards[0]) for shards in results.disassemble_into_single_device_arrays()]
 

@@ -1,0 +1,25 @@
+"""A program in StableHLO as an object: `compiler_ir("stablehlo")`, of which programs for JAX take the text."""
+
+from __future__ import annotations
+
+from ..ir import HloModule
+from ..mlir.tree import Operation
+from ..mlir.writer import write
+from .from_hlo import stablehlo_of
+
+
+class MlirModule:
+    """A program in StableHLO. `str` is its text; `operation` is the tree (`hlo/mlir/tree.py`), a `builtin.module`."""
+
+    def __init__(self, module: HloModule) -> None:
+        self.operation: Operation = stablehlo_of(module)
+
+    def to_text(self, *, locations: bool = False) -> str:
+        """MLIR's text; `locations`: with the user's lines."""
+        return write(self.operation, locations=locations)
+
+    def __str__(self) -> str:
+        return self.to_text()
+
+    def __repr__(self) -> str:
+        return f"<MlirModule {self.operation.attributes['sym_name']}>"
