@@ -29,7 +29,7 @@ from .attributes import integers, read_integer, read_integers, read_string, wron
 from .attributes import table as dense_table
 from .computing import combination, reshape
 from .ops import OP_NAMED, RNG_DISTRIBUTION, fields_of
-from .refine import integers_of
+from .refine import integers_of, is_size
 from .rows import by_row, made
 from .scope import Rule, Scope, declared
 from .types import element_of, shape_of
@@ -111,18 +111,28 @@ def _dynamic_pad(scope: Scope, operation: Operation) -> Results:
 
 
 def _real_dynamic_slice(scope: Scope, operation: Operation) -> Results:
-    """A slice with constant bounds. With a computed start, strides of 1 and a known result it is a dynamic slice."""
+    """A slice with constant bounds. With a computed start and strides of 1, if the size is known, from the type or
+    because the limit is the start plus a constant, it is a dynamic slice."""
     operand, start, limit, strides = scope.operands(operation)
     steps = integers_of(strides, "the strides of a slice")
     shape = declared(operation)
-    if start.opcode is Opcode.CONSTANT or shape is None or set(steps) > {1}:
+    sizes = _added(start, limit) if shape is None else shape.dimensions
+    if start.opcode is Opcode.CONSTANT or sizes is None or set(steps) - {1}:
         starts, limits = integers_of(start, "the start of a slice"), integers_of(limit, "the limit of a slice")
         return made(scope, operation, Opcode.SLICE, (operand,), SliceAttributes(starts, limits, steps))
     parts = [
         reshape(scope, scope.op(Opcode.SLICE, (start,), SliceAttributes((k,), (k + 1,), (1,))), ())
         for k in range(operand.shape.rank)
     ]
-    return [scope.op(Opcode.DYNAMIC_SLICE, (operand, *parts), DynamicSliceAttributes(shape.dimensions))]
+    return [scope.op(Opcode.DYNAMIC_SLICE, (operand, *parts), DynamicSliceAttributes(sizes))]
+
+
+def _added(start: HloInstruction, limit: HloInstruction) -> tuple[int, ...] | None:
+    """The constant that the limit is more than the start."""
+    if limit.opcode is not Opcode.ADD or start not in limit.operands:
+        return None
+    (other,) = [o for o in limit.operands if o is not start] or [start]
+    return integers_of(other, "the size of a slice") if is_size(other) else None
 
 
 def _dynamic_gather(scope: Scope, operation: Operation) -> Results:

@@ -28,7 +28,7 @@ from .dictionaries import dictionary_text, pairs_of
 from .marks import OWN_COMPOSITES
 from .ops import OP_NAMED, parts_of
 from .reading_custom import rule_of_target
-from .refine import integers_of
+from .refine import integers_of, is_size
 from .rows import by_row
 from .scope import Marks, Rule, Scope, captures, declared
 from .types import element_of
@@ -39,8 +39,19 @@ Results = Sequence[HloInstruction]
 def _call(scope: Scope, operation: Operation) -> Results:
     operands = scope.operands(operation)
     computation = scope.program.computation(function_name(operation.attributes.get("callee")), operands)
-    found = scope.main(Opcode.CALL, operands, CallAttributes(computation), None)
-    return scope.unpacked(found, len(operation.results))
+    count = len(operation.results)
+    sizes = _sizes_among(computation.root, count) if scope.program.is_refined else {}
+    known = {k: scope.op(Opcode.CONSTANT, (), size.attributes) for k, size in sizes.items()}
+    if count and len(known) == count:
+        return list(known.values())
+    found = scope.unpacked(scope.main(Opcode.CALL, operands, CallAttributes(computation), None), count)
+    return [known.get(k, value) for k, value in enumerate(found)]
+
+
+def _sizes_among(root: HloInstruction, count: int) -> dict[int, HloInstruction]:
+    """The results of a function that are constants, such as sizes that it calculates."""
+    results = root.operands if count != 1 and root.opcode is Opcode.TUPLE else (root,)
+    return {k: each for k, each in enumerate(results) if is_size(each)}
 
 
 def _composite(scope: Scope, operation: Operation) -> Results:

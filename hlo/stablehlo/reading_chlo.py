@@ -191,5 +191,6 @@ RULES: dict[str, Rule] = {
     **{f"chlo.broadcast_{name}": _broadcasting(name) for name in _BROADCASTING},
     **dict.fromkeys(_FUNCTIONS, _function),
     "chlo.constant_like": _constant_like,
+    "chlo.tan": lambda scope, operation: by_row(scope, operation, OP_NAMED["stablehlo.tan"], scope.operands(operation)),
     "chlo.ragged_dot": _ragged_dot,
 }

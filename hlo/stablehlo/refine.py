@@ -84,6 +84,12 @@ def _literal(instruction: HloInstruction) -> np.ndarray | None:  # type: ignore[
     return array
 
 
+def is_size(instruction: HloInstruction) -> bool:
+    """Whether it is a constant of few integers or booleans."""
+    literal = _literal(instruction)
+    return literal is not None and not instruction.shape.element.is_inexact
+
+
 def integers_of(instruction: HloInstruction, what: str) -> tuple[int, ...]:
     """The integers of a constant operand; UnsupportedError, which names it, if it is none."""
     array = _literal(instruction)

@@ -32,7 +32,7 @@ from . import (
 from .attributes import read_integer
 from .marks import read_marks
 from .ops import OP_NAMED
-from .refine import needs_refinement
+from .refine import is_size, needs_refinement
 from .rows import read_by_row
 from .scope import Marks, Rule, Scope, has_unknown_size, metadata_of
 from .types import shape_of
@@ -180,13 +180,8 @@ class _Program:
 
 def _integers(instruction: HloInstruction) -> Literal | None:
     """The value of a constant with few integers."""
-    if instruction.opcode is not Opcode.CONSTANT or instruction.shape.element.is_inexact:
-        return None
-    literal: Literal = instruction.attributes.literal
-    return literal if literal.array.size <= _MOST_SIZES else None
-
-
-_MOST_SIZES = 16
+    literal: Literal | None = instruction.attributes.literal if is_size(instruction) else None
+    return literal
 
 
 def _constant(literal: Literal) -> tuple[Any, ...]:
