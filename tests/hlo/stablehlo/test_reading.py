@@ -40,7 +40,7 @@ Case = tuple[list[NDArray], str, str, Callable[..., Any]]
 
 
 def type_of(array: NDArray) -> str:
-    names = {"float32": "f32", "float64": "f64", "int32": "i32", "int64": "i64", "complex64": "complex<f32>", "bool": "i1"}
+    names = {"float32": "f32", "int32": "i32", "complex64": "complex<f32>", "bool": "i1"}
     return f"tensor<{''.join(f'{size}x' for size in array.shape)}{names[array.dtype.name]}>"
 
 
