@@ -440,9 +440,12 @@ class AttributeReader(Tokens):
             callee = self._location_inside()
             if self.word("'at'") != "at":
                 raise self.expected("'at'", self.index - 1)
-            caller = self._location_inside()
+            if callee.file and self.next[:1] == "#":  # all callers may be hundreds, each in the next
+                self.index += 1
+                found = callee
+            else:
+                found = _merged([callee, self._location_inside()])
             self.expect(")")
-            found = _merged([callee, caller])
         elif token[:1] == '"':
             name = self.string("a name or a file")
             if self.accept(":"):

@@ -171,6 +171,12 @@ def test_locations(text: str, location: Location) -> None:
     assert again.regions[0].block.operations[0].location == location
 
 
+def test_a_location_may_have_hundreds_of_callers() -> None:
+    lines = ['#loc0 = loc("f.py":1:2)', *(f"#loc{k} = loc(callsite(#loc0 at #loc{k - 1}))" for k in range(1, 500))]
+    module = read('"a.b"() : () -> () loc("n"(#loc499))\n' + "\n".join(lines))
+    assert module.regions[0].block.operations[0].location == Location("n", "f.py", 1, 2)
+
+
 def test_a_whole_program_is_printed_as_mlir_prints_it() -> None:
     text = (DATA / "program.mlir").read_text()
     expected = (DATA / "program.printed.mlir").read_text()
