@@ -18,7 +18,7 @@ from ..hlo.support.lazy import lazy_property
 from ..hlo.support.loading import load
 from ..hlo.support.tracebacks import boundary
 from ..tracer.arguments import NO_STATICS, check_function, leaf_names
-from ..tracer.arrays.array import as_value
+from ..tracer.arrays.array import as_value, younger_arrays
 from ..tracer.arrays.operators import ArrayBase
 from ..tracer.aval import ShapedArray
 from ..tracer.core import Trace, Value, current_trace, eval_computation
@@ -234,10 +234,11 @@ def linearize(fun: Function, *primals: Any, has_aux: bool = False) -> tuple[Any,
     leaves, structure = tree.flatten(primals)
     values = [as_value(leaf) for leaf in leaves]
     flat = _Flat(fun, structure, has_aux)
-    results, program = linearize_flat(flat, values, [is_inexact(v.aval.dtype) for v in values])
+    with younger_arrays(captures=False) as block:
+        results, program = linearize_flat(flat, values, [is_inexact(v.aval.dtype) for v in values])
     results = flat.typed(results)
     types = [v.aval for v in values], flat.tree, [r.aval for r in results]
-    f_jvp: LinearizedFunction[Any] = LinearizedFunction(fun, program, structure, *types)
+    f_jvp: LinearizedFunction[Any] = LinearizedFunction(fun, program, block, structure, *types)
     out = tree.unflatten(flat.tree, results)
     return (out, f_jvp, flat.aux()) if has_aux else (out, f_jvp)
 
@@ -262,11 +263,11 @@ class LinearizedFunction(_AtPoint, Generic[R]):
 
     _made_by = "linearize"
 
-    def __init__(self, fun: Function, program: LinearProgram, *types: Any) -> None:
+    def __init__(self, fun: Function, program: LinearProgram, block: int, *types: Any) -> None:
         super().__init__(fun, *types)
         self._moves = [o is not None for o in program.outputs]
         name = f"linear_{getattr(fun, '__name__', 'function')}"
-        self.computation, self._residuals = program.computation(name, all_values=True)
+        self.computation, self._residuals = program.computation(name, block)
         """`computation`: the linear program as HLO; it takes the tangents and the residuals."""
 
     @boundary

@@ -18,7 +18,7 @@ from ..hlo.opcode import Opcode
 from ..hlo.ops.structure import GetTupleElementAttributes
 from ..hlo.shape import Shape
 from ..hlo.support.records import dataclass
-from ..tracer.arrays.array import Array, is_absent, on_several
+from ..tracer.arrays.array import Array, is_absent, is_younger, on_several
 from ..tracer.aval import ShapedArray
 from ..tracer.core import (
     Call,
@@ -212,14 +212,15 @@ class LinearProgram:
                 needed.update(instruction.operands)
         return needed
 
-    def computation(self, name: str, all_values: bool = False) -> tuple[HloComputation, list[Value]]:
+    def computation(self, name: str, block: int = 0) -> tuple[HloComputation, list[Value]]:
         """The program as a computation of the inputs and those residuals that it needs (the second result).
 
         It returns the tangents that are not zero. Concrete scalars become constants in it. Instructions with side
         effects stay: they act when the program is run, not when it is transposed.
 
-        all_values: traced values that are constants are residuals too. Then two programs of one function have equally
-        many, for any known values: users see them as constants of a jaxpr.
+        block: the number of a `younger_arrays` block. Arrays that are older, and traced values that are constants, are
+        residuals too. Then two programs of one function have equally many, for any known values: users see them as
+        constants of a jaxpr.
         """
         effects = [i for i in self.instructions if i.opcode is Opcode.CALL and has_side_effect(i)]
         needed = self.needed(effects)
@@ -228,13 +229,13 @@ class LinearProgram:
         for p, value in self.residuals.items():
             if p not in needed:
                 continue
-            if isinstance(value, Array) and value.aval.size == 1 and not is_absent(value) and not on_several(value):
+            if isinstance(value, Array) and value.aval.size == 1 and _is_constant_in(value, block):
                 mapping[p] = make_constant(Literal(value._view))
             else:
                 mapping[p] = make_parameter(len(self.inputs) + len(kept), p.shape)
                 kept.append(p)
         values = [self.residuals[p] for p in kept]
-        if all_values:
+        if block:
             for constant, value in self.constants.items():
                 if constant in needed:
                     mapping[constant] = make_parameter(len(self.inputs) + len(kept), constant.shape)
@@ -249,6 +250,10 @@ class LinearProgram:
         parameters = [mapping[p] for p in (*self.inputs, *kept)]
         acting = [mapping[i] for i in effects]
         return make_computation(name, root, parameters, acting), values
+
+
+def _is_constant_in(scalar: Array, block: int) -> bool:
+    return not is_absent(scalar) and not on_several(scalar) and is_younger(scalar, block)
 
 
 def linearize_flat(

@@ -30,7 +30,7 @@ from ..hlo.ops.movement import (
 from ..hlo.ops.reduce import ReduceAttributes
 from ..hlo.shape import Shape
 from . import dtypes
-from .arrays.array import Array, array_from_scalar, block_number, is_absent, is_elsewhere, is_younger
+from .arrays.array import Array, array_from_scalar, capturing_block, is_absent, is_elsewhere, is_younger
 from .arrays.overlay import overlaid, storage_of
 from .aval import ShapedArray
 from .core import Tracer, Value, bind, bind_declared
@@ -191,7 +191,7 @@ def _convert_scalar(x: Array, dtype: np.dtype[Any], weak_type: bool) -> Array | 
     """A concrete weak scalar converts while tracing, so that `x + 1` has one constant and no conversion."""
     if not x.aval.weak_type or dtypes.is_extended(dtype) or is_elsewhere(x) or is_absent(x):
         return None
-    if not is_younger(x, block_number()):
+    if not is_younger(x, capturing_block()):
         return None  # it is captured
     with np.errstate(all="ignore"):
         return Array(ShapedArray((), dtype, weak_type), np.asarray(x._view.astype(dtype)))

@@ -23,7 +23,7 @@ from ..hlo.ops import SPECS, Trait
 from ..hlo.ops.structure import GetTupleElementAttributes
 from ..hlo.shape import Shape
 from ..hlo.support.loading import load
-from .arrays.array import Array, block_number, is_younger, on_several
+from .arrays.array import Array, capturing_block, is_younger, on_several
 from .arrays.overlay import overlaid_all, storage_of
 from .aval import MARKED, ShapedArray, aval_of_shape
 from .checks.key_uses import uses_keys_up
@@ -183,7 +183,7 @@ class HloTrace(Recorder):
         self.types_only = types_only
         """The computation will not be used: `eval_shape` wants the results' types."""
         self.name = name
-        self.block = block_number()
+        self.block = capturing_block()
         """Arrays that are older than this `younger_arrays` block become no constants."""
         self.parameters: list[HloInstruction] = []
         self.captured: list[Value] = []

@@ -276,7 +276,7 @@ def make_jaxpr(
             x.aval if isinstance(x, Ref) else abstract_example(x, functools.partial(describe, k))
             for k, x in enumerate(leaves)
         ]
-        with Override(axis_names=(*current_context().axis_names, *axes)), younger_arrays():
+        with Override(axis_names=(*current_context().axis_names, *axes)), younger_arrays(captures=True):
             traced = trace_function(fun, treedef, avals, statics, float0_results=True)
         closed = view_of(traced.computation, traced.captured, traced.in_avals, traced.out_avals)
         if not return_shape:

@@ -223,6 +223,20 @@ def test_arrays_from_outside_are_constants_of_any_size() -> None:
     assert counts == [2] * 4
 
 
+def test_linear_functions_have_as_many_constants_for_known_and_for_traced_factors() -> None:
+    counts = []
+
+    def f(x: Any, factor: Any) -> Any:
+        value, push = hloom.linearize(lambda v: 2 * v * factor, x)
+        counts.append(len(hloom.make_jaxpr(push)(x).consts))
+        return value, push(x)
+
+    for run in (lambda: f(1.5, jnp.array(3.0)), lambda: hloom.jit(f)(1.5, 3.0),
+                lambda: hloom.jit(lambda x: f(x, jnp.array(3.0)))(1.5)):  # fmt: skip
+        assert run() == (9, 9)
+    assert counts == [1] * 3
+
+
 def test_a_closed_over_value_of_a_loop_is_a_constant_of_it() -> None:
     def fun(x: Any, y: Any) -> Any:
         return lax.while_loop(lambda v: v.sum() < y.sum(), lambda v: v + y, x)

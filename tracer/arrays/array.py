@@ -745,24 +745,32 @@ def is_absent(array: Array) -> bool:
 
 _AGES: list[int] = []
 """The numbers of the `younger_arrays` blocks around."""
+_CAPTURING: list[int] = []
+"""Those of blocks in which programs hold no arrays as constants that are older than the block."""
 _numbers = count(1)
 
 
 @contextmanager
-def younger_arrays() -> Iterator[None]:
-    """A block in which arrays that are made can be told from older ones: `is_younger`. Within it, programs hold only
-    numbers that they make as constants; arrays from outside are captured, of any size."""
+def younger_arrays(captures: bool) -> Iterator[int]:
+    """A block in which arrays that are made can be told from older ones: `is_younger`. Its result is its number.
+
+    captures: programs that are traced in it have only numbers that they make as constants; they capture arrays from
+    outside, of any size.
+    """
     number = next(_numbers)
-    _AGES.append(number)
+    lists = (_AGES, _CAPTURING) if captures else (_AGES,)
+    for each in lists:
+        each.append(number)
     try:
-        yield
+        yield number
     finally:
-        _AGES.remove(number)
+        for each in lists:
+            each.remove(number)
 
 
-def block_number() -> int:
-    """The number of the innermost `younger_arrays` block around; 0 outside of them."""
-    return _AGES[-1] if _AGES else 0
+def capturing_block() -> int:
+    """The number of the innermost block around in which programs capture older arrays; 0 outside of them."""
+    return _CAPTURING[-1] if _CAPTURING else 0
 
 
 def is_younger(array: Array, number: int) -> bool:
