@@ -166,7 +166,8 @@ def _equal(found: NDArray, expected: NDArray) -> NDArray:
     if found.dtype.kind == "c":
         return _equal(found.real, expected.real) & _equal(found.imag, expected.imag)
     with np.errstate(invalid="ignore"):
-        return (found == expected) | ((found != found) & (expected != expected))
+        equal: NDArray = (found == expected) | ((found != found) & (expected != expected))
+    return equal
 
 
 def _distances(found: NDArray, expected: NDArray) -> NDArray:

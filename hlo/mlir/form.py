@@ -513,12 +513,12 @@ class Form:
         attributes: Mapping[str, str],
         defaults: Mapping[str, Attribute],
         directives: Mapping[str, Directive],
-        argument_name: str = "",
+        argument_names: Sequence[str] = (),
         result_names: Sequence[str] = (),
     ) -> None:
         self.name, self._assembly = name, assembly
         self._kinds, self._defaults, self._directives = attributes, defaults, directives
-        self._argument_name, self._result_names = argument_name, result_names
+        self._argument_names, self._result_names = argument_names, result_names
         self.properties = frozenset(attributes)
 
     @lazy_property
@@ -604,5 +604,11 @@ class Form:
         is_integer = isinstance(element, ElementType) and (element.is_integral or element is ElementType.PRED)
         return ("c",) if is_integer else ("cst",)
 
-    def argument_name(self) -> str:
-        return self._argument_name
+    def argument_name(self, operation: Operation, number: int) -> str:
+        """The name of an argument of a region that has none: the last of the form's names, or of two, for a form with
+        inputs and others, the first for the inputs."""
+        if len(self._argument_names) == 2:
+            sizes = operation.attributes.get("operandSegmentSizes")
+            inputs = sizes.values[0] if isinstance(sizes, DenseArray) and sizes.values else 0
+            return self._argument_names[number >= inputs]
+        return self._argument_names[-1] if self._argument_names else ""

@@ -14,13 +14,13 @@ from .tree import Operation, Region, Value
 
 class Names:
     """The names of all values in an operation. `result_hints`: the names that an operation gives its results, one for
-    each, or none; `argument_hint`: that of the arguments of its regions, or ""."""
+    each, or none; `argument_hint`: that of an argument of its regions, by its number, or ""."""
 
     def __init__(
         self,
         operation: Operation,
         result_hints: Callable[[Operation], Sequence[str]],
-        argument_hint: Callable[[Operation], str],
+        argument_hint: Callable[[Operation, int], str],
     ) -> None:
         self.texts: dict[Value, str] = {}
         self.counts: dict[Value, int] = {}
@@ -49,10 +49,9 @@ class Names:
                 stack.append((each_region, each, self._value, self._argument, self._conflict, []))
 
     def _number_region(self, region: Region, owner: Operation) -> None:
-        hint = self._argument_hint(owner)
         for number, block in enumerate(region.blocks):
-            for argument in block.arguments:
-                name = argument.name or (hint if not number else "")
+            for place, argument in enumerate(block.arguments):
+                name = argument.name or ("" if number else self._argument_hint(owner, place))
                 if name or number:
                     self._name(argument, name)
                 else:

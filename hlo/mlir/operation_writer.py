@@ -29,7 +29,7 @@ class OperationForm(Protocol):
 
     def result_names(self, operation: Operation) -> Sequence[str]: ...
 
-    def argument_name(self) -> str: ...
+    def argument_name(self, operation: Operation, number: int) -> str: ...
 
 
 _NO_PROPERTIES: frozenset[str] = frozenset()
@@ -58,9 +58,9 @@ class OperationWriter(AttributeWriter):
         form = None if self._generic else self._operations.get(operation.name)
         return () if form is None else form.result_names(operation)
 
-    def _argument_name(self, operation: Operation) -> str:
+    def _argument_name(self, operation: Operation, number: int) -> str:
         form = None if self._generic else self._operations.get(operation.name)
-        return "" if form is None else form.argument_name()
+        return "" if form is None else form.argument_name(operation, number)
 
     # ---- pieces of a line
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from hloom.hlo import HloParseError, UnsupportedError
 from hloom.hlo.mlir.reader import read
@@ -11,8 +13,9 @@ from hloom.hlo.stablehlo.forms import FORMS
 
 from support.mlir_texts import LINES, module_with
 
+SHARDY = Path(__file__).parents[2] / "data" / "mlir" / "shardy.mlir"
 UNKNOWN_TO_JAX = (
-    "stablehlo.collective_reduce", "chlo.scan", "stablehlo.async_start", "stablehlo.async_done",
+    "stablehlo.collective_reduce", "stablehlo.async_start", "stablehlo.async_done",
     "stablehlo.cross-replica-sum", "stablehlo.uniform_quantize", "stablehlo.uniform_dequantize",
 )  # fmt: skip
 """Operations that JAX 0.10 does not know, or whose types it does not load."""
@@ -67,3 +70,17 @@ def test_a_shortened_text_is_refused_with_a_place(name: str) -> None:
             assert error.line >= 3 and error.file == "<mlir>"
         except UnsupportedError as error:
             assert str(error).startswith("<mlir>:")
+
+
+def test_operations_of_shardy() -> None:
+    text = SHARDY.read_text()
+    assert write(read(text)) == text
+    generic = write(read(text), generic=True)
+    assert "= sdy." not in generic and write(read(generic)) == text
+
+
+def test_jaxs_printer_writes_operations_of_shardy_so() -> None:
+    mlir = pytest.importorskip("jax._src.interpreters.mlir")
+    ir = pytest.importorskip("jaxlib.mlir.ir")
+    with mlir.make_ir_context(), ir.Location.unknown():
+        assert str(ir.Module.parse(SHARDY.read_text())) == SHARDY.read_text()
