@@ -4,7 +4,8 @@
 
 A Python function is called with NumPy arrays, one for each operand, and the call's backend_config as keywords. A
 function that Numba compiled is called in the same way. A `numba.cfunc` or a ctypes function is called natively, as the
-section "CustomCall" of the operation semantics says: ``void target(void* out, void** in)``.
+section "CustomCall" of the operation semantics says: ``void target(void* out, void** in)``. A handler of XLA's typed
+FFI (`ffi/`) is called natively, too.
 
 Targets that JAX and XLA use on the CPU need no registration: see `custom_call_targets/`. A compiled program keeps the
 function that it was compiled with.
@@ -15,34 +16,25 @@ from __future__ import annotations
 import ctypes
 import difflib
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast
 
 import numpy as np
 
 from .custom_call_targets.call import Call, Run, Value
-from .custom_call_targets.config import read_config
+from .custom_call_targets.config import read_config, read_typed_config
 from .custom_call_targets.table import BUILT_IN, UNAVAILABLE, UNWRITTEN
 from .errors import CustomCallError, UnsupportedError
 from .ops.custom_call import CustomCallApiVersion, CustomCallAttributes
 from .shape import Shape
 from .support.forking import Order, fork_lock
+from .support.loading import load
 from .support.memory_pressure import allocating
+from .support.native_function import NativeFunction
 from .support.permutations import inverse
-from .support.records import dataclass
 from .support.value_tree import leaves_of, value_of
 
-
-@dataclass(frozen=True, slots=True)
-class NativeFunction:
-    """A C function `void(void* out, void** in)`: its address, and an object that keeps it alive.
-
-    `in` holds the address of each operand's array; a tuple operand is passed as its leaves. `out` is the address of the
-    result's array; for a tuple, the address of an array of its leaves' addresses.
-    """
-
-    address: int
-    owner: object
-
+if TYPE_CHECKING:
+    from .ffi.plans import TypedCall
 
 CustomCallFunction: TypeAlias = Callable[..., Any]
 
@@ -58,6 +50,7 @@ _CTYPES_FUNCTION: Any = type(ctypes.pythonapi.Py_GetVersion).__mro__[1]
 """The type of all functions of ctypes, which has no public name."""
 
 _registered: dict[str, CustomCallFunction | NativeFunction] = {}
+_batch_partitionable: set[str] = set()
 _lock = fork_lock(Order.LEAF)
 _version = 0
 
@@ -98,6 +91,33 @@ def register_custom_call(name: str, fn: CustomCallFunction, *, replace: bool = F
             kind = "registered" if name in _registered else "built in"
             raise ValueError(f"custom call {name!r} is {kind} already: pass replace=True to replace it")
         _registered[name] = function
+        _count_change()
+
+
+def register_native(name: str, function: NativeFunction) -> None:
+    """Let custom calls of target `name` call native code. The same code may be registered again; CustomCallError
+    (ALREADY_EXISTS) for a name that is taken by other code."""
+    with _lock:
+        known = _registered.get(name)
+        if name in BUILT_IN or (known is not None and _code_of(known) != _code_of(function)):
+            raise CustomCallError(f"ALREADY_EXISTS: custom call {name!r} is registered already, for another function")
+        if known is None:
+            _registered[name] = function
+            _count_change()
+
+
+def _code_of(function: object) -> object:
+    """The addresses of native code; Python's functions are equal only to themselves."""
+    if not isinstance(function, NativeFunction):
+        return function
+    return getattr(function, "stages", function.address)
+
+
+def register_batch_partitionable(name: str) -> None:
+    """Say that calls of `name` do the same for each element of their first dimensions, as many as the frontend
+    attribute `num_batch_dims` of a call states: devices may share these."""
+    with _lock:
+        _batch_partitionable.add(name)
         _count_change()
 
 
@@ -180,7 +200,39 @@ def call_of(attributes: CustomCallAttributes, operands: Sequence[Shape], result:
             config = read_config(text or "{}")
         except (ValueError, OverflowError) as error:
             raise CustomCallError(f"custom call {target!r}: its backend_config cannot be read: {error}") from error
-    return Call(target, tuple(operands), result, config, attributes.callees, function=attributes.function)
+    return Call(
+        target, tuple(operands), result, config, attributes.callees, function=attributes.function, text=text,
+        api_version=attributes.api_version, aliases=_aliases(attributes, operands, result),
+    )  # fmt: skip
+
+
+def _aliases(
+    attributes: CustomCallAttributes, operands: Sequence[Shape], result: Shape
+) -> tuple[tuple[int, int], ...]:
+    """(leaf of the operands, leaf of the result) for each leaf of the parts that are aliased."""
+    found: list[tuple[int, int]] = []
+    for alias in attributes.output_to_operand_aliasing:
+        source = sum(_count(o) for o in operands[: alias.operand])
+        source += _first_leaf(operands[alias.operand], alias.operand_index)
+        target = _first_leaf(result, alias.output_index)
+        part = result
+        for position in alias.output_index:
+            part = part.elements[position]
+        found += [(source + k, target + k) for k in range(_count(part))]
+    return tuple(found)
+
+
+def _count(shape: Shape) -> int:
+    return len(list(shape.leaves()))
+
+
+def _first_leaf(shape: Shape, index: Sequence[int]) -> int:
+    """The number of the first leaf of the part of a shape at `index`."""
+    count = 0
+    for position in index:
+        count += sum(_count(each) for each in shape.elements[:position])
+        shape = shape.elements[position]
+    return count
 
 
 def is_built_in(name: str) -> bool:
@@ -198,10 +250,43 @@ def is_batched_target(name: str) -> bool:
     return is_built_in(name) and BUILT_IN[name].is_batched
 
 
-def native_function(name: str) -> NativeFunction | None:
-    """The native function that is registered as `name`, or None."""
-    function = _registered.get(name)
-    return function if isinstance(function, NativeFunction) else None
+def is_batch_partitionable(name: str) -> bool:
+    """True for a target that was registered as one."""
+    return name in _batch_partitionable
+
+
+def native_target(call: Call) -> NativeFunction | None:
+    """The native code that is registered for a call, or None. UnsupportedError if it does not take such a call."""
+    function = None if call.function is not None else _registered.get(call.target)
+    if not isinstance(function, NativeFunction):
+        return None
+    if function.is_typed and call.api_version is not CustomCallApiVersion.TYPED_FFI:
+        raise UnsupportedError(
+            f"custom call {call.target!r} has api_version={call.api_version.value}, and its handler is one of the "
+            "typed FFI: the call needs api_version=API_VERSION_TYPED_FFI"
+        )
+    if call.api_version in _WITH_STATUS:
+        raise UnsupportedError(
+            f"custom call {call.target!r} has api_version={call.api_version.value}: native functions with a status of "
+            "XLA's are not called; hloom calls handlers of the typed FFI, and `void(void* out, void** in)`"
+        )
+    return function
+
+
+_WITH_STATUS = (CustomCallApiVersion.STATUS_RETURNING, CustomCallApiVersion.STATUS_RETURNING_UNIFIED)
+
+
+def typed_call(handler: NativeFunction, call: Call, *, partitions: int = 1, raises: bool) -> TypedCall:
+    """The call of a handler of the typed FFI, instantiated: see `TypedCall`. UnsupportedError for attributes that
+    handlers cannot get, CustomCallError if the handler fails."""
+    plans = load(".ffi.plans", __package__)
+    given, made = plans.buffers_of(call.operands), plans.buffers_of([call.result])
+    attributes = read_typed_config(call.text or "{}")
+    try:
+        found: TypedCall = plans.TypedCall(handler, given, made, attributes, partitions=partitions, raises=raises)
+    except UnsupportedError as error:
+        raise UnsupportedError(f"custom call {call.target!r}: {error}") from None
+    return found
 
 
 def bind_custom_call(call: Call) -> Run:
@@ -218,10 +303,10 @@ def bind_custom_call(call: Call) -> Run:
         if built_in is None:
             raise UnsupportedError(_unknown(call.target))
         run = built_in.bind(call)
-    elif isinstance(function, NativeFunction):
-        run = _run_native(function, call)
+    elif (native := native_target(call)) is not None:
+        run = _run_native(native, call)
     else:
-        run = _run_python(function, call)
+        run = _run_python(cast("CustomCallFunction", function), call)
 
     def checked(*operands: Value) -> Any:
         return _checked(call, call.result, run(*operands), "its result")
@@ -277,20 +362,35 @@ def _fresh(value: Any) -> Any:
 
 
 def _run_native(function: NativeFunction, call: Call) -> Run:
-    """Call the C function on copies: the evaluator's arrays may have any strides."""
-    call_it = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)(function.address)
+    """Call native code on copies: the evaluator's arrays may have any strides."""
+    shapes = [leaf for shape in call.operands for leaf in shape.leaves()]
+    call_it = _native_call(function, call)
 
     def run(*operands: Any) -> Any:
-        shapes = [leaf for shape in call.operands for leaf in shape.leaves()]
         arrays = [np.array(a.transpose(_order(s)), order="C") for a, s in zip(leaves_of(operands), shapes)]
         results = [np.zeros([s.dimensions[d] for d in _order(s)], s.element.dtype) for s in call.result.leaves()]
-        inputs = (ctypes.c_void_p * max(len(arrays), 1))(*[a.ctypes.data for a in arrays])
-        outputs = (ctypes.c_void_p * max(len(results), 1))(*[r.ctypes.data for r in results])
-        call_it(outputs if call.result.is_tuple else outputs[0], inputs)
+        for source, target in call.aliases:
+            results[target][...] = arrays[source]
+            arrays[source] = results[target]
+        call_it([a.ctypes.data for a in arrays], [r.ctypes.data for r in results])
         numbered = [r.transpose(inverse(_order(s))) for r, s in zip(results, call.result.leaves(), strict=True)]
         return value_of(call.result, iter(numbered))
 
     return run
+
+
+def _native_call(function: NativeFunction, call: Call) -> Callable[[list[int], list[int]], None]:
+    """A function of the addresses of the operands' leaves and of the results'."""
+    if function.is_typed:
+        return typed_call(function, call, raises=False).run
+    native = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)(function.address)
+
+    def call_function(inputs: list[int], outputs: list[int]) -> None:
+        given = (ctypes.c_void_p * max(len(inputs), 1))(*inputs)
+        made = (ctypes.c_void_p * max(len(outputs), 1))(*outputs)
+        native(made if call.result.is_tuple else made[0], given)
+
+    return call_function
 
 
 def _order(shape: Shape) -> tuple[int, ...]:

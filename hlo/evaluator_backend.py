@@ -8,8 +8,8 @@ import numpy as np
 
 from .analyses.cost import CostEstimate, cost_analysis
 from .backend import Compiler, DeviceBuffer, Executable, MemoryAnalysis, NDArray
-from .custom_calls import bind_custom_call, call_of
 from .evaluator import evaluate
+from .evaluator.custom_call import BoundCalls, binding, bound_call
 from .host_buffers import HostBuffer
 from .ir import HloModule
 from .kernel_texts import KernelTexts
@@ -25,8 +25,8 @@ from .targets import target_named
 class EvaluatorExecutable(Executable):
     """A module as it was given: no passes run, nothing is compiled."""
 
-    def __init__(self, module: HloModule) -> None:
-        self.module = module
+    def __init__(self, module: HloModule, bound: BoundCalls | None = None) -> None:
+        self.module, self._bound = module, {} if bound is None else bound
         # NumPy's arrays are dense and row-major for all layouts of the module.
         self._parameters = tuple(s.with_default_layout() for p in module.entry.parameters for s in p.shape.leaves())
         self._results = tuple(s.with_default_layout() for s in module.entry.root.shape.leaves())
@@ -44,7 +44,8 @@ class EvaluatorExecutable(Executable):
         return [HostBuffer(r, s) for r, s in zip(self.execute(arrays), self._results, strict=True)]
 
     def execute(self, arguments: Sequence[NDArray]) -> list[NDArray]:
-        results = evaluate(self.module, *arguments)
+        with binding(self._bound):
+            results = evaluate(self.module, *arguments)
         # The evaluator's results may be views of arguments or of each other; the caller must get separate arrays.
         return [np.array(r, order="C") for r in results]
 
@@ -76,8 +77,8 @@ class EvaluatorCompiler(Compiler):
     def compile(self, module: HloModule, *, target: str | Target = "cpu", donated: Sequence[int] = ()) -> Executable:
         """The same for every target: layouts do not change the results of a module."""
         target_named(target)  # an unknown target is refused here too
+        bound: BoundCalls = {}
         for instruction in module.instructions():
             if instruction.opcode is Opcode.CUSTOM_CALL:  # unknown targets are refused before anything runs
-                operands = [o.shape for o in instruction.operands]
-                bind_custom_call(call_of(instruction.attributes, operands, instruction.shape))
-        return EvaluatorExecutable(Partition()(module))
+                bound_call(bound, instruction.attributes, [o.shape for o in instruction.operands], instruction.shape)
+        return EvaluatorExecutable(Partition()(module), bound)

@@ -3,7 +3,7 @@ from . import (
     custom_batching as custom_batching, custom_derivatives as custom_derivatives, debug as debug,
     distributed as distributed, dlpack as dlpack, dtypes as dtypes, errors as errors,
     example_libraries as example_libraries, experimental as experimental, export as export, extend as extend,
-    flatten_util as flatten_util, hlo as hlo, image as image, interpreters as interpreters, lax as lax,
+    ffi as ffi, flatten_util as flatten_util, hlo as hlo, image as image, interpreters as interpreters, lax as lax,
     memory as memory, monitoring as monitoring, nn as nn, numpy as numpy, ops as ops, profiler as profiler,
     random as random, ref as ref, scipy as scipy, sharding as sharding, stages as stages, tree as tree,
     tree_util as tree_util, typing as typing, version as version,

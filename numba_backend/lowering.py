@@ -132,6 +132,8 @@ class _Lowering(LoweringContext):
         self._outputs = len(assignment.parameters)
         self._arena = self._outputs + len(assignment.outputs)
         self.arena_size = assignment.arena_size
+        module = assignment.module
+        self.partitions = module.num_partitions if module.replica_count * module.num_partitions > 1 else 0
         self._scratch = 0
         self._given_operands: dict[HloInstruction, list[Argument]] = {}
         """The operands of instructions without assigned buffers: on unpacked operands, or in an output fusion."""

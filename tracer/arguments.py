@@ -61,8 +61,11 @@ class ShapeDtypeStruct(HasType):
     ((2, 3), dtype('float32'), ShapeDtypeStruct(shape=(3, 2), dtype=float32))
     """
 
-    __slots__ = ("_place", "aval")
+    __slots__ = ("_place", "aval", "stated_dtype")
     _place: Sharding | PartitionSpec | None
+    stated_dtype: Any
+    """The dtype that the user named, of 64 bits perhaps, though `dtype` is one that values may have. Native code is
+    called with arrays of this dtype."""
 
     def __init__(
         self, shape: Sequence[int], dtype: Any, *, sharding: Any = None, weak_type: bool = False, vma: Any = None
@@ -76,7 +79,7 @@ class ShapeDtypeStruct(HasType):
                 "sharding should be an instance of `hloom.sharding.Sharding`, `PartitionSpec` or `Format`. "
                 f"Got {sharding} of type {type(sharding)}."
             )
-        self.aval = ShapedArray(tuple(shape), dtypes.canonical_dtype(dtype), weak_type)
+        self.aval, self.stated_dtype = ShapedArray(tuple(shape), dtypes.canonical_dtype(dtype), weak_type), dtype
         if isinstance(sharding, Sharding):
             sharding.check_compatible_aval(self.aval.shape)
             self.aval = self.aval.divided(sharding)

@@ -40,3 +40,15 @@ def _unflatten(_: None, leaves: Any) -> Token:
 
 
 tree.register_pytree_node(Token, _flatten, _unflatten)
+
+
+class AbstractToken:
+    """The type of tokens: JAX's `abstract_token` is its only object."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "Tok"
+
+
+abstract_token = AbstractToken()

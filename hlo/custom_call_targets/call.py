@@ -21,6 +21,7 @@ import numpy as np
 from ..element_type import ElementType
 from ..errors import ShapeError
 from ..ir import HloComputation
+from ..ops.custom_call import CustomCallApiVersion
 from ..shape import Shape
 from ..support.records import dataclass
 
@@ -47,6 +48,11 @@ class Call:
     batch: tuple[int, ...] = ()
     function: object = None
     """The Python function that the instruction holds, if it holds one."""
+    text: str = ""
+    """The backend_config as it is written."""
+    api_version: CustomCallApiVersion = CustomCallApiVersion.ORIGINAL
+    aliases: tuple[tuple[int, int], ...] = ()
+    """(leaf of the operands, leaf of the result): both are one array in memory."""
 
     def fail(self, why: str) -> NoReturn:
         """Refuse the call: ShapeError with the label of targets' own rules."""

@@ -8,83 +8,189 @@ symbols) stays text. Source: MLIR's language reference, "Attribute Value Syntax"
 
 from __future__ import annotations
 
+import math
 import re
-import struct
-from collections.abc import Callable
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from ..text.mlir_dictionary import read_dictionary_raw, read_string
+from ..element_type import ElementType, element_type_named, element_type_of
+from ..text.mlir_dictionary import key_text, quoted, read_dictionary_raw, read_string
 
-_NUMBER = re.compile(r"(0x[0-9A-Fa-f]+|-?[0-9]+(\.[0-9]*)?([eE][-+]?[0-9]+)?)\s*(?::\s*([a-z]+[0-9]+|index))?")
-_ARRAY = re.compile(r"array<\s*([a-z]+[0-9]+)\s*(?::(.*))?>", re.DOTALL)
-_DENSE = re.compile(r"dense<(.*)>\s*:\s*tensor<((?:[0-9]+x)*)([a-z]+[0-9]+)>", re.DOTALL)
-_FLOAT_CODES = {"f16": "<e", "f32": "<f", "f64": "<d"}
+_TYPE = r"[a-z]+[0-9]+\w*"
+_NUMBER = re.compile(rf"(0x[0-9A-Fa-f]+|-?[0-9]+(\.[0-9]*)?([eE][-+]?[0-9]+)?)\s*(?::\s*({_TYPE}|index))?")
+_ARRAY = re.compile(rf"array<\s*({_TYPE})\s*(?::(.*))?>", re.DOTALL)
+_DENSE = re.compile(rf"dense<(.*)>\s*:\s*tensor<((?:[0-9]+x)*)({_TYPE})>", re.DOTALL)
 
 
 MAX_DEPTH = 16
 
 
-def read_config(text: str, depth: int = 0) -> dict[str, Any]:
+class Unread(str):
+    """The text of an attribute of a kind that is not read: a type, a symbol."""
+
+    __slots__ = ()
+
+
+class DenseArray(tuple[Any, ...]):
+    """The numbers of `array<i64: 1, 2>`; each has the type of all."""
+
+    element_type: ElementType
+
+
+def read_config(text: str) -> dict[str, Any]:
     """The values of an MLIR dictionary by key. ValueError if it is malformed, or nested deeper than MAX_DEPTH."""
+    return {key: _plain(value) for key, value in read_typed_config(text).items()}
+
+
+def read_typed_config(text: str, depth: int = 0) -> dict[str, Any]:
+    """As `read_config`, with NumPy's numbers of the types that the text states (bool_ for i1), a `DenseArray`, and
+    `Unread` for attributes that are not read."""
     return {key: _value(value, depth + 1) for key, value in read_dictionary_raw(text)}
+
+
+def _plain(value: Any) -> Any:
+    """Python's value for a typed one."""
+    if isinstance(value, dict):
+        return {key: _plain(inner) for key, inner in value.items()}
+    if isinstance(value, tuple):
+        return tuple([_plain(inner) for inner in value])
+    if isinstance(value, np.bool_):
+        return bool(value)
+    if isinstance(value, np.generic):
+        return float(value) if element_type_of(value.dtype).is_floating else int(value)
+    return str(value) if isinstance(value, Unread) else value
 
 
 def _value(text: str | None, depth: int) -> Any:
     if depth > MAX_DEPTH:
         raise ValueError(f"values are nested deeper than {MAX_DEPTH}")
     if text is None or text == "unit":
-        return True
+        return np.True_
     if text in ("true", "false"):
-        return text == "true"
+        return np.bool_(text == "true")
     if text.startswith('"'):
         return read_string(text)
     if text.startswith("{"):
-        return read_config(text, depth)
+        return read_typed_config(text, depth)
     if text.startswith("[") and text.endswith("]"):
         return tuple(_value(part, depth + 1) for part in _split(text[1:-1]))
     if match := _ARRAY.fullmatch(text):
-        convert = _converter(match.group(1))
-        return tuple(convert(part) for part in _split(match.group(2) or ""))
+        element = _element_of(match.group(1))
+        array = DenseArray([_number(part, element) for part in _split(match.group(2) or "")])
+        array.element_type = element
+        return array
     if match := _DENSE.fullmatch(text):
         return _dense(*match.groups())
     if match := _NUMBER.fullmatch(text):
         number, fraction, exponent, type_ = match.groups()
         if type_ is None:
             type_ = "f64" if fraction or exponent else "i64"
-        return _converter(type_)(number)
-    return text
+        return _number(number, _element_of(type_))
+    return Unread(text)
 
 
-def _converter(type_: str) -> Callable[[str], Any]:
-    """From the text of a number of MLIR's type to the number."""
-    if type_ == "i1":
-        return lambda text: text.strip() in ("true", "1", "-1")
-    if type_.startswith(("i", "ui", "si")):
-        return lambda text: int(text, 0)
+def _element_of(type_: str) -> ElementType:
+    """The element type that MLIR calls `type_`. ValueError if there is none."""
+    if type_ in ("i1", "index"):
+        return ElementType.PRED if type_ == "i1" else ElementType.S64
+    signs = re.fullmatch(r"(i|si|ui)([0-9]+)", type_)
+    name = f"{'u' if signs[1] == 'ui' else 's'}{signs[2]}" if signs else type_.lower()
+    found = element_type_named(name)
+    if found is None:
+        raise ValueError(f"there is no element type {type_}")
+    return found
 
-    def to_float(text: str) -> float:
-        text = text.strip()
-        if not text.startswith("0x"):
-            return float(text)
-        code = _FLOAT_CODES.get(type_)
-        if code is None:
-            raise ValueError(f"no hexadecimal numbers of type {type_} are read")
-        return float(struct.unpack(code, int(text, 16).to_bytes(struct.calcsize(code), "little"))[0])
 
-    return to_float
+def _number(text: str, element: ElementType) -> Any:
+    """A number of this type; floats may be given by their bits."""
+    text = text.strip()
+    kind: Any = element.dtype.type
+    if element is ElementType.PRED:
+        return np.bool_(text in ("true", "1", "-1"))
+    if element.is_integral:
+        number = int(text, 0)
+        lowest, highest = element.limits
+        if not lowest <= number <= highest:
+            raise ValueError(f"{text} is no {element.value}")
+        return kind(number)
+    if text.startswith("0x"):
+        return np.frombuffer(int(text, 16).to_bytes(element.byte_width, "little"), element.dtype)[0]
+    return kind(float(text))
 
 
 def _dense(contents: str, sizes: str, type_: str) -> Any:
     dimensions = tuple(int(size) for size in sizes.split("x") if size)
-    convert = _converter(type_)
+    element = _element_of(type_)
     if contents.strip().startswith('"'):
         raise ValueError("dense attributes in hexadecimal form are not read")
-    values = [convert(part) for part in re.split(r"[\[\],\s]+", contents) if part]
-    array = np.array(values, dtype=bool if type_ == "i1" else None)
+    values = [_number(part, element) for part in re.split(r"[\[\],\s]+", contents) if part]
+    array = np.array(values, element.dtype)
     array.flags.writeable = False
     return np.broadcast_to(array[0], dimensions) if array.size == 1 else array.reshape(dimensions)
+
+
+def write_config(values: Mapping[str, Any]) -> str:
+    """The MLIR dictionary with these values: `read_typed_config` gives them back. bool is i1, int i64, float f64;
+    NumPy's numbers and arrays have their own types. TypeError for a value of another kind, OverflowError for an integer
+    of more than 64 bits."""
+    return "{" + ", ".join([f"{key_text(key)} = {_written(key, value)}" for key, value in values.items()]) + "}"
+
+
+def _written(key: str, value: Any) -> str:
+    if isinstance(value, Mapping):
+        return write_config(value)
+    if isinstance(value, str):
+        return quoted(value)
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join([_written(key, inner) for inner in value]) + "]"
+    if isinstance(value, bool | int | float):
+        kind = np.bool_ if isinstance(value, bool) else np.int64 if isinstance(value, int) else np.float64
+        value = kind(value)
+    try:
+        element = element_type_of(value.dtype)
+    except (AttributeError, TypeError):
+        raise TypeError(f"the attribute {key!r} cannot be a {type(value).__name__}: {value!r}") from None
+    if element.is_complex:
+        raise TypeError(f"the attribute {key!r} cannot be complex")
+    type_ = _mlir_type(element)
+    if isinstance(value, np.generic):
+        return _digits(value, element) if element is ElementType.PRED else f"{_digits(value, element)} : {type_}"
+    array = np.asarray(value)
+    sizes = "".join([f"{size}x" for size in array.shape])
+    return f"dense<{_nested(array, element)}> : tensor<{sizes}{type_}>"
+
+
+def _mlir_type(element: ElementType) -> str:
+    if element is ElementType.PRED:
+        return "i1"
+    name = element.value
+    if element.is_integral:
+        return f"i{name[1:]}" if element.is_signed else f"ui{name[1:]}"
+    return re.sub("e.*", lambda match: match.group().upper(), name) if name.startswith(("f8", "f4")) else name
+
+
+def _nested(array: np.ndarray[Any, Any], element: ElementType) -> str:
+    if array.ndim == 0:
+        return _digits(array[()], element)
+    return "[" + ", ".join([_nested(inner, element) for inner in array]) + "]" if array.size else ""
+
+
+def _digits(value: Any, element: ElementType) -> str:
+    """A number as MLIR writes it, exactly: a decimal number with a point, or the bits of one that is not finite."""
+    if element is ElementType.PRED:
+        return "true" if value else "false"
+    if element.is_integral:
+        return str(int(value))
+    if not math.isfinite(float(value)):
+        data = np.asarray(value, element.dtype).tobytes()
+        return f"0x{int.from_bytes(data, 'little'):0{2 * len(data)}X}"
+    short = f"{float(value):.6e}"
+    if element.dtype.type(float(short)) == value:
+        return short
+    digits, exponent, power = repr(float(value)).partition("e")
+    return f"{digits if '.' in digits else digits + '.0'}{exponent}{power}"
 
 
 def _split(text: str) -> list[str]:

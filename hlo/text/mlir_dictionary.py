@@ -26,18 +26,19 @@ class Bare(str):
 
 def write_dictionary(pairs: Iterable[tuple[str, str]]) -> str:
     """The dictionary of `pairs`; `read_dictionary` gives them back."""
-    return "{" + ", ".join(f"{_key_text(key)} = {_value_text(value)}" for key, value in pairs) + "}"
+    return "{" + ", ".join(f"{key_text(key)} = {_value_text(value)}" for key, value in pairs) + "}"
 
 
-def _key_text(key: str) -> str:
-    return key if pattern(_KEY).fullmatch(key) else _quoted(key)
+def key_text(key: str) -> str:
+    """A key as it is written: in quotes, if it is no name."""
+    return key if pattern(_KEY).fullmatch(key) else quoted(key)
 
 
 def _value_text(value: str) -> str:
-    return value if isinstance(value, Bare) or pattern(_PLAIN).fullmatch(value) else _quoted(value)
+    return value if isinstance(value, Bare) or pattern(_PLAIN).fullmatch(value) else quoted(value)
 
 
-def _quoted(text: str) -> str:
+def quoted(text: str) -> str:
     """The text in quotes; each byte that is not printable ASCII becomes two hexadecimal digits."""
     data = text.encode("utf-8", "backslashreplace")
     return '"' + "".join(chr(b) if 32 <= b < 127 and b not in b'"\\' else f"\\{b:02X}" for b in data) + '"'

@@ -18,28 +18,21 @@ import numpy as np
 
 from ..autodiff.tangents import Operand, Tangent, Zero
 from ..hlo.custom_call_targets.table import CALLBACK_TARGET
-from ..hlo.ir import HloComputation, HloInstruction
 from ..hlo.opcode import Opcode
 from ..hlo.ops.custom_call import CustomCallApiVersion, CustomCallAttributes
-from ..hlo.passes.rewrite import rewrite_computation
 from ..hlo.shape import Shape
 from ..hlo.support.records import dataclass
-from ..tracer import ops
 from ..tracer.arrays.array import Array
 from ..tracer.arrays.extended import ExtendedDType
 from ..tracer.aval import ShapedArray
-from ..tracer.control_flow.scan import scan
 from ..tracer.core import Call, Primitive, Value, bind_call, bind_declared
 from ..tracer.dtypes import canonical_dtype
 from ..tracer.errors import OperandError
-from ..tracer.recording import trace_to_computation
-from ..tracer.sharding.manual_axes import ManualAxes, current_manual_axes
+from ..tracer.sharding.manual_axes import current_manual_axes
 from ..tracer.source import function_line, user_line
 from ..tracer.trees import tree
 from .host import HostCallback, given, strong_array
-
-VMAP_METHODS = ("sequential", "sequential_unrolled", "expand_dims", "broadcast_all", "legacy_vectorized")
-
+from .opaque_calls import VMAP_METHODS, in_batches, one_by_one, region_of, with_frontend_attributes
 
 # ---- one use
 
@@ -59,24 +52,8 @@ class Callback:
             return _custom_call(self.host, primitive is not PURE, values)
 
         manual = current_manual_axes()
-        what = meaning if manual is None else _within(manual, meaning, operands)
+        what = meaning if manual is None else with_frontend_attributes(meaning, operands, region_of(manual))
         return bind_call(Call(primitive, what, self, primitive.name, (("name", self.host.name),)), operands)
-
-
-def _within(
-    manual: ManualAxes, meaning: Callable[[list[Value]], list[Value]], operands: Sequence[Value]
-) -> HloComputation:
-    """The computation within a `shard_map`: each device calls the function, or the first one along the axes that are
-    not known there, also where the operands are from outside."""
-    region = "{manual}" if manual.region is None else manual.region.to_text()
-
-    def visit(old: HloInstruction, moved: HloInstruction) -> HloInstruction:
-        if moved.opcode is not Opcode.CUSTOM_CALL:
-            return moved
-        return replace(moved, frontend_attributes=(("hloom.region", region),))
-
-    traced = trace_to_computation(meaning, [o.aval.storage for o in operands], "callback")
-    return rewrite_computation(traced.computation, visit)
 
 
 def _custom_call(host: HostCallback, acts: bool, values: Sequence[Value]) -> list[Value]:
@@ -164,17 +141,6 @@ for _primitive in (PURE, IO):
 # ---- batches
 
 
-def _one_by_one(call: Call, operands: Sequence[Value], batched: Sequence[bool]) -> list[Value]:
-    """A call for each element of the batch, one after the other."""
-
-    def body(carry: tuple[()], rows: list[Value]) -> tuple[tuple[()], list[Value]]:
-        row = iter(rows)
-        return (), bind_call(call, [next(row) if b else o for o, b in zip(operands, batched, strict=True)])
-
-    results: list[Value] = scan(body, (), [o for o, b in zip(operands, batched, strict=True) if b])[1]
-    return results
-
-
 def _batch_debug(
     call: Call, operands: Sequence[Value], batched: Sequence[bool], axis: Any
 ) -> tuple[list[Value], list[bool]]:
@@ -182,7 +148,7 @@ def _batch_debug(
         for k in range(axis.size):
             bind_call(call, [_element(o, k) if b else o for o, b in zip(operands, batched, strict=True)])
     else:
-        _one_by_one(call, operands, batched)
+        one_by_one(call, operands, batched)
     return [], []
 
 
@@ -198,7 +164,7 @@ def _batch_io(
             "Cannot `vmap` ordered IO callback: the order of the batch's elements is not defined. Use ordered=False, "
             f"or hloom.lax.map.\n  called at {call.params.host.line}"
         )
-    results = _one_by_one(call, operands, batched)
+    results = one_by_one(call, operands, batched)
     return results, [True] * len(results)
 
 
@@ -206,27 +172,19 @@ def _batch_pure(
     call: Call, operands: Sequence[Value], batched: Sequence[bool], axis: Any
 ) -> tuple[list[Value], list[bool]]:
     callback: Callback = call.params
-    method = callback.vmap_method
-    if method is None:
+    if callback.vmap_method is None:
         raise NotImplementedError(
             f"vmap is only supported for the pure_callback primitive when vmap_method is one of "
             f"{', '.join(map(repr, VMAP_METHODS))}. Got vmap_method=None.\n  called at {callback.host.line}\n"
             "  'sequential' calls the function once for each element; with 'expand_dims' and 'broadcast_all' it gets "
             "all elements at once."
         )
-    if method in ("sequential", "sequential_unrolled"):
-        results = _one_by_one(call, operands, batched)
-    else:
-        size = {"expand_dims": 1, "broadcast_all": axis.size}.get(method)
-        if size is not None:
-            operands = [o if b else _repeated(o, size) for o, b in zip(operands, batched, strict=True)]
-        results = replace(callback, host=callback.host.with_batch(axis.size)).bind(PURE, operands)
+
+    def whole(operands: Sequence[Value]) -> list[Value]:
+        return replace(callback, host=callback.host.with_batch(axis.size)).bind(PURE, operands)
+
+    results = in_batches(call, operands, batched, axis.size, callback.vmap_method, whole)
     return results, [True] * len(results)
-
-
-def _repeated(x: Value, size: int) -> Value:
-    shape = x.aval.shape
-    return ops.broadcast(x, (size, *shape), tuple(range(1, len(shape) + 1)))
 
 
 PURE.batch, IO.batch, DEBUG.batch, PRINT.batch = _batch_pure, _batch_io, _batch_debug, _batch_debug

@@ -24,7 +24,7 @@ experimental.custom_partitioning experimental.pallas
 NAMESPACES = ("", *_NAMED.split())
 """JAX's namespaces below `jax`; "" is `jax` itself."""
 LACKING = {
-    "": "ffi lib no_execution",
+    "": "lib no_execution",
     "ad_checkpoint": "checkpoint_name_fwd name_p",
     "custom_derivatives": "remat_opt_p",
     "debug": "DebugEffect OrderedDebugEffect",
@@ -66,11 +66,6 @@ create_call_primitive custom_lin_p empty2_p eval_jaxpr_transpose get_p log2_p on
 polynomial_p register_call_primitive_rules swap_p
 """,
     "extend.linear_util": "Callable cache",
-    "ffi": """
-abstract_token build_ffi_lowering_function ffi_call ffi_lowering include_dir pycapsule
-register_ffi_target register_ffi_target_as_batch_partitionable register_ffi_type
-register_ffi_type_id
-""",
     "interpreters.ad": "add_jaxvals_p annotations backward_pass jvp jvp_jaxpr linearize",
     "interpreters.batching": "batch_jaxpr_axes batch_subtrace broadcast defreducer zero_if_mapped",
     "interpreters.mlir": """
@@ -113,10 +108,6 @@ def lacking(space: str) -> frozenset[str]:
 SEARCHED = ("", "numpy", "lax", "nn", "random", "tree", "numpy.linalg", "nn.initializers", "tree_util", "flatten_util")
 """Namespaces in which a name is looked for that another one lacks."""
 
-_NO_FFI = (
-    "XLA's calls of foreign functions take XLA's buffers; hloom.register_custom_call gives a custom call a function of "
-    "NumPy arrays, and hloom.pure_callback calls Python"
-)
 _NO_EXPORT = (
     "programs are exported as StableHLO by JAX; `jit(f).lower(...).as_text()` is HLO text, which hloom.run_hlo and the "
     "`hloom` command run"
@@ -155,9 +146,7 @@ ADVICE = {
     **_all("ad_checkpoint experimental.xla_metadata extend.core.primitives", "*", _INSIDE),
     **_all("lax dtypes nn custom_derivatives sharding", "*", _NOT_YET),
     **_all("profiler", "ProfileEvent ProfileLine ProfilePlane ProfileSession export_profile_data", _TRACES),
-    **_all("ffi", "*", _NO_FFI),
     **_all("export", "*", _NO_EXPORT),
-    "ffi": _NO_FFI,
     "experimental.jax2tf": "TensorFlow's programs are neither read nor written; HLO text is",
     "lib": "it has the version of jaxlib, and after hloom.as_jax() the version of JAX",
     "no_execution": "nothing forbids to run programs; `jit(f).lower(...).compile()` compiles without running",

@@ -73,6 +73,9 @@ class LoweringContext(ABC):
         """Memory with the numbers of an array."""
         return self.builder.constant(array)
 
+    partitions = 0
+    """How many partitions the program has on each replica; 0 for a program of one device, which has no device words."""
+
     def device_word(self, number: int) -> Argument:
         """The address of a u32 that each device has for itself: 0 is its replica, 1 its partition."""
         raise LoweringRefused("it asks which device it runs on")

@@ -122,6 +122,18 @@ def _pause(builder: Any, values: Sequence[Any]) -> None:
         builder.call(builder.module.declare_intrinsic("llvm.aarch64.hint", [], hint), [llir.Constant(_I32, 1)])
 
 
+def _external(name: str) -> DialectFunction:
+    """A function of the C library with one argument, by its name: for code that is called without any address."""
+
+    def emit(builder: Any, values: Sequence[Any]) -> Any:
+        function = builder.module.globals.get(name)
+        if function is None:
+            function = llir.Function(builder.module, llir.FunctionType(_I64, [_I64]), name)
+        return builder.call(function, values)
+
+    return _define(f"c_{name}", 1, emit)
+
+
 SCOPE: dict[str, object] = {
     "load": _define("load", 1, _load),
     "load_u8": _define("load_u8", 1, _load_u8),
@@ -134,6 +146,7 @@ SCOPE: dict[str, object] = {
     "zero_bytes": _define("zero_bytes", 2, _zero_bytes),
     "call_kernel": _define("call_kernel", 4, _call_kernel),
     "call_gemm": _define("call_gemm", 14, _call_gemm),
+    **{f"c_{name}": _external(name) for name in ("malloc", "free", "strlen")},
     **{f"call{count}": _define(f"call{count}", count + 1, _call) for count in (0, 1, 2, 3, 4, 6)},
     **{f"call_routine{count}": _define(f"call_routine{count}", count + 1, _call_gemm) for count in range(5, 21)},
     "atomic_load": _define("atomic_load", 1, _atomic_load),
@@ -145,4 +158,5 @@ SCOPE: dict[str, object] = {
 }
 """`load(address)`, `store(address, value)`; `quotient(a, b)` of positive numbers; `smaller(a, b)`; `stack(words)`:
 memory until the function returns; `callN(function, ...)`: a C function of N integers or pointers, `call_routineN`: one
-without a result; `atomic_add` returns the old value; `compare_exchange(address, expected, new)`: 1 if it succeeded."""
+without a result; `c_malloc(bytes)` and others: functions of the C library; `atomic_add` returns the old value;
+`compare_exchange(address, expected, new)`: 1 if it succeeded."""

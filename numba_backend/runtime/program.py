@@ -151,6 +151,8 @@ class ProgramBuilder:
         self._bound = ""
         """Why the program cannot leave the process; "": it can."""
         self._parallel = False
+        self._run_word: int | None = None
+        """The argument that is 0 when a program starts, for the number of its run."""
         self._work = 0.0
         self._nanoseconds = 0.0
 
@@ -285,6 +287,21 @@ class ProgramBuilder:
         if keep is not None:
             self._bound = f"{function.name} uses an object of this process"
         self._row(Op.CALLBACK, (function.name, *arguments), function, self._add(arguments))
+
+    def handler(
+        self, function: KernelSource, plan: int, device: Argument, places: Sequence[Argument], *, keep: object,
+        title: str,
+    ) -> None:  # fmt: skip
+        """Call a handler of XLA's typed FFI: `function` is `runtime/ffi.py`'s, and gets a row as `hlo/ffi/plans.py`
+        describes it. `keep` owns the plan."""
+        if self._run_word is None:
+            self._run_word = self._add([size(0)])
+        head = [size(plan), size(8 * (self._run_word - len(self._arguments))), device]
+        self._unknown()
+        self._parallel = True
+        self._kept.append(keep)
+        self._bound = f"{title} uses an object of this process"
+        self._row(Op.CALLBACK, (title, *places), function, self._add([*head, *places]))
 
     def pieces(
         self,

@@ -21,6 +21,9 @@ run.
 The number of threads is the smallest of: the CPUs this process may use (affinity, cgroup quota), `HLOOM_NUM_THREADS`,
 and `set_num_threads`. After a fork the child has its own pool, which starts when it is first needed.
 
+Handlers of XLA's typed FFI may schedule tasks (ffi.py). They wait in a queue, in the order in which they came; workers
+take them when they have no chunks, and do nothing else until none is left.
+
 Here is also the door to the BLAS, since it needs the pool's block: `enter_blas` and `leave_blas` are called before and
 after all products and factorisations of programs. The first that enters sets OpenBLAS's number of threads, the last
 that leaves sets it back. A fork, which would copy OpenBLAS's locks as they are, closes the door and waits until all
@@ -51,6 +54,7 @@ _POLITE_YIELDS = 20
 _NAP_NANOSECONDS = 50_000
 _SERIAL_LEAST, _SERIAL_MOST = 16, 1024
 _BLOCK_BYTES = 1024
+_TASK_BYTES = 24  # the next task, the function, its argument
 
 # Byte offsets in the pool's block. Words that several threads write are on separate cache lines.
 RUN_PARALLEL, THREADS, SPINS = 8, 16, 24
@@ -59,6 +63,7 @@ _BUSY, _GENERATION, _OPEN, _INSIDE, _NEXT, _SLEEPERS, _TICKETS, _JOB = 128, 192,
 _BLAS_LOCK, _BLAS_DEPTH, _BLAS_SAVED, _BLAS_CLOSED, ENTER_BLAS, LEAVE_BLAS = 640, 648, 656, 664, 672, 680
 _SERIAL, _PENALTY, _NAP, _NAP_TIME = 704, 712, 720, 728
 _MUTEX, _CONDITION = 768, 896
+_TASK_LOCK, _FIRST_TASK, _LAST_TASK, _TASKS, _RUN_TASKS, SCHEDULE = 960, 968, 976, 984, 992, 1000
 
 _TAKE_CHUNKS = f"""
         while True:
@@ -73,7 +78,7 @@ _TAKE_CHUNKS = f"""
 """
 
 
-def _back_off(indent: int) -> str:
+def back_off(indent: int) -> str:
     """Statements for a loop that counts its iterations in `waited`: spin, then yield, then sleep. A thread that has
     lost its CPU must get it back, or the event that the loop waits for does not happen."""
     lines = f"""
@@ -122,7 +127,7 @@ def run_parallel(pool, entry, arguments, extent, grain, watch):
         worked = cycles()
         waited = 0
         while atomic_load(pool + {_INSIDE}) != 0:
-{_back_off(12)}
+{back_off(12)}
             if watch != 0 and waited > load(pool + {SPINS}):
                 if atomic_load(watch + {8 * STATUS}) == 0:
                     api = load(watch + {8 * API})
@@ -168,6 +173,57 @@ def worker(pool):
         if atomic_load(pool + {_OPEN}) == 1 and atomic_add(pool + {_TICKETS}, -1) > 0:
 {_TAKE_CHUNKS.replace(chr(10) + "    ", chr(10) + "        ")}
         atomic_add(pool + {_INSIDE}, -1)
+        if atomic_load(pool + {_TASKS}) != 0:
+            call1(load(pool + {_RUN_TASKS}), pool)
+    return 0
+"""
+
+_RUN_TASKS_TEXT = f"""
+def run_tasks(pool):
+    task = 1
+    while task != 0:
+        waited = 0
+        while compare_exchange(pool + {_TASK_LOCK}, 0, 1) == 0:
+{back_off(12)}
+        task = load(pool + {_FIRST_TASK})
+        if task != 0:
+            store(pool + {_FIRST_TASK}, load(task))
+            atomic_add(pool + {_TASKS}, -1)
+        atomic_store(pool + {_TASK_LOCK}, 0)
+        if task != 0:
+            function = load(task + 8)
+            argument = load(task + 16)
+            c_free(task)
+            call1(function, argument)
+    return 0
+"""
+
+_SCHEDULE_TEXT = f"""
+def schedule(pool, function, argument):
+    task = 0
+    if load(pool + {THREADS}) > 1:
+        task = c_malloc({_TASK_BYTES})
+    if task == 0:
+        call1(function, argument)
+    else:
+        store(task, 0)
+        store(task + 8, function)
+        store(task + 16, argument)
+        waited = 0
+        while compare_exchange(pool + {_TASK_LOCK}, 0, 1) == 0:
+{back_off(12)}
+        if load(pool + {_FIRST_TASK}) == 0:
+            store(pool + {_FIRST_TASK}, task)
+        else:
+            store(load(pool + {_LAST_TASK}), task)
+        store(pool + {_LAST_TASK}, task)
+        atomic_add(pool + {_TASKS}, 1)
+        atomic_store(pool + {_TASK_LOCK}, 0)
+        atomic_add(pool + {_GENERATION}, 1)
+        if atomic_load(pool + {_SLEEPERS}) > 0:
+            call1(load(pool + {_LOCK}), pool + {_MUTEX})
+            call1(load(pool + {_BROADCAST}), pool + {_CONDITION})
+            call1(load(pool + {_UNLOCK}), pool + {_MUTEX})
     return 0
 """
 
@@ -182,7 +238,7 @@ def enter_blas(pool, get, set, threads):
                 locked = 0
                 atomic_store(pool + {_BLAS_LOCK}, 0)
         if locked == 0:
-{_back_off(12)}
+{back_off(12)}
     if set != 0 and load(pool + {_BLAS_DEPTH}) == 0:
         store(pool + {_BLAS_SAVED}, call0(get) & 0xffffffff)
         call1(set, smaller(threads, load(pool + {_BLAS_SAVED})))
@@ -196,7 +252,7 @@ _LEAVE_BLAS = f"""
 def leave_blas(pool, set):
     waited = 0
     while compare_exchange(pool + {_BLAS_LOCK}, 0, 1) == 0:
-{_back_off(8)}
+{back_off(8)}
     store(pool + {_BLAS_DEPTH}, load(pool + {_BLAS_DEPTH}) - 1)
     if set != 0 and load(pool + {_BLAS_DEPTH}) == 0:
         call1(set, load(pool + {_BLAS_SAVED}))
@@ -225,6 +281,8 @@ POOL_FUNCTIONS = (
     native_function("enter_blas", _ENTER_BLAS, 4),
     native_function("leave_blas", _LEAVE_BLAS, 2),
     native_function("close_blas", _CLOSE_BLAS, 2),
+    native_function("run_tasks", _RUN_TASKS_TEXT, 1),
+    native_function("schedule", _SCHEDULE_TEXT, 3),
 )
 """The functions that must be compiled before the pool can start."""
 
@@ -290,9 +348,9 @@ class _Pool:
             close(block, 0)
 
     def _create(self) -> int:
-        run_parallel, self._worker_address, self._spin_address, enter, leave, self._close_address = (
-            default_store().get_many(POOL_FUNCTIONS)
-        )
+        functions = default_store().get_many(POOL_FUNCTIONS)
+        run_parallel, self._worker_address, self._spin_address, enter, leave, self._close_address = functions[:6]
+        run_tasks, schedule = functions[6:]
         block: int = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_size_t, ctypes.c_size_t)(libc_address("calloc"))(
             _BLOCK_BYTES + 64, 1
         )
@@ -302,6 +360,8 @@ class _Pool:
         _write(block, RUN_PARALLEL, run_parallel)
         _write(block, ENTER_BLAS, enter)
         _write(block, LEAVE_BLAS, leave)
+        _write(block, _RUN_TASKS, run_tasks)
+        _write(block, SCHEDULE, schedule)
         _write(block, THREADS, 1)
         for offset, name in (
             (_LOCK, "pthread_mutex_lock"), (_UNLOCK, "pthread_mutex_unlock"), (_WAIT, "pthread_cond_wait"),

@@ -20,7 +20,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ...custom_call_targets.table import BUILT_IN
-from ...custom_calls import is_batched_target
+from ...custom_calls import is_batch_partitionable, is_batched_target
 from ...ir import HloInstruction
 from ...opcode import Opcode
 from ...ops import Trait, spec_of
@@ -372,7 +372,8 @@ def _batch_norm(instruction: HloInstruction, table: _Table) -> None:
 
 
 def _custom_call(instruction: HloInstruction, table: _Table) -> None:
-    """Targets with types that begin with batch dimensions do the same for each element of the batch."""
+    """Targets with types that begin with batch dimensions do the same for each element of the batch, and so do those
+    that are registered as batch partitionable: the call states how many batch dimensions it has."""
     target = instruction.attributes.custom_call_target
     if target in PASSED_ON:
         if len(table.operands) == len(table.results):
@@ -380,6 +381,12 @@ def _custom_call(instruction: HloInstruction, table: _Table) -> None:
     elif is_batched_target(target) and all(o.shape.is_array for o in instruction.operands):
         first = BUILT_IN[target].signature.partition("]")[0].partition("[")[2]
         _batch_of(instruction, table, instruction.operands[0].shape.rank - first.count(","))
+    elif is_batch_partitionable(target) and instruction.operands:
+        stated = dict(instruction.frontend_attributes).get("num_batch_dims", "0")
+        shapes = [s for each in (*[o.shape for o in instruction.operands], instruction.shape) for s in each.leaves()]
+        count = int(stated) if stated.isdecimal() else 0
+        if all(s.dimensions[:count] == shapes[0].dimensions[:count] and s.rank >= count for s in shapes):
+            _batch_of(instruction, table, count)
 
 
 def _batch_of(instruction: HloInstruction, table: _Table, rank: int) -> None:
