@@ -312,6 +312,13 @@ def batched_primitive(primitive: Primitive) -> Primitive:
     return found
 
 
+def call_of_element(call: Call) -> Call:
+    """The call of one element that a call of a batched primitive is made of; any other call itself."""
+    while isinstance(call.params, _Batch):
+        call = call.params.call
+    return call
+
+
 def _jvp(call: Call, primals: Sequence[Value], tangents: Sequence[Tangent]) -> tuple[list[Value], list[Tangent]]:
     """The jvp rule of one element, batched. All results that depend on the batch are batched as in the meaning."""
     b: _Batch = call.params

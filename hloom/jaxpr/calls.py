@@ -17,6 +17,7 @@ from dataclasses import replace
 from importlib import import_module
 from typing import Any, NamedTuple, TypeAlias
 
+from ..autodiff.batching import call_of_element
 from ..autodiff.custom import CUSTOM_JVP, CUSTOM_VJP
 from ..autodiff.policies import nothing_saveable
 from ..autodiff.remat import CHECKPOINT, Remat
@@ -74,6 +75,8 @@ def _call(i: HloInstruction, operands: Sequence[Atom], body: Body) -> Shown | li
         return _collective(call, operands)
     if _is_of_lax(call.primitive.name):
         return Shown(call.primitive.name, operands, {})
+    if (element := call_of_element(call)) is not call and _has_own_jvp(element):
+        return _as_custom_jvp(call, *_jvp_names(element), operands, body)
     return _kept(call.primitive.name, call, operands, body)
 
 
@@ -275,7 +278,22 @@ def _bind_composite(*values: Value, jaxpr: Any, call: Call, **params: Any) -> li
 
 @_shows(CUSTOM_JVP)
 def _custom_jvp(call: Call, i: HloInstruction, operands: Sequence[Atom], body: Body) -> Shown:
-    return _as_custom_jvp(call, call.label, _name_of(call.params, "jvp"), operands, body)
+    return _as_custom_jvp(call, *_jvp_names(call), operands, body)
+
+
+def _has_own_jvp(call: Call) -> bool:
+    """Whether it is a function with a derivative of its own, a user's or one of the library."""
+    if call.primitive is CUSTOM_JVP:
+        return True
+    given = call.params
+    return isinstance(given, Given) and given.owner.is_of_library and call.primitive.jvp is not None
+
+
+def _jvp_names(call: Call) -> tuple[str, str]:
+    """The names of such a function and of its rule."""
+    if call.primitive is CUSTOM_JVP:
+        return call.label, _name_of(call.params, "jvp")
+    return call.primitive.name, f"{call.primitive.name}_jvp"
 
 
 def _as_custom_jvp(call: Call, name: str, rule: str, operands: Sequence[Atom], body: Body) -> Shown:
@@ -333,7 +351,7 @@ def _of_library(call: Call, operands: Sequence[Atom], body: Body) -> Shown:
         return Shown(name, own, factors)
     if call.primitive.jvp is None:
         return _as_jit(name, body.nested(call.computation), operands)
-    return _as_custom_jvp(call, name, f"{name}_jvp", operands, body)
+    return _as_custom_jvp(call, *_jvp_names(call), operands, body)
 
 
 DEBUG, ORDERED_DEBUG, IO, ORDERED_IO = map(OpEffect, ("Debug", "OrderedDebug", "IO", "OrderedIO"))

@@ -202,11 +202,11 @@ def _source(operand: HloInstruction) -> Source:
     if operand.opcode is not Opcode.BROADCAST:
         return Source(operand)
     (value,) = operand.operands
-    if not value.shape.rank:
-        return Source(value)
     sizes = ranked(operand)
     if value.opcode is Opcode.RESHAPE and value.operands[0].shape.dimensions == sizes:
         return Source(value.operands[0])
+    if not value.shape.rank:
+        return Source(value)
     return Source(operand, sizes != operand.shape.dimensions)
 
 

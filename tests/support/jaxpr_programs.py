@@ -28,6 +28,7 @@ def named(p: Any) -> dict[str, Callable[..., Any]]:
     """The programs, in the namespaces of the package `p`; an argument's name says its type."""
     jnp, lax = p.numpy, p.lax
     double = p.jit(lambda x: x * 2)
+    scalar, one = jnp.float32(3), jnp.ones(1, F)
 
     def polynomial(x: Any) -> Any:
         return ((x * 3 + 2) * x - 1) / (x + 5)
@@ -75,6 +76,7 @@ def named(p: Any) -> dict[str, Callable[..., Any]]:
 
     return {
         "custom jvp": lambda x: cubed(x),
+        "batch of a custom jvp": lambda m: p.vmap(p.vmap(cubed))(m),
         "custom vjp": lambda x: clipped(x),
         "double": lambda x: x * 2,
         "scalar": lambda s: s + 1,
@@ -155,6 +157,8 @@ def named(p: Any) -> dict[str, Callable[..., Any]]:
         "stop": lambda x: lax.stop_gradient(x) * x,
         "inverse of erf": lambda x: lax.erf_inv(x) + lax.erf(x),
         "outer constant": lambda x: x + jnp.asarray(np.arange(3, dtype=F)),
+        "outer scalar": lambda x: x * scalar + 2,
+        "outer array of one element": lambda x: x - one,
     }
 
 
