@@ -6,13 +6,14 @@ looks like, e.g. `#stablehlo.gather<...>`, is in the table that the reader is gi
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol, TypeVar
 
 from ..element_type import ElementType
 from .dense import read_dense, read_float
-from .elements import ELEMENT_TYPES
+from .elements import ELEMENT_TYPES, float_bits, float_text
 from .scanner import Tokens, is_identifier, unescaped
 from .tree import (
     DYNAMIC,
@@ -155,7 +156,7 @@ class AttributeReader(Tokens):
                 if "." not in token:
                     return self.alias(token, self.type, "the type alias")
                 text = self.balanced(start, "<") if self.next == "<" else token
-                return Quantized(text) if token.startswith("!quant.") else OtherType(text)
+                return _quantized(text) if token.startswith("!quant.") else OtherType(text)
             if token[:1] in "ius" and token[-1:].isdecimal() and token.lstrip("sui").isdecimal():
                 self.index += 1
                 return OtherType(token)
@@ -201,10 +202,10 @@ class AttributeReader(Tokens):
             name = tail.lstrip()
         if name.startswith("!quant."):
             name = body[body.index("!") :]
-            end = name.find(">") + 1 or len(name)
+            end = _end_of_brackets(name)
             rest, name = name[end:].lstrip(), name[:end]
             comma, rest = rest[:1], rest[1:]
-            element: Any = Quantized(name)
+            element: Any = _quantized(name)
         else:
             element = _ELEMENTS.get(name) or _ELEMENTS.get(name.replace(" ", ""))
         if element is None:
@@ -320,7 +321,8 @@ class AttributeReader(Tokens):
             raise self.error("expected a tensor type for the literal", self.index - 1)
         if isinstance(kind.element, Quantized):
             raise self.unsupported(f"a literal of the type {kind.element.text}", self.starts[start])
-        found = self._literals.get((text, kind)) if len(text) < _SHORT else None
+        is_kept = len(text) < _SHORT and kind.encoding is None
+        found = self._literals.get((text, kind)) if is_kept else None
         if found is not None:
             return found
         try:
@@ -330,7 +332,7 @@ class AttributeReader(Tokens):
         except (MemoryError, OverflowError):
             raise self.error("the literal cannot be held in memory", start) from None
         found.array.flags.writeable = False
-        if len(text) < _SHORT:
+        if is_kept:
             self._literals[text, kind] = found
         return found
 
@@ -480,6 +482,22 @@ def _merged(locations: list[Location]) -> Location:
     name = next((each.name for each in locations if each.name), "")
     place = next((each for each in locations if each.file), Location())
     return Location(name, place.file, place.line, place.column)
+
+
+def _quantized(text: str) -> Quantized:
+    """A quantized type, with its numbers as MLIR prints them."""
+    numbers = re.compile(r"(?<![\w.])\d+\.\d*(?:[eE][-+]?\d+)?")
+    return Quantized(numbers.sub(lambda m: float_text(float_bits(float(m[0]), ElementType.F64), ElementType.F64), text))
+
+
+def _end_of_brackets(text: str) -> int:
+    """Where the first `<` of a text is closed; its length if there is none."""
+    depth = 0
+    for match in re.finditer(r"[<>]", text):
+        depth += 1 if match[0] == "<" else -1
+        if depth == 0:
+            return match.end()
+    return len(text)
 
 
 def _limits(kind: ElementType) -> tuple[int, int]:

@@ -172,7 +172,8 @@ class _Attribute(_Literal):
 
 
 def _read_integer(reader: OperationReader, dialect: str, detail: str) -> Attribute:
-    return Integer(reader.integer("a number"), _TYPES[detail])
+    kind = _TYPES[detail]
+    return Integer(reader.integer("the number", kind.limits), kind)
 
 
 _TYPES = {"i64": ElementType.S64, "i32": ElementType.S32, "ui64": ElementType.U64, "ui32": ElementType.U32}
@@ -452,6 +453,9 @@ class _PairwiseType(Directive):
 
 class _OperandTypes(Directive):
     """The types of the operands."""
+
+    def is_present(self, operation: Operation) -> bool:
+        return bool(operation.operands)
 
     def read(self, reader: OperationReader, draft: Draft) -> None:
         start = reader.index

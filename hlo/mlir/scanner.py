@@ -22,7 +22,7 @@ _TOKEN = re.compile(
             r"%[\w$.\-]+(?:\#\d+)?",
             r"->",
             r"-?(?:0x[0-9A-Fa-f]+|\d+\.\d*(?:[eE][-+]?\d+)?|\d+)",
-            r"tensor<(?:[^<>\"(]|<[^<>\"(]*>)*+>",
+            r"tensor<(?:[^<>\"(]|<(?:[^<>\"(]|<[^<>\"(]*>)*+>)*+>",
             r"dense<\s*+(?:\"0x[0-9A-Fa-f]*+\"\s*+|[^<>\"]*+)>",
             r"array<[^<>\"]*+>",
             rf"@(?:[A-Za-z_][\w$.\-]*|{_STRING})",
@@ -117,14 +117,14 @@ class Tokens:
         self.index += 1
         return token
 
-    def integer(self, what: str) -> int:
-        """A decimal integer of 64 bits."""
+    def integer(self, what: str, limits: tuple[int, int] = (-(2**63), 2**63 - 1)) -> int:
+        """A decimal integer, by default of 64 bits."""
         token = self.tokens[self.index]
         if not (token.isascii() and token.lstrip("-").isdecimal()):
             raise self.expected(what)
         value = int(token) if len(token) <= 20 else 2**64
-        if not -(2**63) <= value < 2**63:
-            raise self.error(f"{what} {token[:_SHOWN]} does not fit in 64 bits")
+        if not limits[0] <= value <= limits[1]:
+            raise self.error(f"{what} {token[:_SHOWN]} does not fit in its type")
         self.index += 1
         return value
 

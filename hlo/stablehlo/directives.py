@@ -401,10 +401,10 @@ def _only_operation(reduce: Operation) -> str:
     inner, last = block.operations
     dialect, _, name = inner.name.rpartition(".")
     operand = reduce.operands[0].type
-    types = {value.type for value in (*inner.operands, *inner.results)}
+    types = [value.type for value in (*inner.operands, *inner.results)]
     is_plain = dialect == "stablehlo" and name in _COMMUTATIVE and not inner.attributes
     is_forwarded = inner.operands == block.arguments and last.operands == inner.results
-    of_elements = isinstance(operand, Tensor) and types == {Tensor((), operand.element)}
+    of_elements = isinstance(operand, Tensor) and types == [Tensor((), operand.element)] * 3
     return inner.name if is_plain and is_forwarded and of_elements and last.name == "stablehlo.return" else ""
 
 

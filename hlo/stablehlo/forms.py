@@ -1,8 +1,8 @@
 """How each operation of StableHLO, CHLO and the dialects beside them is written: the table of their forms.
 
-A row has names of operations, their form (see `hlo/mlir/form.py`; "" for those that only have the generic form), and
-the attributes of their declarations, with a kind (`name=kind`) those that the form has. Source: the dialects' declarations
-(StablehloOps.td, ChloOps.td, CheckOps.td, Shardy's ops.td, MLIR's func and builtin dialects).
+A row has names of operations, their form (see `hlo/mlir/form.py`; "" if they have none), and the attributes of their
+declarations; an attribute in the form has its kind, `name=kind`. Source: the dialects' declarations (StablehloOps.td,
+ChloOps.td, CheckOps.td, Shardy's ops.td, MLIR's func and builtin dialects).
 """
 
 from __future__ import annotations

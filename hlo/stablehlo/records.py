@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..element_type import ElementType
 from ..mlir.attribute_reader import AttributeForm, AttributeReader
 from ..mlir.attribute_writer import bounds_text, type_text
 from ..mlir.elements import float_text
@@ -273,11 +272,6 @@ class _DottedEnumeration:
 RECORDS["stablehlo.result_accuracy_mode"] = _DottedEnumeration("stablehlo.result_accuracy_mode")
 
 DEFAULT_ACCURACY = Record(
-    "stablehlo",
-    "result_accuracy",
-    {
-        "atol": Float(0, ElementType.F64), "rtol": Float(0, ElementType.F64), "ulps": 0,
-        "mode": Enumerated("stablehlo", "result_accuracy_mode", "DEFAULT"),
-    },
-)  # fmt: skip
+    "stablehlo", "result_accuracy", {"mode": Enumerated("stablehlo", "result_accuracy_mode", "DEFAULT")}
+)
 """What `result_accuracy` is where it is not given."""

@@ -101,7 +101,15 @@ def printed(text: str) -> str:
         ("!stablehlo.future<tensor<f32>>", TypeAttribute(OtherType("!stablehlo.future<tensor<f32>>"))),
         (
             "tensor<2x!quant.uniform<i8:f32:0, {0.1:-30,0.5:-20}>>",
-            TypeAttribute(Tensor((2,), Quantized("!quant.uniform<i8:f32:0, {0.1:-30,0.5:-20}>"))),
+            TypeAttribute(
+                Tensor((2,), Quantized("!quant.uniform<i8:f32:0, {1.000000e-01:-30,5.000000e-01:-20}>"))
+            ),
+        ),
+        (
+            "tensor<2x!quant.uniform<i8<-127:127>:f32, 2.0>, #s.e>",
+            TypeAttribute(
+                Tensor((2,), Quantized("!quant.uniform<i8<-127:127>:f32, 2.000000e+00>"), Opaque("s", "#s.e"))
+            ),
         ),
     ],
 )
@@ -251,7 +259,7 @@ def test_messages_have_places(text: str, place: tuple[int, int], message: str) -
         ('\n  arith.addi %x, %y : i32', "2:3: the operation arith.addi in this form"),
         (
             '"a.b"() {k = dense<1> : tensor<2x!quant.uniform<i8:f32, 0.5>>} : () -> ()',
-            "1:14: a literal of the type !quant.uniform<i8:f32, 0.5>",
+            "1:14: a literal of the type !quant.uniform<i8:f32, 5.000000e-01>",
         ),
     ],
 )
@@ -259,6 +267,46 @@ def test_what_is_not_supported_has_a_place(text: str, message: str) -> None:
     with pytest.raises(UnsupportedError) as caught:
         read(text)
     assert str(caught.value).startswith(f"<mlir>:{message}")
+
+
+BOUNDED = "tensor<?x2xf32, #stablehlo.bounds<4, ?>>"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "%0 = stablehlo.reduce(%x init: %s) applies stablehlo.add across dimensions = [0] : "
+        f"({BOUNDED}, tensor<f32>) -> tensor<2xf32>",
+        "stablehlo.while() attributes {k}\n    cond {\n      stablehlo.return %k : tensor<i1>\n    } do {\n      "
+        "stablehlo.return \n    }",
+        "stablehlo.optimization_barrier()",
+        "%0 = stablehlo.tuple  : tuple<>",
+        f"%0 = stablehlo.reduce(%x init: %s) across dimensions = [0] {{k}} : ({BOUNDED}, tensor<f32>) -> "
+        "tensor<2xf32>\n     reducer(%a: tensor<f32>, %b: tensor<f32>)  {\n      "
+        "stablehlo.return %a : tensor<f32>\n    }",
+        "%0 = stablehlo.exponential %s {result_accuracy = #stablehlo.result_accuracy<ulps = 2, mode = "
+        "#stablehlo.result_accuracy_mode<TOLERANCE>>} : tensor<f32>",
+        "%0 = stablehlo.reduce_precision %s, format = e5m2 : (tensor<f32>) -> tensor<f32, #s.e>",
+        "%0 = stablehlo.select %k, %s, %t : (tensor<i1>, tensor<f32>, tensor<f32, #s.e>) -> tensor<f32>",
+        '%0 = stablehlo.custom_call @"odd name"() : () -> tensor<f32>',
+        '%cst = "stablehlo.constant"() : () -> tensor<f32>',
+        "check.expect_close %s, %s, max_ulp_difference = 18446744073709551615 : tensor<f32>, tensor<f32>",
+    ],
+)
+def test_unusual_operations_are_written_as_mlir_writes_them(text: str) -> None:
+    arguments = f"%x: {BOUNDED}, %s: tensor<f32>, %k: tensor<i1>, %t: tensor<f32, #s.e>"
+    program = f"module {{\n  func.func @main({arguments}) {{\n    {text}\n    return\n  }}\n}}\n"
+    assert write(read(program)) == program
+    assert write(read(write(read(program), generic=True))) == program
+
+
+def test_values_that_are_the_default_are_left_out() -> None:
+    accuracy = "#stablehlo.result_accuracy<atol = 0.0, mode = #stablehlo.result_accuracy_mode<DEFAULT>>"
+    text = f"func.func @f(%x: f32) {{ %0 = stablehlo.sine %x {{result_accuracy = {accuracy}}} : f32 return }}"
+    assert "stablehlo.sine %x : f32" in write(read(text))
+    attributes = "{api_version = 1 : i32, has_side_effect = false}"
+    text = f"func.func @f() {{ stablehlo.custom_call @t() {attributes} : () -> () return }}"
+    assert "stablehlo.custom_call @t() : () -> ()" in write(read(text))
 
 
 def test_names_of_values() -> None:
