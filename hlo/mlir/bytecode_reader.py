@@ -323,11 +323,10 @@ class _Operations:
             raise UnsupportedError(f"{name} jumps to another block")
         if has & Has.USE_LISTS:
             self._skip_use_lists(cursor, len(types))
-        results = [Value(type_) for type_ in types]
-        self._define(results, next_value, cursor)
-        operation = Operation(name, operands, results, attributes, [], location, start)
+        operation = Operation(name, operands, [Value(type_) for type_ in types], attributes, [], location, start)
         if has & Has.REGIONS:
             self._regions(cursor, operation)
+        self._define(operation.results, next_value, cursor)  # not before: its regions may not use them
         return operation
 
     def _add(self, attributes: dict[str, Attribute], more: dict[str, Attribute], cursor: Cursor) -> None:

@@ -1,0 +1,120 @@
+"""What MLIR's verifier guarantees of a tree before anything else looks at it: how many operands, results and regions an
+operation has, and what the parts of functions and constants are.
+
+The generic form of text, and bytecode, can say anything. Source: the declarations of the operations (StablehloOps.td,
+FuncOps.td). Rules about shapes are those of HLO's operations.
+"""
+
+from __future__ import annotations
+
+from ..errors import ShapeError
+from ..mlir.attribute_writer import type_text
+from ..mlir.tree import DYNAMIC, Dense, Function, Operation, Quantized, Tensor, TypeAttribute
+
+_ANY = -1
+_COUNTS: dict[tuple[int, int, int], str] = {
+    (0, 1, 0): "constant create_token iota partition_id replica_id",
+    (1, 1, 0): """abs async_done bitcast_convert broadcast broadcast_in_dim cbrt ceil cholesky collective_permute convert
+        cosine count_leading_zeros cross-replica-sum dynamic_iota exponential exponential_minus_one fft floor
+        get_dimension_size get_tuple_element imag is_finite log log_plus_one logistic negate not popcnt real
+        reduce_precision reshape reverse round_nearest_afz round_nearest_even rsqrt sign sine slice sqrt tan tanh
+        transpose unary_einsum uniform_dequantize uniform_quantize""",
+    (2, 1, 0): """add and atan2 compare complex convolution divide dot dot_general dynamic_broadcast_in_dim
+        dynamic_reshape einsum gather maximum minimum multiply or pad power remainder set_dimension_size shift_left
+        shift_right_arithmetic shift_right_logical subtract torch_index_select triangular_solve xor""",
+    (3, 1, 0): "clamp dynamic_conv dynamic_gather rng select",
+    (4, 1, 0): "real_dynamic_slice",
+    (5, 1, 0): "batch_norm_inference dynamic_pad",
+    (5, 3, 0): "batch_norm_grad",
+    (3, 3, 0): "batch_norm_training",
+    (1, 2, 0): "rng_bit_generator",
+    (1, _ANY, 0): "infeed recv",
+    (_ANY, 1, 0): "after_all concatenate dynamic_slice dynamic_update_slice outfeed send tuple",
+    (_ANY, _ANY, 0): "all_gather all_to_all collective_broadcast custom_call optimization_barrier",
+    (_ANY, 0, 0): "return",
+    (1, 1, 1): "reduce_scatter",
+    (_ANY, 1, 1): "async_start map",
+    (_ANY, _ANY, 1): "all_reduce collective_reduce reduce reduce_window scatter sort",
+    (3, 1, 2): "select_and_scatter",
+    (_ANY, _ANY, 2): "while",
+    (1, _ANY, 2): "if",
+    (1, _ANY, _ANY): "case",
+    (_ANY, _ANY, _ANY): "composite",
+}
+_LEAST = {"case": (1, 0, 1), "recv": (1, 1, 0), "infeed": (1, 1, 0), "dynamic_slice": (1, 1, 0), "outfeed": (1, 1, 0),
+          "send": (1, 1, 0), "dynamic_update_slice": (2, 1, 0), "concatenate": (1, 1, 0), "map": (1, 1, 1)}  # fmt: skip
+"""Where any number is allowed, but not none."""
+_OF = {f"stablehlo.{name}": counts for counts, names in _COUNTS.items() for name in names.split()} | {
+    "func.func": (0, 0, 1), "func.call": (_ANY, _ANY, 0), "func.return": (_ANY, 0, 0),
+}  # fmt: skip
+_PARTS = ("operands", "results", "regions")
+
+
+def check_structure(module: Operation) -> None:
+    """ShapeError, with the operation as its attribute `operation`, for one whose parts are not those of its kind. Of
+    operations of other dialects, only regions are looked at."""
+    left = [each for region in module.regions for block in region.blocks for each in block.operations]
+    while left:
+        operation = left.pop()
+        _check_counts(operation)
+        if operation.name == "func.func":
+            _check_function(operation)
+        if operation.name == "stablehlo.constant":
+            _check_constant(operation)
+        for region in operation.regions:
+            if len(region.blocks) != 1 and not (operation.name == "func.func" and not region.blocks):
+                _fail(operation, f"a region of it has {len(region.blocks)} blocks, not one")
+            for block in region.blocks:
+                if not block.operations:
+                    _fail(operation, "a region of it has no operations")
+                left += block.operations
+
+
+def _check_counts(operation: Operation) -> None:
+    wanted = _OF.get(operation.name)
+    if wanted is None:
+        return
+    found = len(operation.operands), len(operation.results), len(operation.regions)
+    least = _LEAST.get(operation.name.removeprefix("stablehlo."), (0, 0, 0))
+    for part, count, want, at_least in zip(_PARTS, found, wanted, least):
+        if count < at_least or want not in (_ANY, count):
+            _fail(operation, f"it has {count} {part}, not {at_least if want == _ANY else want}")
+
+
+def _check_function(operation: Operation) -> None:
+    type_, attributes = operation.attributes.get("function_type"), operation.attributes
+    if not isinstance(attributes.get("sym_name"), str):
+        _fail(operation, "it has no name")
+    if not isinstance(type_, TypeAttribute) or not isinstance(type_.type, Function):
+        _fail(operation, "it has no type of functions")
+        return
+    blocks = operation.regions[0].blocks
+    if blocks and len(blocks[0].arguments) != len(type_.type.inputs):
+        _fail(operation, f"its body has {len(blocks[0].arguments)} arguments, its type {len(type_.type.inputs)}")
+    for name, types in (("arg_attrs", type_.type.inputs), ("res_attrs", type_.type.results)):
+        given = attributes.get(name, ())
+        if not isinstance(given, tuple) or not all(isinstance(each, dict) for each in given):
+            _fail(operation, f"{name} is no list of dictionaries")
+        elif len(given) not in (0, len(types)):
+            _fail(operation, f"{name} has {len(given)} dictionaries for {len(types)} values")
+
+
+def _check_constant(operation: Operation) -> None:
+    value, type_ = operation.attributes.get("value"), operation.results[0].type
+    if not isinstance(value, Dense) or not isinstance(type_, Tensor) or not _is_compatible(value.type, type_):
+        shown = type_text(value.type) if isinstance(value, Dense) else "no tensor"
+        _fail(operation, f"its value is {shown}, its result {type_text(type_)}")
+
+
+def _is_compatible(value: Tensor, result: Tensor) -> bool:
+    """Sizes of the result may be unknown; a quantized result has a value of integers."""
+    sizes = zip(value.dimensions, result.dimensions)
+    is_element = value.element == result.element or isinstance(result.element, Quantized)
+    same = len(value.dimensions) == len(result.dimensions)
+    return is_element and same and all(known in (size, DYNAMIC) for size, known in sizes)
+
+
+def _fail(operation: Operation, reason: str) -> None:
+    error = ShapeError(f"{operation.name}: {reason}")
+    error.operation = operation  # type: ignore[attr-defined]
+    raise error
