@@ -5,6 +5,7 @@ An MLIR tree (`hlo/mlir/tree.py`) of StableHLO's ops and an HloModule become one
     ops.py             which op is which opcode, and which attributes are which fields: the table of both directions
     attributes.py      the forms of attributes
     types.py           types and shapes
+    structure.py       how many operands, results and regions each op has
     to_hlo.py          a tree as HLO; regions.py: bodies of ops; reading_*.py: ops that HLO has in another form
     refine.py          sizes that are written `?` and follow from constants
     from_hlo.py        HLO as a tree; writing_*.py: opcodes that StableHLO has in another form

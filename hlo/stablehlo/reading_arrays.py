@@ -77,7 +77,11 @@ def _broadcast_in_dim(scope: Scope, operation: Operation) -> Results:
 def _sizes(operation: Operation, *given: HloInstruction) -> tuple[int, ...]:
     """The sizes of the only result: those of its type, or those that an operand holds."""
     shape = declared(operation)
-    return shape.dimensions if shape is not None else integers_of(given[0], "the sizes of the result")
+    if shape is not None:
+        return shape.dimensions
+    if not given:
+        raise UnsupportedError("its result has sizes that nothing says")
+    return integers_of(given[0], "the sizes of the result")
 
 
 def _shape(operation: Operation, *given: HloInstruction) -> Shape:

@@ -14,8 +14,8 @@ from ..mlir.tree import DYNAMIC, Dense, Function, Operation, Quantized, Tensor, 
 _ANY = -1
 _COUNTS: dict[tuple[int, int, int], str] = {
     (0, 1, 0): "constant create_token iota partition_id replica_id",
-    (1, 1, 0): """abs async_done bitcast_convert broadcast broadcast_in_dim cbrt ceil cholesky collective_permute convert
-        cosine count_leading_zeros cross-replica-sum dynamic_iota exponential exponential_minus_one fft floor
+    (1, 1, 0): """abs async_done bitcast_convert broadcast broadcast_in_dim cbrt ceil cholesky collective_permute
+        convert cosine count_leading_zeros cross-replica-sum dynamic_iota exponential exponential_minus_one fft floor
         get_dimension_size get_tuple_element imag is_finite log log_plus_one logistic negate not popcnt real
         reduce_precision reshape reverse round_nearest_afz round_nearest_even rsqrt sign sine slice sqrt tan tanh
         transpose unary_einsum uniform_dequantize uniform_quantize""",
@@ -78,7 +78,8 @@ def _check_counts(operation: Operation) -> None:
     least = _LEAST.get(operation.name.removeprefix("stablehlo."), (0, 0, 0))
     for part, count, want, at_least in zip(_PARTS, found, wanted, least):
         if count < at_least or want not in (_ANY, count):
-            _fail(operation, f"it has {count} {part}, not {at_least if want == _ANY else want}")
+            named = part[:-1] if count == 1 else part
+            _fail(operation, f"it has {count} {named}, not {at_least if want == _ANY else want}")
 
 
 def _check_function(operation: Operation) -> None:

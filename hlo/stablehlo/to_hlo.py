@@ -35,6 +35,7 @@ from .ops import OP_NAMED
 from .refine import is_size, needs_refinement
 from .rows import read_by_row
 from .scope import Marks, Rule, Scope, has_unknown_size, metadata_of
+from .structure import check_structure
 from .types import shape_of
 
 _RULES: dict[str, Rule] = {}
@@ -64,6 +65,7 @@ class _Program:
     def __init__(self, module: Operation, is_refined: bool) -> None:
         if module.name != "builtin.module" or len(module.regions) != 1:
             raise UnsupportedError(f"a program is a builtin.module, not {module.name}")
+        check_structure(module)
         self._module = module
         self._functions: dict[str, Operation] = {}
         self._meshes: dict[str, str] = {}

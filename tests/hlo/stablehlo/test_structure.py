@@ -1,0 +1,74 @@
+"""Programs in the generic form whose operations have too few or too many parts: refused with their place."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hloom.hlo import HloParseError, UnsupportedError, stablehlo
+
+_ADD = """({
+^bb0(%a: tensor<f32>, %b: tensor<f32>):
+  %s = stablehlo.add %a, %b : tensor<f32>
+  stablehlo.return %s : tensor<f32>
+})"""
+
+
+def _program(line: str) -> str:
+    return f"func.func @main(%x: tensor<f32>) -> tensor<f32> {{\n{line}\nreturn %x : tensor<f32>\n}}"
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ('%0 = "stablehlo.while"(%x) : (tensor<f32>) -> tensor<f32>', "while: it has 0 regions, not 2"),
+        ('%0 = "stablehlo.case"(%x) : (tensor<f32>) -> tensor<f32>', "case: it has 0 regions, not 1"),
+        ('%0 = "stablehlo.if"() : () -> tensor<f32>', "if: it has 0 operands, not 1"),
+        ('%0 = "stablehlo.clamp"(%x) : (tensor<f32>) -> tensor<f32>', "clamp: it has 1 operand, not 3"),
+        ('%0:2 = "stablehlo.add"(%x, %x) : (tensor<f32>, tensor<f32>) -> (tensor<f32>, tensor<f32>)',
+         "add: it has 2 results, not 1"),
+        ('%0 = "stablehlo.recv"(%x) : (tensor<f32>) -> ()', "recv: it has 0 results, not 1"),
+        (f'%0 = "stablehlo.negate"(%x) {_ADD} : (tensor<f32>) -> tensor<f32>', "negate: it has 1 region, not 0"),
+        ('%0 = "stablehlo.constant"() {value = dense<1.0> : tensor<3xf32>} : () -> tensor<f32>',
+         "constant: its value is tensor<3xf32>, its result tensor<f32>"),
+        ('%0 = "stablehlo.constant"() {value = dense<1> : tensor<i32>} : () -> tensor<f32>',
+         "constant: its value is tensor<i32>, its result tensor<f32>"),
+        ('%0 = "stablehlo.sort"(%x) ({}) : (tensor<f32>) -> tensor<f32>', "sort: a region of it has"),
+    ],
+)  # fmt: skip
+def test_wrong_counts_are_named(line: str, message: str) -> None:
+    if line.startswith("%0 =") and line.endswith("-> ()"):
+        line = line.removeprefix("%0 = ")
+    with pytest.raises(HloParseError, match=rf"<stablehlo>:2:1: stablehlo\.{re.escape(message)}"):
+        stablehlo.parse(_program(line))
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        '"stablehlo.broadcast_in_dim"(%x) {broadcast_dimensions = array<i64>} : (tensor<f32>) -> tensor<?xf32>',
+        '"stablehlo.iota"() {iota_dimension = 0 : i64} : () -> tensor<?xf32>',
+    ],
+)
+def test_sizes_that_nothing_says(line: str) -> None:
+    with pytest.raises((UnsupportedError, HloParseError), match="<stablehlo>:2:1"):
+        stablehlo.parse(_program(f"%0 = {line}"))
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        ('"func.func"() ({}) {sym_name = "main"} : () -> ()', "it has no type of functions"),
+        ('"func.func"() ({}) {function_type = () -> ()} : () -> ()', "it has no name"),
+        ('"func.func"() {function_type = () -> (), sym_name = "main"} : () -> ()', "it has 0 regions, not 1"),
+        ('"func.func"() ({^bb0(%x: i32):\n "func.return"() : () -> ()}) '
+         '{function_type = () -> (), sym_name = "main"} : () -> ()', "its body has 1 arguments, its type 0"),
+        ('"func.func"() ({"func.return"() : () -> ()}) {function_type = () -> (), sym_name = "main", '
+         'arg_attrs = ["a"]} : () -> ()', "arg_attrs is no list of dictionaries"),
+        ('"func.func"() ({"func.return"() : () -> ()}) {function_type = () -> (), sym_name = "main", '
+         'res_attrs = [{}]} : () -> ()', "res_attrs has 1 dictionaries for 0 values"),
+    ],
+)  # fmt: skip
+def test_functions_have_a_type_and_a_name(function: str, message: str) -> None:
+    with pytest.raises(HloParseError, match=f"func.func: {re.escape(message)}"):
+        stablehlo.parse(function)
