@@ -4,18 +4,25 @@ UnsupportedError."""
 from __future__ import annotations
 
 import enum
+from collections.abc import Iterable
+from typing import Any
 
 from ...namespaces.not_written import not_written
 
 _HOME = __name__.rpartition(".")[0]
-_MESHES = "it runs kernels on the cores of a TPU or GPU; pallas_call runs one on a grid"
-_SEMAPHORES = "it is for copies and cores that run at the same time, which TPUs and GPUs have"
 
-for _names, _why in (
-    ("core_map kernel", _MESHES),
-    ("delay get_global select_ref semaphore semaphore_read semaphore_signal semaphore_wait", _SEMAPHORES),
-):
-    globals().update(not_written(_HOME, _names, _why))
+
+def _refused(names: str, why: str) -> Iterable[Any]:
+    return not_written(_HOME, names, why).values()
+
+
+core_map, kernel = _refused(
+    "core_map kernel", "it runs kernels on the cores of a TPU or GPU; pallas_call runs one on a grid"
+)
+delay, get_global, select_ref, semaphore, semaphore_read, semaphore_signal, semaphore_wait = _refused(
+    "delay get_global select_ref semaphore semaphore_read semaphore_signal semaphore_wait",
+    "it is for copies and cores that run at the same time, which TPUs and GPUs have",
+)
 
 
 class DeviceIdType(enum.Enum):

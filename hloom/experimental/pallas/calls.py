@@ -113,7 +113,7 @@ class _PallasCall:
             with contextlib.nullcontext() if self.name is None else named_scope(self.name):
                 return self._run(dynamic, args)
 
-        run.__name__ = run.__qualname__ = self.name or getattr(self.kernel, "__name__", "kernel")
+        run.__name__ = run.__qualname__ = self.name or str(getattr(self.kernel, "__name__", "kernel"))
         jitted = jit(run, inline=True)
 
         def wrapped(*args: Any) -> Any:

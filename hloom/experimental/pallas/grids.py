@@ -16,6 +16,7 @@ axis, and threads share both. `Grid.batched` says for which axes that is right:
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -106,10 +107,10 @@ class Grid:
 
     def _bytes(self, axes: Sequence[int]) -> int:
         """The memory of products and the like, which are not fused, for a batch along these axes."""
-        count = int(np.prod([self.sizes[g] for g in axes], dtype=object))
+        count = math.prod([self.sizes[g] or 0 for g in axes])
         large = (Opcode.DOT, Opcode.CONVOLUTION, Opcode.SORT, Opcode.GATHER, Opcode.SCATTER, Opcode.CUSTOM_CALL)
         found = [i for i in self.kernel.computation.instructions if i.opcode in large]
-        return count * sum(s.byte_size for i in found for s in i.shape.leaves())
+        return count * sum([s.num_elements * s.element.byte_width for i in found for s in i.shape.leaves()])
 
     # ---- running
 
@@ -179,10 +180,10 @@ class _Run:
         if level == len(self.batch):
             return self._sequential(ids, arrays)
         axis = self.batch[level]
-        size = self.grid.sizes[axis]
+        size = self.grid.sizes[axis] or 0
         present = [k for k, a in enumerate(arrays) if a is not None]
 
-        def one(index: Value, *values: Value) -> list[Value]:
+        def one(index: Value, *values: Any) -> list[Value]:
             inner: list[Value | None] = [None] * len(arrays)
             for k, value in zip(present, values, strict=True):
                 inner[k] = value
@@ -191,13 +192,13 @@ class _Run:
         places = [part.place(axis, level) for part in self.parts]
         in_axes = (0, *[places[k] for k in present])
         out_axes = [places[k] for k in self.written]
-        indices = lax.iota(_INT32, size)
-        return vmap(one, in_axes, out_axes)(indices, *[arrays[k] for k in present])
+        given: list[Any] = [arrays[k] for k in present]
+        return vmap(one, in_axes, out_axes)(lax.iota(_INT32, size), *given)
 
     def _sequential(self, ids: dict[int, Value], arrays: Sequence[Value | None]) -> list[Value]:
         """The results of the loops over the other axes."""
         kernel = self.kernel
-        state = [arrays[k] for k in self.written if arrays[k] is not None]
+        state = [a for k in self.written if (a := arrays[k]) is not None]
         scratch = range(kernel.blocks, kernel.blocks + kernel.scratch)
         memory = {k: unwritten(_aval_of(kernel, k)) for k in scratch}
         outside = [r.current() for r in kernel.written_outside]
@@ -264,7 +265,7 @@ class _Parts:
         self.mapping = mapping
         self.batch = batch
         self.axis_of = {d: g for g in batch if (d := grid.split(mapping, g)) is not None}
-        self.counts = {d: grid.sizes[g] for d, g in self.axis_of.items()}
+        self.counts = {d: grid.sizes[g] or 0 for d, g in self.axis_of.items()}
         self.labels = [label for d in range(len(mapping.dims)) for label in self._labels(d)]
 
     def _labels(self, d: int) -> list[int | None]:

@@ -43,7 +43,7 @@ def when(condition: Any, /) -> Callable[[Callable[[], None]], None]:
 
     def wrapped(function: Callable[[], None]) -> None:
         if not isinstance(condition, bool):
-            cond(condition, lambda: (function(), None)[1], lambda: None)
+            cond(condition, function, lambda: None)
         elif condition:
             function()
 
@@ -229,7 +229,8 @@ def masked_load(ref: Any, mask: Any, other: Any) -> Value:
     value = ref[...]
     if mask is None or other is None:
         return value  # type: ignore[no-any-return]
-    return jnp.where(mask, value, other).astype(value.dtype)
+    found: Value = jnp.where(mask, value, other).astype(value.dtype)
+    return found
 
 
 def masked_store(ref: Any, value: Any, mask: Any) -> None:
