@@ -13,11 +13,39 @@ import hloom.numpy as jnp
 from hloom import lax, test_util
 from hloom.errors import UnsupportedError
 from hloom.experimental import pallas as pl
+from hloom.experimental.pallas import mosaic_gpu as plgpu
 from hloom.experimental.pallas import tpu as pltpu
 from hloom.experimental.pallas import triton as pltriton
 from support.pallas_kernels import CASES, tools
 
 TOOLS = tools(hloom, jnp, lax, pl, pltpu)
+
+
+def _attention(q_ref: Any, k_ref: Any, v_ref: Any, o_ref: Any, most_ref: Any, sum_ref: Any, total_ref: Any) -> None:
+    @pl.when(pl.program_id(2) == 0)
+    def _() -> None:
+        most_ref[...] = jnp.full_like(most_ref, -1e30)
+        sum_ref[...] = jnp.zeros_like(sum_ref)
+        total_ref[...] = jnp.zeros_like(total_ref)
+
+    scores = q_ref[...] @ k_ref[...].T
+    most = jnp.maximum(most_ref[...], scores.max(-1))
+    parts, factor = jnp.exp(scores - most[:, None]), jnp.exp(most_ref[...] - most)
+    sum_ref[...] = sum_ref[...] * factor + parts.sum(-1)
+    total_ref[...] = total_ref[...] * factor[:, None] + parts @ v_ref[...]
+    most_ref[...] = most
+
+    @pl.when(pl.program_id(2) == pl.num_programs(2) - 1)
+    def _() -> None:
+        o_ref[...] = total_ref[...] / sum_ref[...][:, None]
+
+
+def attention() -> Any:
+    rows, columns = (pl.BlockSpec((None, 2, 4), m) for m in (lambda h, i, j: (h, i, 0), lambda h, i, j: (h, j, 0)))
+    return pl.pallas_call(
+        _attention, hloom.ShapeDtypeStruct((2, 8, 4), jnp.float32), grid=(2, 4, 4), in_specs=[rows, columns, columns],
+        out_specs=rows, scratch_shapes=[pltpu.VMEM((2,), np.float32)] * 2 + [pltpu.VMEM((2, 4), np.float32)],
+    )  # fmt: skip
 
 
 def same(found: Any, expected: Any) -> None:
@@ -98,6 +126,24 @@ def test_points_that_print_run_in_order(capsys: pytest.CaptureFixture[str]) -> N
     block = pl.BlockSpec((1,), lambda i: (i,))
     pl.pallas_call(kernel, hloom.ShapeDtypeStruct((3,), jnp.float32), grid=(3,), out_specs=block)()
     assert capsys.readouterr().out == "at 0 of 3\nat 1 of 3\nat 2 of 3\n"
+
+
+@pytest.mark.parametrize("name", ["product_with_scratch", "attention"])
+def test_a_batch_may_not_take_too_much_memory(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Then axes of the grid are loops, the last of the batch first."""
+    if name == "attention":
+        x = np.random.default_rng(0).standard_normal((2, 8, 4)).astype(np.float32)
+        make, arguments = attention, (x, x[:, ::-1], 2 * x)
+        scores = np.exp(np.einsum("hid,hjd->hij", x, arguments[1]))
+        expected = np.einsum("hij,hjd->hid", scores / scores.sum(-1, keepdims=True), arguments[2])
+    else:
+        make_case, arguments, expected = CASES[name]
+        make = lambda: make_case(TOOLS)  # noqa: E731
+    same(hloom.jit(make())(*arguments), expected)
+    monkeypatch.setattr("hloom.experimental.pallas.grids.MOST_BYTES", -(10**9))
+    one_by_one = hloom.jit(make())
+    assert len(re.findall(r" while\(", one_by_one.lower(*arguments).as_text())) == 3
+    same(one_by_one(*arguments), expected)
 
 
 # ---- transformations
@@ -238,6 +284,8 @@ ERRORS: dict[str, tuple[Any, type[Exception], str]] = {
     "a reference as an array": (lambda: pl.pallas_call(lambda x, o: o.set(lax.sin(x)), A)(A), ValueError,
                                 r"Attempting to pass a Ref Ref{int32\[8\]} to an operation -- did you forget"),
     "an index": (lambda: pl.pallas_call(lambda x, o: x[8], A)(A), ValueError, "Out of bound indexer: idx=8, dim=8"),
+    "too many indices": (lambda: pl.pallas_call(lambda x, o: x[0, 0], A)(A), ValueError,
+                         r"`indices` must not be longer than `shape`: indices=\(0, 0\), shape=\(8,\)"),
     "a block": (lambda: pl.pallas_call(lambda x, o: x[pl.ds(4, 5)], A)(A), ValueError, "Out of bound slice: start=4"),
     "a captured array": (lambda: pl.pallas_call(lambda x, o: o.set(x[...] + A), A)(A), ValueError,
                          r"captures constants \[int32\[8\]\]. You should pass them as inputs"),
@@ -254,6 +302,8 @@ ERRORS: dict[str, tuple[Any, type[Exception], str]] = {
     "copies": (lambda: pltpu.make_async_copy(None, None, None), UnsupportedError, "between the memories of a TPU"),
     "scratch": (lambda: pl.pallas_call(_nothing, A, scratch_shapes=[pltpu.SemaphoreType.DMA])(A), UnsupportedError,
                 "SemaphoreType"),
+    "kernels of Mosaic": (lambda: plgpu.kernel(_nothing, A), UnsupportedError, "it is about kernels for GPUs"),
+    "packed registers": (lambda: pltpu.pack_elementwise([A], packed_dtype="int16"), UnsupportedError, "registers"),
     "inline assembly": (lambda: pltriton.elementwise_inline_asm(""), UnsupportedError, "it is about kernels for GPUs"),
 }  # fmt: skip
 

@@ -87,8 +87,12 @@ def _start(start: Any, size: int) -> Value:
 
 
 def check_index(shape: tuple[int, ...], index: Any) -> None:
-    """ValueError for an integer or a block, known while tracing, that is beyond the end of its dimension."""
+    """ValueError for an index with too many entries, and for an integer or a block, known while tracing, that is beyond
+    the end of its dimension."""
     items = list(index) if isinstance(index, tuple) else [index]
+    count = sum([not (i is None or i is Ellipsis or getattr(i, "dtype", None) == np.bool_) for i in items])
+    if count > len(shape):
+        raise ValueError(f"`indices` must not be longer than `shape`: indices={index}, shape={shape}")
     if any(item is None or item is Ellipsis or (hasattr(item, "dtype") and item.ndim) for item in items):
         return
     for item, size in zip(items, shape, strict=False):

@@ -1,4 +1,4 @@
-from . import ops as ops, tpu as tpu, triton as triton
+from . import mosaic_gpu as mosaic_gpu, ops as ops, tpu as tpu, triton as triton
 from ...tracer.arrays.dslice import ds as _dslice, ds as ds, Slice as Slice
 from .accelerators import (
     core_map as core_map, delay as delay, DeviceIdType as DeviceIdType, get_global as get_global, kernel as kernel,

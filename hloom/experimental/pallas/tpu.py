@@ -24,14 +24,15 @@ from .helpers import masked_store as _masked_store
 
 _COPIES = """
 BufferType BufferedRef BufferedRefBase LoweringException PipelineStep SemaphoreType TensorCoreMesh async_copy
-async_remote_copy core_barrier dma_semaphore emit_pipeline emit_pipeline_with_allocations get_barrier_semaphore
-make_async_copy make_async_remote_copy matmul_acc_lhs matmul_lhs_fifo matmul_pop matmul_pop_fifo matmul_push_rhs
-run_on_first_core sync_copy
+async_remote_copy core_barrier create_tensorcore_mesh dma_semaphore emit_pipeline emit_pipeline_with_allocations
+get_barrier_semaphore make_async_copy make_async_remote_copy matmul_acc_lhs matmul_lhs_fifo matmul_pop matmul_pop_fifo
+matmul_push_rhs run_on_first_core sync_copy
 """
 _RANDOM = """
 prng_random_bits prng_seed sample_block stateful_bernoulli stateful_bits stateful_normal stateful_uniform
 stochastic_round to_pallas_key
 """
+_PACKED = "einshape pack_elementwise unpack_elementwise"
 _HARDWARE = "ChipVersion Tiling TpuInfo get_tpu_info get_tpu_info_for_chip is_tpu_device trace_value"
 _PARAMETERS = """
 ARBITRARY CMEM CORE_PARALLEL CompilerParams CoreType GridDimensionSemantics HBM InterpretParams MemorySpace PARALLEL
@@ -39,11 +40,12 @@ PrefetchScalarGridSpec SEMAPHORE SMEM SUBCORE_PARALLEL SideEffectType VMEM VMEM_
 force_tpu_interpret_mode load reset_tpu_interpret_mode_state roll set_tpu_interpret_mode store touch
 with_memory_space_constraint
 """
-__all__ = [*_COPIES.split(), *_RANDOM.split(), *_HARDWARE.split(), *_PARAMETERS.split()]
+__all__ = [*_COPIES.split(), *_RANDOM.split(), *_PACKED.split(), *_HARDWARE.split(), *_PARAMETERS.split()]
 
 for _names, _why in (
     (_COPIES, "it is about copies between the memories of a TPU, and its cores"),
     (_RANDOM, "it is about the random bits of a TPU; hloom.random draws in kernels, too"),
+    (_PACKED, "it is about the registers of a TPU; hloom.numpy reshapes and converts arrays"),
     (_HARDWARE, "it is about the hardware of a TPU"),
 ):
     globals().update(_not_written(__name__, _names, _why))
