@@ -10,6 +10,7 @@ import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from ...hlo.builder import make_module
 from ...hlo.errors import UnsupportedError
 from ...hlo.support.records import dataclass
 from ...tracer.arrays.array import as_value
@@ -152,7 +153,8 @@ class _PallasCall:
         traced = trace_kernel(self.kernel, self.described, arguments, grid, spec.grid_names)
         self._check_aliases([*kinds, *in_avals], paths, out_avals, [path for path, _ in results])
         if self.debug:
-            print(f"The kernel of pallas_call {self.described}:\n{traced.computation}")
+            text = make_module("kernel", traced.computation).to_text(metadata=False)
+            print(f"The kernel of pallas_call {self.described}:\n{text}")
         given: list[Value | None] = [*inputs, *[None] * len(results)]
         for argument, k in self.aliases.items():
             given[len(inputs) + k] = [*prefetched, *inputs][argument]

@@ -119,7 +119,7 @@ def _padded(size: int, dim: BlockDim) -> int:
         return size + block
     if isinstance(dim, Element):
         size += sum(dim.padding)
-    return -(-size // block) * block if block else size
+    return max(1, -(-size // block)) * block if block else size
 
 
 def filler(dtype: Any) -> Value:
