@@ -47,7 +47,7 @@ from .arguments import (
     temporary,
     without_elements,
 )
-from .arrays.array import Array, PlacedArray, as_value
+from .arrays.array import Array, PlacedArray, as_value, holding_scalars
 from .arrays.float0 import hide_float0
 from .arrays.operators import ArrayBase
 from .arrays.overlay import storages
@@ -518,7 +518,7 @@ class PjitFunction(SharedValue, Generic[P, R]):
             labels = leaf_names(self._fun, args, kwargs, statics)
             if EXPLAIN_CACHE_MISSES.value and not self._is_library:
                 explain_miss(self._fun, key, self._programs.traced.keys(), labels)
-            with timed(f"tracing {self._name} for jit", TRACE_EVENT), collecting_seldom():
+            with timed(f"tracing {self._name} for jit", TRACE_EVENT), collecting_seldom(), holding_scalars():
                 traced = trace_function(self._fun, treedef, avals, statics, labels, float0_results=True)
             if key[3].debug_key_reuse:
                 load(".checks.key_reuse", __package__).check(traced)

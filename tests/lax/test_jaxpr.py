@@ -223,6 +223,15 @@ def test_arrays_from_outside_are_constants_of_any_size() -> None:
     assert counts == [2] * 4
 
 
+def test_a_jitted_function_within_keeps_its_scalars() -> None:
+    """Its program serves later calls, too, and would take them as hidden arguments."""
+    outer = jnp.array(3.0)
+    f = hloom.jit(lambda x: x * outer)
+    assert hloom.make_jaxpr(f)(X).consts == []
+    np.testing.assert_array_equal(f(X), 3 * X)
+    assert f.lower(X).as_text().count("parameter(") == 1
+
+
 def test_linear_functions_have_as_many_constants_for_known_and_for_traced_factors() -> None:
     counts = []
 

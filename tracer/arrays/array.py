@@ -768,8 +768,18 @@ def younger_arrays(captures: bool) -> Iterator[int]:
             each.remove(number)
 
 
+@contextmanager
+def holding_scalars() -> Iterator[None]:
+    """A block in which programs have all small arrays as constants: programs that are kept for later calls."""
+    _CAPTURING.append(0)
+    try:
+        yield
+    finally:
+        _CAPTURING.remove(0)
+
+
 def capturing_block() -> int:
-    """The number of the innermost block around in which programs capture older arrays; 0 outside of them."""
+    """The number of the innermost block around in which programs capture older arrays; 0 if they do not."""
     return _CAPTURING[-1] if _CAPTURING else 0
 
 
