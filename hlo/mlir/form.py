@@ -8,11 +8,11 @@ The parts of a form, with spaces between them:
 | `%inputs*` | all operands that no other part names, with commas between them |
 | `%inputs*,` | the same, with a comma after each |
 | `$name` | an attribute; the form's `attributes` say of which kind it is |
-| `{}`, `attributes{}` | the attributes that no other part names |
+| `{}` | the attributes that no other part names |
 | `(? ... ?)` | parts that may be missing: they begin with a literal, an attribute or an operand that decides |
 | `(? ... ?: ... ?)` | the same, with parts that are there instead |
 | `~` | no space here |
-| `<same>` | a directive: types, or a part that is written in a special way; see DIRECTIVES here and in other files |
+| `<same>` | a directive: types, or a part that is written in a special way; `form_types.py` has those for types |
 | anything else | itself |
 
 Source: MLIR's declarative assembly format ("Operation Definition Specification").
@@ -20,30 +20,15 @@ Source: MLIR's declarative assembly format ("Operation Definition Specification"
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Protocol
 
 from ..element_type import ElementType
 from ..support.lazy import lazy_property
-from .attribute_writer import function_text, results_text, symbol_text, type_text
-from .dense import read_float
+from .form_kinds import KINDS
 from .operation_reader import Draft, OperationReader
 from .operation_writer import OperationWriter, Unfit
-from .tree import (
-    Attribute,
-    Dense,
-    DenseArray,
-    Enumerated,
-    Float,
-    Function,
-    Integer,
-    Opaque,
-    Operation,
-    Symbol,
-    Tensor,
-    Tuple,
-    Type,
-)
+from .tree import Attribute, DenseArray, Operation, Tensor
 
 
 class Part(Protocol):
@@ -171,134 +156,17 @@ class _Attribute(_Literal):
         writer.item(text(writer, value, self._detail))
 
 
-def _read_integer(reader: OperationReader, dialect: str, detail: str) -> Attribute:
-    kind = _TYPES[detail]
-    return Integer(reader.integer("the number", kind.limits), kind)
-
-
-_TYPES = {"i64": ElementType.S64, "i32": ElementType.S32, "ui64": ElementType.U64, "ui32": ElementType.U32}
-
-
-def _read_float(reader: OperationReader, *_: str) -> Attribute:
-    """A number without its type, which is f64."""
-    token = reader.next
-    start = reader.index
-    reader.index += 1
-    try:
-        return Float(read_float(token, ElementType.F64), ElementType.F64)
-    except ValueError:
-        raise reader.expected("a number such as 1.0", start) from None
-
-
-def read_integers(reader: OperationReader, *_: str) -> DenseArray:
-    """`[0, 1]`."""
-    reader.expect("[", "to begin a list")
-    return DenseArray(ElementType.S64, tuple(reader.comma_list("]", lambda: reader.integer("a number"))))
-
-
-def _read_enumerated(reader: OperationReader, dialect: str, detail: str) -> Attribute:
-    return Enumerated(dialect, detail, reader.word(f"a word for the {detail.replace('_', ' ')}"))
-
-
-def _read_bool(reader: OperationReader, *_: str) -> Attribute:
-    word = reader.word("true or false")
-    if word not in ("true", "false"):
-        raise reader.expected("true or false", reader.index - 1)
-    return word == "true"
-
-
-def _read_string(reader: OperationReader, *_: str) -> Attribute:
-    return reader.string("a string")
-
-
-def _read_symbol_name(reader: OperationReader, *_: str) -> Attribute:
-    return reader.symbol("a name such as @f")
-
-
-def _read_symbol(reader: OperationReader, *_: str) -> Attribute:
-    return reader.symbol_reference()
-
-
-def _read_elements(reader: OperationReader, *_: str) -> Attribute:
-    start = reader.index
-    found = reader.attribute()
-    if not isinstance(found, Dense):
-        raise reader.expected("a literal such as dense<0> : tensor<i32>", start)
-    return found
-
-
-def _plain(writer: OperationWriter, value: Attribute, detail: str) -> str:
-    return writer.plain(value)
-
-
-def _read_text(reader: OperationReader, dialect: str, detail: str) -> Attribute:
-    """An attribute that is known by its text, of which the form leaves out the beginning and the end."""
-    before, _, after = detail.partition("~")
-    return Opaque(dialect, before + reader.balanced(reader.starts[reader.index]) + after)
-
-
-def _text(value: Opaque, detail: str) -> str:
-    before, _, after = detail.partition("~")
-    if not (value.text.startswith(before) and value.text.endswith(after)):
-        raise Unfit
-    return value.text[len(before) : len(value.text) - len(after)]
-
-
-def _read_word(reader: OperationReader, dialect: str, detail: str) -> Attribute:
-    words = detail.split(",")
-    start = reader.index
-    word = reader.word(f"one of {', '.join(words)}")
-    if word not in words:
-        raise reader.expected(f"one of {', '.join(words)}", start)
-    return Integer(words.index(word), ElementType.S32)
-
-
-def _word(value: Integer, detail: str) -> str:
-    words = detail.split(",")
-    if not 0 <= value.value < len(words):
-        raise Unfit
-    return words[value.value]
-
-
-def _read_any(reader: OperationReader, *_: str) -> Attribute:
-    return reader.attribute()
-
-
-_Kind = tuple[Callable[[OperationReader, str, str], Attribute], Any, Callable[[OperationWriter, Any, str], str]]
-KINDS: dict[str, _Kind] = {
-    "integer": (_read_integer, Integer, _plain),
-    "float": (_read_float, Float, _plain),
-    "integers": (read_integers, DenseArray, _plain),
-    "enum": (_read_enumerated, Enumerated, _plain),
-    "bool": (_read_bool, bool, _plain),
-    "string": (_read_string, str, _plain),
-    "symbol_name": (_read_symbol_name, str, lambda writer, value, detail: symbol_text(value)),
-    "text": (_read_text, Opaque, lambda writer, value, detail: _text(value, detail)),
-    "word": (_read_word, Integer, lambda writer, value, detail: _word(value, detail)),
-    "symbol": (_read_symbol, Symbol, _plain),
-    "elements": (_read_elements, Dense, _plain),
-    "any": (_read_any, object, _plain),
-}
-"""The kinds of attributes in forms: how each is read, its class in the tree, and how it is written. A detail follows a
-colon in the table of forms: the type of an integer, the kind of an enumeration, the words that stand for 0, 1, ..., or
-the text around what is written, with `~` in its place."""
-
-
 class _Dictionary(_Literal):
     """The attributes that no other part of the form names."""
 
-    def __init__(self, keyword: str) -> None:
-        self._keyword = keyword
-        self.form: Form | None = None
+    def __init__(self, form: Form) -> None:
+        self._form = form
 
     def read(self, reader: OperationReader, draft: Draft) -> None:
-        if self._keyword and not reader.accept(self._keyword):
-            return
         reader.attribute_dictionary(draft)
 
     def write(self, writer: OperationWriter, operation: Operation, values: Values) -> None:
-        assert self.form is not None
-        writer.optional_dictionary(self.form.others(operation), self._keyword)
+        writer.optional_dictionary(self._form.others(operation))
 
 
 class _Group(_Literal):
@@ -327,183 +195,6 @@ class Directive(_Literal):
 
     def begins(self, token: str) -> bool:
         raise AssertionError("an optional part of a form begins with a literal or an operand")
-
-
-# ---- types of operands and results
-
-
-def _read_types(reader: OperationReader) -> list[Type]:
-    found = [reader.type()]
-    while reader.accept(","):
-        found.append(reader.type())
-    return found
-
-
-def types_text(values: Sequence[Any]) -> str:
-    """`T, T`."""
-    return ", ".join([type_text(value.type) for value in values])
-
-
-def function_type_text(operation: Operation) -> str:
-    """`(T, T) -> T` for an operation's operands and results."""
-    operands = [value.type for value in operation.operands]
-    return function_text(operands, [value.type for value in operation.results])
-
-
-class _FunctionType(Directive):
-    """`(T, T) -> T`."""
-
-    def read(self, reader: OperationReader, draft: Draft) -> None:
-        start = reader.index
-        kind = reader.function_type()
-        reader.check_types(draft.operands, kind.inputs, start)
-        draft.results = kind.results
-
-    def write(self, writer: OperationWriter, operation: Operation, values: Values) -> None:
-        writer.item(function_type_text(operation))
-
-
-class _ShortType(Directive):
-    """One type for all operands and the result, or else a function type. `operand_types`: those that the operands have
-    if the result's type stands alone; None if it cannot."""
-
-    def operand_types(self, count: int, result: Type) -> Sequence[Type] | None:
-        return [result] * count
-
-    def read(self, reader: OperationReader, draft: Draft) -> None:
-        start = reader.index
-        kind = reader.type()
-        if isinstance(kind, Function):
-            reader.check_types(draft.operands, kind.inputs, start)
-            draft.results = kind.results
-            if len(kind.results) != 1:
-                raise reader.error(f"{draft.name} has one result, its type {len(kind.results)}", start)
-            return
-        types = self.operand_types(len(draft.operands), kind)
-        if types is None:
-            raise reader.error(f"{type_text(kind)} is no type of the result of {draft.name}", start)
-        reader.check_types(draft.operands, types, start)
-        draft.results = (kind,)
-
-    def write(self, writer: OperationWriter, operation: Operation, values: Values) -> None:
-        if len(operation.results) != 1:
-            raise Unfit
-        result = operation.results[0].type
-        operands = [value.type for value in operation.operands]
-        short = self.operand_types(len(operands), result) == operands
-        writer.item(type_text(result) if short else function_type_text(operation))
-
-
-class _ComplexType(_ShortType):
-    def operand_types(self, count: int, result: Type) -> Sequence[Type] | None:
-        if not isinstance(result, Tensor) or not isinstance(result.element, ElementType):
-            return None
-        if not result.element.is_complex:
-            return None
-        return [Tensor(result.dimensions, result.element.real, result.encoding)] * count
-
-
-class _TupleType(_ShortType):
-    def operand_types(self, count: int, result: Type) -> Sequence[Type] | None:
-        return list(result.elements) if isinstance(result, Tuple) else None
-
-    def write(self, writer: OperationWriter, operation: Operation, values: Values) -> None:
-        if len(operation.results) != 1:
-            raise Unfit
-        writer.item(type_text(operation.results[0].type))
-
-
-class _SelectType(Directive):
-    """The types of the predicate and of the result, or else a function type."""
-
-    def read(self, reader: OperationReader, draft: Draft) -> None:
-        start = reader.index
-        types = _read_types(reader)
-        if len(types) == 1 and isinstance(types[0], Function):
-            reader.check_types(draft.operands, types[0].inputs, start)
-            draft.results = types[0].results
-            return
-        if len(types) != 2:
-            raise reader.error("expected the types of the predicate and of the result", start)
-        reader.check_types(draft.operands, [types[0], types[1], types[1]], start)
-        draft.results = types[1:]
-
-    def write(self, writer: OperationWriter, operation: Operation, values: Values) -> None:
-        if len(operation.operands) != 3 or len(operation.results) != 1:
-            raise Unfit
-        result = operation.results[0].type
-        predicate, *others = (value.type for value in operation.operands)
-        short = f"{type_text(predicate)}, {type_text(result)}"
-        writer.item(short if others == [result, result] else function_type_text(operation))
-
-
-class _PairwiseType(Directive):
-    """The types of the operands, which are those of the results."""
-
-    def read(self, reader: OperationReader, draft: Draft) -> None:
-        start = reader.index
-        draft.results = _read_types(reader)
-        reader.check_types(draft.operands, draft.results, start)
-
-    def write(self, writer: OperationWriter, operation: Operation, values: Values) -> None:
-        if [value.type for value in operation.operands] != [value.type for value in operation.results]:
-            raise Unfit
-        writer.item(types_text(operation.operands))
-
-
-class _OperandTypes(Directive):
-    """The types of the operands."""
-
-    def is_present(self, operation: Operation) -> bool:
-        return bool(operation.operands)
-
-    def read(self, reader: OperationReader, draft: Draft) -> None:
-        start = reader.index
-        reader.check_types(draft.operands, _read_types(reader), start)
-
-    def write(self, writer: OperationWriter, operation: Operation, values: Values) -> None:
-        writer.item(types_text(operation.operands))
-
-
-class _OperandType(_OperandTypes):
-    """One type, which all operands have."""
-
-    def read(self, reader: OperationReader, draft: Draft) -> None:
-        start = reader.index
-        reader.check_types(draft.operands, [reader.type()] * len(draft.operands), start)
-
-    def write(self, writer: OperationWriter, operation: Operation, values: Values) -> None:
-        writer.item(type_text(operation.operands[0].type))
-
-
-class _ResultType(Directive):
-    """The type of the only result."""
-
-    def read(self, reader: OperationReader, draft: Draft) -> None:
-        draft.results = (reader.type(),)
-
-    def write(self, writer: OperationWriter, operation: Operation, values: Values) -> None:
-        if len(operation.results) != 1:
-            raise Unfit
-        writer.item(type_text(operation.results[0].type))
-
-
-class _ResultTypes(Directive):
-    """`T`, or `(T, T)`."""
-
-    def read(self, reader: OperationReader, draft: Draft) -> None:
-        draft.results = reader.result_types()
-
-    def write(self, writer: OperationWriter, operation: Operation, values: Values) -> None:
-        writer.item(results_text(tuple(value.type for value in operation.results)))
-
-
-DIRECTIVES: dict[str, Directive] = {
-    "function": _FunctionType(), "same": _ShortType(), "complex": _ComplexType(), "tuple": _TupleType(),
-    "select": _SelectType(), "pairwise": _PairwiseType(), "operands": _OperandTypes(), "operand": _OperandType(),
-    "result": _ResultType(), "results": _ResultTypes(),
-}  # fmt: skip
-"""The directives that only concern types."""
 
 
 class Form:
@@ -552,10 +243,8 @@ class Form:
             return several(word) if "*" in word else _Operand(word)
         if word[0] == "$":
             return _Attribute(word[1:], self._kinds[word[1:]], self.name.partition(".")[0])
-        if word[-2:] == "{}":
-            dictionary = _Dictionary(word[:-2])
-            dictionary.form = self
-            return dictionary
+        if word == "{}":
+            return _Dictionary(self)
         if word == "~":
             return _Glue(word)
         if len(word) > 2 and word[0] == "<":

@@ -15,8 +15,9 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from ..errors import UnsupportedError
-from .attribute_reader import AttributeForm, AttributeReader
+from .attribute_reader import AttributeForm
 from .attribute_writer import type_text
+from .location_reader import LocationReader
 from .scanner import is_identifier
 from .tree import Attribute, Block, Location, Operation, Region, Type, Value
 
@@ -40,7 +41,7 @@ class OperationForm(Protocol):
     def read(self, reader: OperationReader, draft: Draft) -> None: ...
 
 
-class OperationReader(AttributeReader):
+class OperationReader(LocationReader):
     """Reads operations. `operations`: the pretty forms by full names, e.g. `stablehlo.add`."""
 
     def __init__(

@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping
 from ..element_type import ElementType
 from ..mlir.form import Form
 from ..mlir.tree import Attribute, Integer
-from .directives import DIRECTIVES
 from .records import DEFAULT_ACCURACY
+from .region_forms import DIRECTIVES
 
 _Rows = tuple[tuple[str, str, str], ...]
 _CONVOLUTION = (
