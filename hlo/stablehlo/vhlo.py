@@ -70,8 +70,10 @@ def write_bytecode(module: Operation, version: str = "") -> bytes:
     attribute that belongs to another dialect's operation, a version that is none.
     """
     if version:
-        wanted = _version(version)
-        return _written(module, wanted, version)
+        try:
+            return _written(module, _version(version), version)
+        except TooNewError as error:
+            raise UnsupportedError(f"{error}, not {version}") from None
     wanted = _FIRST_STABLE
     while True:
         try:
