@@ -40,7 +40,7 @@ OURS = {
     "errors": {
         *("CustomCallError", "DeletedArrayError", "DerivativeMismatchError", "ExecutionError", "HloError"),
         *("AxisError", "CollectiveError", "EmptyQueueError", "HloParseError", "IndexKindError", "ScheduleError"),
-        *("CompileOptionError", "NonConcreteSliceError", "ShardingTypeError"),
+        *("BytecodeError", "CompileOptionError", "NonConcreteSliceError", "ShardingTypeError"),
         *("NonArrayArgumentError", "NonHashableStaticArgumentsError", "OperandError", "ShapeError", "UnboundAxisError"),
         *("TreeDefError", "TreeStructureError", "UnsupportedElementTypeError", "UnsupportedError", "VerificationError"),
     },
