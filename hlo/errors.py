@@ -84,6 +84,11 @@ class ScheduleError(HloError, ValueError):
     """A schedule that does not fit a kernel, or would change its results."""
 
 
+class InconclusiveDimensionOperation(Exception):  # JAX's name
+    """A question about symbolic sizes that has different answers for different values of their variables, or that the
+    constraints do not decide."""
+
+
 class JaxRuntimeError(RuntimeError):
     """An error while a program is compiled or run: JAX's name. Raised as one of its subclasses."""
 

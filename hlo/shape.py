@@ -16,6 +16,7 @@ from .errors import ShapeError
 from .layout import MAX_RANK, Layout, PaddingValue, row_major
 from .layout_rules import MAX_BYTES, LayoutViolation, fits_element_size, has_padding_value, layout_violation
 from .physical_form import PhysicalForm, physical_form
+from .sizes import is_symbolic
 from .support.records import dataclass
 from .text.layouts import Positions, read_layout
 from .text.scanner import Scanner
@@ -51,7 +52,7 @@ class Shape:
         (`layout_rules.py` lists the rules).
         """
         dims = tuple(dimensions)
-        if any(d < 0 for d in dims):
+        if any(d < 0 for d in dims if not is_symbolic(d)):
             why = "has a negative dimension: sizes must be at least 0"
             raise ShapeError(f"{element_type.value}{list(dims)} {why}", "shape_c1")
         if not fits_in_memory(element_type, dims):
@@ -266,7 +267,9 @@ class Shape:
 
 
 def fits_in_memory(element_type: ElementType, dimensions: Sequence[int]) -> bool:
-    """True if arrays of these sizes can exist: rule shape_c2."""
+    """True if arrays of these sizes can exist, or may, if these are symbolic: rule shape_c2."""
+    if any(map(is_symbolic, dimensions)):
+        return True
     count = math.prod(dimensions) or math.prod([d for d in dimensions if d])
     return count * element_type.byte_width <= MAX_BYTES
 

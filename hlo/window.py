@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from .sizes import is_symbolic, larger
 from .support.records import dataclass
 
 
@@ -51,14 +52,14 @@ LARGEST = (1 << 63) - 1
 
 def dilated(size: int, dilation: int) -> int:
     """The extent of `size` elements with `dilation - 1` holes between neighbours."""
-    return (size - 1) * dilation + 1 if size else 0
+    return size if dilation == 1 else larger((size - 1) * dilation + 1, 0)  # type: ignore[no-any-return]
 
 
 def places(size: int, window: WindowDimension) -> int:
     """How many positions the window has along a dimension of `size` elements. Source: XLA's StridedBound."""
     area = window.padding_low + dilated(size, window.base_dilation) + window.padding_high
     extent = dilated(window.size, window.window_dilation)
-    return 0 if area <= 0 or extent > area else (area - extent) // window.stride + 1
+    return larger((area - extent) // window.stride + 1, 0)  # type: ignore[no-any-return]
 
 
 def problem(window: Window, sizes: Sequence[int]) -> str:
@@ -76,11 +77,14 @@ def problem(window: Window, sizes: Sequence[int]) -> str:
                 return f"the window's {name} must have every element be positive, but is {value} along dimension {d}"
         extents = (
             part.padding_low + dilated(size, part.base_dilation) + part.padding_high,
-            dilated(size, part.base_dilation) + max(part.padding_low, part.padding_high),
+            dilated(size, part.base_dilation) + larger(part.padding_low, part.padding_high),
             dilated(part.size, part.window_dilation),
             part.stride,
         )
-        if max(extents) > LARGEST or min(part.padding_low, part.padding_high) < -LARGEST:
+        pads = (part.padding_low, part.padding_high)
+        if any(e > LARGEST for e in extents if not is_symbolic(e)) or any(
+            p < -LARGEST for p in pads if not is_symbolic(p)
+        ):
             return f"the window along dimension {d} spans more than 2**63 elements"
     return ""
 

@@ -14,6 +14,7 @@ from ..hlo.element_type import element_type_of
 from ..hlo.errors import ShapeError
 from ..hlo.layout import row_major
 from ..hlo.shape import Shape
+from ..hlo.sizes import is_symbolic
 from ..hlo.support.forking import Order, fork_lock
 from .arrays.extended import ExtendedDType
 from .caches import on_clear
@@ -234,15 +235,19 @@ on_clear(_RECENT.clear)
 
 def _intern(key: tuple[Any, Any, bool]) -> ShapedArray:
     if isinstance(key[1], ExtendedDType):
-        aval = _the_one((tuple(map(int, key[0])), key[1], False), _make_extended)
+        aval = _the_one((_sizes(key[0]), key[1], False), _make_extended)
     else:
         dtype = element_type_of(key[1]).dtype
-        aval = _the_one((tuple(map(int, key[0])), dtype, bool(key[2])), _make)
+        aval = _the_one((_sizes(key[0]), dtype, bool(key[2])), _make)
     if len(_RECENT) >= MAX_RECENT:
         _RECENT.clear()
     # `key` may spell the dtype in another way ("float32", np.float32): the next lookup takes the fast path.
     _RECENT[key] = aval
     return aval
+
+
+def _sizes(shape: Any) -> tuple[Any, ...]:
+    return tuple([d if is_symbolic(d) else int(d) for d in shape])
 
 
 def _over_devices(plain: ShapedArray, vma: frozenset[Any], division: Any) -> ShapedArray:

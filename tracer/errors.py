@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from ..hlo.called import in_numpy_words
 from ..hlo.errors import ExecutionError as ExecutionError
 from ..hlo.errors import HloError as HloError
+from ..hlo.errors import InconclusiveDimensionOperation as InconclusiveDimensionOperation
 from ..hlo.errors import JaxRuntimeError as JaxRuntimeError
 from ..hlo.errors import ShapeError as ShapeError
 from ..hlo.errors import UnsupportedElementTypeError as UnsupportedElementTypeError
@@ -42,11 +43,6 @@ class ShardingTypeError(Exception):
 
 class KeyReuseError(JAXTypeError):
     """A random key was used twice: JAX's name, for ``except`` clauses. Uses of keys are not counted here."""
-
-
-class InconclusiveDimensionOperation(Exception):  # JAX's name
-    """A question about symbolic sizes that has no one answer: JAX's name, for ``except`` clauses. Sizes are numbers
-    here."""
 
 
 class ConcretizationTypeError(JAXTypeError):

@@ -12,6 +12,7 @@ from ..element_type import ElementType
 from ..instruction import Attributes
 from ..opcode import Opcode
 from ..shape import Shape
+from ..sizes import is_symbolic
 from ..support.records import dataclass
 from ..text.codecs import ONE_DIMENSION
 from .checks import fail, require_declared
@@ -41,7 +42,8 @@ def _get_dimension_size_rule(
 ) -> Shape:
     """s32[]. c1: the operand has the dimension; c2: its size fits into s32."""
     _require_dimension(_O.GET_DIMENSION_SIZE, operands, attributes.dimension, 1)
-    if operands[0].dimensions[attributes.dimension] >= 2**31:
+    size = operands[0].dimensions[attributes.dimension]
+    if not is_symbolic(size) and size >= 2**31:
         fail(_O.GET_DIMENSION_SIZE, operands, f"dimension {attributes.dimension} does not fit into s32", 2)
     return _SIZE
 

@@ -14,6 +14,7 @@ from ..element_type import ElementType
 from ..instruction import Attributes
 from ..opcode import Opcode
 from ..shape import Shape
+from ..sizes import larger
 from ..support.records import dataclass
 from ..text.codecs import INTEGER, INTEGER_LIST, ONE_DIMENSION
 from ..text.codecs_dimensions import PADDING, SLICE
@@ -199,7 +200,7 @@ def _pad_rule(operands: Sequence[Shape], attributes: PadAttributes, declared: Sh
         why = f"interior padding in padding_config must be nonnegative, not {list(attributes.interior)}"
         fail(Opcode.PAD, operands, why, 3)
     sizes = tuple(
-        low + high + d + max(d - 1, 0) * interior
+        low + high + d + larger(d - 1, 0) * interior
         for d, low, high, interior in zip(operand.dimensions, attributes.low, attributes.high, attributes.interior)
     )
     if any(s < 0 for s in sizes):
@@ -242,7 +243,7 @@ def _slice_rule(operands: Sequence[Shape], attributes: SliceAttributes, declared
             fail(Opcode.SLICE, operands, f"slice {start}:{limit} must lie in a dimension of size {size}", 3)
         if stride < 1:
             fail(Opcode.SLICE, operands, f"stride {stride} must be positive", 4)
-        sizes.append(-(-(limit - start) // stride))
+        sizes.append(larger((limit - start - 1) // stride + 1, 0))
     return array_of(operand.element, tuple(sizes))
 
 
