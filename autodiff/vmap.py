@@ -10,6 +10,7 @@ from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
+from ..hlo.sizes import as_size
 from ..hlo.support.tracebacks import boundary
 from ..tracer import dtypes
 from ..tracer.arguments import NO_STATICS, check_function, leaf_names
@@ -193,7 +194,7 @@ def _size(
         for k, (v, p) in enumerate(zip(values, places, strict=True))
         if p is not None and (size := _size_along(v, p)) is not None
     }
-    wanted = None if axis_size is None else operator.index(axis_size)
+    wanted = None if axis_size is None else as_size(axis_size)
     if not sizes and wanted is None:
         if not values:
             raise ValueError(
@@ -230,7 +231,7 @@ def _size_along(value: Any, axis: Any) -> int | None:
     if not is_vmappable(value):
         return value.shape[axis]  # type: ignore[no-any-return]
     try:
-        return operator.index(value.shape[axis])
+        return as_size(value.shape[axis])
     except (AttributeError, IndexError, TypeError):
         return None
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Iterable
 from typing import Any, TypeGuard
 
 from .support.loading import load
@@ -18,6 +20,11 @@ def is_symbolic(size: object) -> TypeGuard[SymbolicSize]:
     return isinstance(size, SymbolicSize)
 
 
+def as_size(size: Any) -> Any:
+    """A size as it is used in shapes: an integer of Python, or symbolic. TypeError for anything else."""
+    return size if is_symbolic(size) else operator.index(size)
+
+
 def larger(x: Any, y: Any) -> Any:
     """The larger of two sizes."""
     if type(x) is int and type(y) is int:
@@ -30,6 +37,13 @@ def smaller(x: Any, y: Any) -> Any:
     if type(x) is int and type(y) is int:
         return x if x <= y else y
     return load(".symbolic.expressions", __package__).min_of(x, y) if _any_symbolic(x, y) else min(x, y)
+
+
+def largest(sizes: Iterable[Any]) -> Any:
+    """The largest of the sizes, 0 if there are none; a symbolic one, if there is one."""
+    found = tuple(sizes)
+    symbolic = next(filter(is_symbolic, found), None)
+    return max(found, default=0) if symbolic is None else symbolic
 
 
 def _any_symbolic(*sizes: object) -> bool:

@@ -14,11 +14,11 @@ this plain run too, so that they name the user's line and not an argument of a p
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Sequence
 from types import NoneType
 from typing import Any, TypeVar
 
+from ..hlo.sizes import as_size
 from ..hlo.support.tracebacks import Signal, hide
 from .arguments import ArgumentSpec
 from .caches import MAX_PROGRAMS
@@ -112,7 +112,7 @@ class Compound(PjitFunction[..., Any]):
         if type(given) in (tuple, int, NoneType, str):
             return None
         try:
-            sizes = tuple([operator.index(size) for size in given])  # type: ignore[union-attr]
+            sizes = tuple([as_size(size) for size in given])  # type: ignore[union-attr]
         except TypeError:
             return None
         if len(args) > place:

@@ -29,8 +29,9 @@ from ..hlo.ops.movement import (
 )
 from ..hlo.ops.reduce import ReduceAttributes
 from ..hlo.shape import Shape
+from ..hlo.sizes import is_symbolic
 from . import dtypes
-from .arrays.array import Array, array_from_scalar, capturing_block, is_absent, is_elsewhere, is_younger
+from .arrays.array import Array, array_from_scalar, capturing_block, is_absent, is_elsewhere, is_younger, of_size
 from .arrays.overlay import overlaid, storage_of
 from .aval import ShapedArray
 from .core import Tracer, Value, bind, bind_declared
@@ -53,7 +54,9 @@ def is_complex(value: Value) -> bool:
 
 
 def scalar(value: complex, dtype: np.dtype[Any], weak_type: bool = False) -> Value:
-    """A concrete scalar."""
+    """A concrete scalar; of a symbolic size, one of the program that is traced."""
+    if is_symbolic(value):
+        return reinterpret_weak(of_size(value, dtype), weak_type)
     return Array(ShapedArray((), dtype, weak_type), np.asarray(value, dtype))
 
 

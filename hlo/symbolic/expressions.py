@@ -258,6 +258,9 @@ class Dim(SymbolicSize):
     def __pos__(self) -> Dim:
         return self
 
+    def __abs__(self) -> Any:
+        return self if self >= 0 else -self
+
     def __mul__(self, other: Any) -> Any:
         if not is_size(other):
             return self.__jax_array__() * other

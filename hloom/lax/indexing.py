@@ -6,13 +6,13 @@ Names and the meaning of arguments follow jax.lax.
 from __future__ import annotations
 
 import builtins
-import operator
 from collections.abc import Sequence
 from enum import Enum
 from typing import Any, TypeAlias
 
 import numpy as np
 
+from ..hlo.sizes import as_size, larger, largest, smaller
 from ..tracer import dtypes
 from ..tracer.arrays.array import array_from_scalar, as_value
 from ..tracer.arrays.indices import as_index, index_dtype_of
@@ -101,7 +101,7 @@ def dynamic_slice_in_dim(
     x = as_value(operand)
     axis = canonical_axis(axis, x.aval.ndim)
     sizes = list(x.aval.shape)
-    sizes[axis] = operator.index(slice_size)
+    sizes[axis] = as_size(slice_size)
     starts = _along(x, start_index, axis)
     return dynamic_slice(x, starts, sizes, allow_negative_indices=allow_negative_indices)
 
@@ -181,7 +181,7 @@ def _start_indices(name: str, x: Value, starts: Any, negative: Negative) -> list
         raise OperandError(
             f"allow_negative_indices has {len(from_end)} entries for {len(starts)} dimensions", "dynamic-slice_c2"
         )
-    dtype = index_dtype_of(dtype, builtins.max(x.aval.shape))
+    dtype = index_dtype_of(dtype, largest(x.aval.shape))
     return [start_index(i, size, dtype, n) for i, size, n in zip(starts, x.aval.shape, from_end, strict=True)]
 
 
@@ -190,7 +190,7 @@ def start_index(start: Any, size: int, dtype: np.dtype[Any], from_end: bool = Tr
     they are counted from the end. Numbers beyond the type are its largest, which is out of bounds, too."""
     if isinstance(start, int | np.integer):
         number = int(start) + size if start < 0 and from_end else int(start)
-        return array_from_scalar(builtins.max(0, builtins.min(number, size)), dtype)
+        return array_from_scalar(larger(0, smaller(number, size)), dtype)
     given = as_value(start)
     index = as_index(given, dtype)
     if dtypes.is_unsigned(given.aval.dtype) or not from_end:

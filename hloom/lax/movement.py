@@ -26,6 +26,7 @@ from ..hlo.ops.movement import (
     SliceAttributes,
     TransposeAttributes,
 )
+from ..hlo.sizes import as_size, is_symbolic
 from ..hlo.support.memory_pressure import allocating
 from ..tracer import dtypes
 from ..tracer.arrays.array import (
@@ -80,7 +81,7 @@ def canonical_shape(shape: Any) -> tuple[int, ...]:
             return shape
     try:
         sizes = _iterator(shape)
-        return tuple([operator.index(shape)] if sizes is None else [operator.index(s) for s in sizes])
+        return tuple([as_size(shape)] if sizes is None else [as_size(s) for s in sizes])
     except ConcretizationTypeError as error:
         raise type(error)(
             f"Shapes must be 1D sequences of concrete values of integer type, got {shape}.\n"
@@ -117,7 +118,7 @@ def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
 @lru_cache(maxsize=4096)
 def _broadcast_shapes(shapes: tuple[tuple[int, ...], ...]) -> tuple[int, ...]:
     rank = max((len(s) for s in shapes), default=0)
-    if any(size < 0 for shape in shapes for size in shape):
+    if any(size < 0 for shape in shapes for size in shape if not is_symbolic(size)):
         raise TypeError(f"Only non-negative indices are allowed when broadcasting static shapes, but got {shapes}")
     result = []
     for d in range(-rank, 0):
@@ -271,7 +272,7 @@ def reshape(
         x = transpose(x, dimensions)
     if x.aval.shape == sizes:
         return x
-    if min(sizes, default=0) < 0 or math.prod(sizes) != x.aval.size:
+    if any(s < 0 for s in sizes) or math.prod(sizes) != x.aval.size:
         raise OperandError(
             f"reshape: {x.aval.str_short()} has {x.aval.size} elements, which do not make shape {sizes}", "reshape_c2"
         )
@@ -325,8 +326,8 @@ def squeeze(array: Any, dimensions: Sequence[int]) -> Value:
     for d in places:
         if x.aval.shape[d] != 1:
             raise OperandError(
-                f"cannot select an axis to squeeze out which has size not equal to one: dimension {d} of "
-                f"{x.aval.str_short()}",
+                "cannot select an axis to squeeze out which has size not equal to one, got "
+                f"shape={x.aval.shape} and dimensions={tuple(dimensions)}",
                 "squeeze_c1",
             )
     return reshape(x, [s for d, s in enumerate(x.aval.shape) if d not in places])
@@ -388,11 +389,11 @@ def slice_in_dim(
     axis = canonical_axis(axis, x.aval.ndim)
     starts, limits, strides = [0] * x.aval.ndim, list(x.aval.shape), [1] * x.aval.ndim
     size = x.aval.shape[axis]
-    start = 0 if start_index is None else operator.index(start_index)
-    limit = size if limit_index is None else operator.index(limit_index)
+    start = 0 if start_index is None else as_size(start_index)
+    limit = size if limit_index is None else as_size(limit_index)
     starts[axis] = start + size if start < 0 else start
     limits[axis] = limit + size if limit < 0 else limit
-    strides[axis] = operator.index(stride)
+    strides[axis] = as_size(stride)
     return slice(x, starts, limits, strides)
 
 
@@ -404,7 +405,7 @@ def index_in_dim(operand: Any, index: int, axis: int = 0, keepdims: bool = True)
     """
     x = as_value(operand)
     axis = canonical_axis(axis, x.aval.ndim)
-    size, number = x.aval.shape[axis], operator.index(index)
+    size, number = x.aval.shape[axis], as_size(index)
     if not -size <= number < size:
         raise IndexError(f"index {number} is out of bounds for axis {axis} with size {size}")
     found = slice_in_dim(x, number % size, number % size + 1, 1, axis)
@@ -425,7 +426,7 @@ def pad(operand: Any, padding_value: Any, padding_config: Sequence[tuple[int, in
         is_known = not is_absent(value)
         dtype = x.aval.dtype
         value = array_from_scalar(value.item(), dtype) if is_known else convert(value, dtype, False)
-    low, high, interior = (tuple(operator.index(c[k]) for c in padding_config) for k in range(3))
+    low, high, interior = (tuple(as_size(c[k]) for c in padding_config) for k in range(3))
     return bind(Opcode.PAD, (x, value), PadAttributes(low, high, interior), weak_type=x.aval.weak_type)
 
 
@@ -463,14 +464,14 @@ def split(operand: Any, sizes: Sequence[int], axis: int = 0) -> list[Value]:
     """
     x = as_value(operand)
     axis, pieces = canonical_axis(axis, x.aval.ndim), canonical_shape(sizes)
-    if min(pieces, default=0) < 0:
+    if any(p < 0 for p in pieces):
         raise OperandError(f"Sizes passed to split must be nonnegative, got {pieces}", "split")
     if sum(pieces) != x.aval.shape[axis]:
         raise OperandError(
             f"Sum of sizes {sum(pieces)} must be equal to {x.aval.shape[axis]}, the size of axis {axis}: {pieces}",
             "split",
         )
-    ends = np.cumsum([0, *pieces]).tolist()
+    ends = list(itertools.accumulate(pieces, initial=0))
     return [slice_in_dim(x, a, b, 1, axis) for a, b in itertools.pairwise(ends)]
 
 

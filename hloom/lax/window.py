@@ -5,12 +5,12 @@ Names and the meaning of arguments follow jax.lax.
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 from ..hlo.opcode import Opcode
 from ..hlo.ops.window import ReduceWindowAttributes
+from ..hlo.sizes import as_size, larger
 from ..hlo.window import Window, WindowDimension, dilated
 from ..tracer.arrays.array import as_value
 from ..tracer.errors import OperandError
@@ -40,10 +40,10 @@ def padtype_to_pads(
         raise RuntimeError(f"Unrecognized padding type: expected 'VALID', 'SAME', or 'SAME_LOWER', got {padding}.")
     pads = []
     for size, window, stride in zip(in_shape, window_shape, window_strides, strict=True):
-        total = max((-(-size // stride) - 1) * stride + window - size, 0)
+        total = larger((-(-size // stride) - 1) * stride + window - size, 0)
         less, more = total // 2, total - total // 2
         pads.append((less, more) if name == "SAME" else (more, less))
-    return [(int(low), int(high)) for low, high in pads]
+    return [(as_size(low), as_size(high)) for low, high in pads]
 
 
 def window_of(
@@ -59,7 +59,7 @@ def window_of(
     rank = len(sizes)
 
     def numbers(what: str, values: Sequence[int] | None) -> list[int]:
-        found = [1] * rank if values is None else [operator.index(v) for v in values]
+        found = [1] * rank if values is None else [as_size(v) for v in values]
         _check_length(name, what, found, rank)
         return found
 
@@ -69,7 +69,7 @@ def window_of(
         around = padtype_to_pads(sizes, [dilated(e, h) for e, h in zip(extents, holes, strict=True)], steps, padding)
     else:
         try:
-            around = [(operator.index(low), operator.index(high)) for low, high in padding]
+            around = [(as_size(low), as_size(high)) for low, high in padding]
         except (TypeError, ValueError):
             raise ValueError(
                 f"{name}: the padding argument is a string or a sequence of (low, high) pairs, got {padding!r}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 import warnings
 from typing import Any
 
@@ -10,6 +9,7 @@ import numpy as np
 
 from .. import lax
 from .. import numpy as jnp
+from ..hlo.sizes import as_size
 from ..lax.movement import canonical_axis
 from ..tracer import dtypes
 from ..tracer.arrays.indices import holding
@@ -39,7 +39,7 @@ def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: Any = -1) -> V
         warnings.warn(
             f"jax.nn.one_hot input should be integer-typed; got dtype={value.dtype}", DeprecationWarning, stacklevel=2
         )
-    return _one_hot(value, operator.index(num_classes), dtype=dtype, axis=axis)
+    return _one_hot(value, as_size(num_classes), dtype=dtype, axis=axis)
 
 
 @compound(static=("num_classes", "dtype", "axis"))

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from .. import lax
+from ..hlo.sizes import is_symbolic, largest
 from ..hlo.support.records import dataclass
 from ..lax.gather import out_of_bounds
 from ..lax.indexing import GatherScatterMode, start_index
@@ -110,8 +111,8 @@ def split_index(shape: tuple[int, ...], items: list[Any]) -> ArrayIndex:
                 basic.append(slice(None))
                 axis += 1
     try:
-        joint = np.broadcast_shapes(*[shape_of(array) for array in arrays], *flags)
-    except ValueError:
+        joint = lax.broadcast_shapes(*[shape_of(array) for array in arrays], *flags)
+    except OperandError:
         shapes = ", ".join(map(str, [*map(np.shape, arrays), *flags]))
         raise OperandError(
             f"the arrays of an index must broadcast together, but their shapes are {shapes}", "index_shapes"
@@ -160,7 +161,7 @@ def gathered(block: Value, index: ArrayIndex, wrap: bool, mode: GatherScatterMod
     """The elements of the block that the arrays choose."""
     shape = block.aval.shape
     result = index.result_shape(shape)
-    empty = [axis for d, axis in zip(index.dimensions, index.axes, strict=True) if not shape[d]]
+    empty = [axis for d, axis in zip(index.dimensions, index.axes, strict=True) if shape[d] == 0]
     if empty and 0 not in index.joint:  # every integer is out of bounds of an empty dimension
         if mode is GatherScatterMode.FILL_OR_DROP:
             return out_of_bounds(lax.full_like(block, 0, shape=result), fill_value)
@@ -197,7 +198,7 @@ def index_of_nothing(axis: int) -> IndexError:
 
 def _starts(index: ArrayIndex, shape: tuple[int, ...], wrap: bool) -> Value:
     """The arrays, counted from 0, as vectors along a new last dimension."""
-    dtype = index_dtype(max([shape[d] for d in index.dimensions]))
+    dtype = index_dtype(largest([shape[d] for d in index.dimensions]))
     if any(isinstance(a, Tracer) and a.aval.dtype.itemsize == 8 for a in index.arrays):
         dtype = np.dtype(np.int64)
     columns = [
@@ -211,7 +212,7 @@ def _starts(index: ArrayIndex, shape: tuple[int, ...], wrap: bool) -> Value:
 
 def _counted(array: Any, size: int, dtype: np.dtype[Any], wrap: bool) -> Any:
     """Indices as a tracer, or as a NumPy array where they are known."""
-    if isinstance(array, Tracer):
+    if isinstance(array, Tracer) or is_symbolic(size):
         return start_index(array, size, dtype, wrap)
     known = np.asarray(array)
     if known.dtype.itemsize < dtype.itemsize:

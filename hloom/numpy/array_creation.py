@@ -7,13 +7,13 @@ device.
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from .. import lax
+from ..hlo.sizes import as_size, is_symbolic, larger
 from ..lax.movement import canonical_axis, canonical_shape, is_described
 from ..tracer import dtypes
 from ..tracer.arrays.array import (
@@ -31,7 +31,7 @@ from ..tracer.arrays.dlpack import array_of
 from ..tracer.arrays.operators import ArrayBase, ArrayLike
 from ..tracer.compound import compound
 from ..tracer.core import Value
-from ..tracer.errors import OperandError, UnsupportedElementTypeError
+from ..tracer.errors import InconclusiveDimensionOperation, OperandError, UnsupportedElementTypeError
 from ..tracer.sharding.placement import chosen_place, in_asked_place
 from ..tracer.source import warn_user
 from ..tracer.tracer import Tracer
@@ -391,6 +391,8 @@ def arange(
     >>> jnp.arange(1, 2, 0.25)
     Array([1.  , 1.25, 1.5 , 1.75], dtype=float32)
     """
+    if any(map(is_symbolic, (start, stop, step))):
+        return in_asked_place(_symbolic_range(start, stop, step, dtype), device, out_sharding, "arange")
     start, stop, step = resolved(start), resolved(stop), resolved(step)
     given = [start, *[b for b in (stop, step) if b is not None]]
     for bound in given:
@@ -415,6 +417,33 @@ def arange(
         moving: Value = lax.convert_element_type(first + steps * distance, target)
         return in_asked_place(moving, device, out_sharding, "arange")
     return in_asked_place(array_from_numpy(np.arange(*numbers).astype(target), target), device, out_sharding, "arange")
+
+
+def _symbolic_range(start: Any, stop: Any, step: Any, dtype: Any) -> Value:
+    """`arange` with a symbolic bound: all bounds are integers or symbolic."""
+    first, end = (0, start) if stop is None else (start, stop)
+    by = 1 if step is None else step
+    for bound in (first, end, by):
+        if not is_symbolic(bound) and not (hasattr(bound, "__index__") and not isinstance(bound, Tracer)):
+            raise ValueError(
+                "arange: if one of start, stop and step is symbolic, all must be either dimension expressions or "
+                f"integers: start={first}, stop={end}, step={by}"
+            )
+    first, end, by = as_size(first), as_size(end), as_size(by)
+    try:
+        if by == 0:
+            raise ValueError(f"arange has step == 0: start={first}, stop={end}")
+        distance, gap = (end - first, by) if by > 0 else (first - end, -by)
+    except InconclusiveDimensionOperation as error:
+        raise InconclusiveDimensionOperation(
+            f"In arange with non-constant arguments the step ({by}) must be resolved statically if it is > 0 or < 0."
+            f"\nDetails: {error}"
+        ) from None
+    target = dtypes.default_int() if dtype is None else dtypes.requested_dtype(dtype, "arange")
+    count = larger(distance + gap - 1, 0) // gap
+    index = lax.iota(target, count)
+    scaled = index if by == 1 else index * array_from_scalar(by, target)
+    return scaled if first == 0 else scaled + array_from_scalar(first, target)
 
 
 def _known_number(bound: Any, name: str) -> Any:
@@ -469,7 +498,7 @@ def linspace(
 @compound(static=("num", "endpoint", "retstep", "dtype", "axis"))
 def _linspace(start: ArrayLike, stop: ArrayLike, num: int, endpoint: bool, retstep: bool, dtype: Any, axis: int) -> Any:
     check_arraylike("linspace", start, stop)
-    count = operator.index(num)
+    count = as_size(num)
     if count < 0:
         raise ValueError(f"linspace: the number of values must not be negative: {count}")
     a, b = promote_dtypes_inexact(start, stop)
@@ -478,8 +507,8 @@ def _linspace(start: ArrayLike, stop: ArrayLike, num: int, endpoint: bool, retst
     a, b = to_dtype(a, kind, False), to_dtype(b, kind, False)
     shape = lax.broadcast_shapes(a.aval.shape, b.aval.shape)
     intervals = count - 1 if endpoint else count
-    values = _between(a, b, shape, count, max(intervals, 1))
-    if endpoint and count > 1:  # exactly `stop` at the end
+    values = _between(a, b, shape, count, larger(intervals, 1))
+    if endpoint and (is_symbolic(count) or count > 1):  # exactly `stop` at the end
         row = lax.broadcasted_iota(dtypes.int32, values.aval.shape, 0)
         values = lax.select(row == intervals, broadcast_to_shape(b, values.aval.shape), values)
     if dtypes.is_integer(result):
@@ -574,7 +603,7 @@ def _geomspace(start: ArrayLike, stop: ArrayLike, num: int, endpoint: bool, dtyp
     a, b = (to_dtype(v, wide, False) for v in (a, b))
     shape = lax.broadcast_shapes(a.aval.shape, b.aval.shape)
     a, b = broadcast_to_shape(a, shape), broadcast_to_shape(b, shape)
-    count = operator.index(num)
+    count = as_size(num)
     t = linspace(lax.full_like(a, 0), lax.full_like(a, 1), count, endpoint)
     growth = lax.log(b / a)
     sizes = (count, *shape)
@@ -594,8 +623,8 @@ def eye(N: int, M: int | None = None, k: Any = 0, dtype: Any = None, *, device: 
     Array([[0., 1., 0.],
            [0., 0., 1.]], dtype=float32)
     """
-    shape = (operator.index(N), operator.index(N if M is None else M))
-    if min(shape) < 0:
+    shape = (as_size(N), as_size(N if M is None else M))
+    if any(size < 0 for size in shape):
         raise OperandError(f"eye: sizes must not be negative: {shape}", "eye_shape")
     row, column = (lax.broadcasted_iota(np.int32, shape, d) for d in (0, 1))
     mask = row + diagonal_number("eye", k, shape) == column

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from .. import lax
+from ..hlo.sizes import is_symbolic, larger, smaller
 from ..lax.movement import canonical_axis, canonical_shape
 from ..tracer import dtypes
 from ..tracer.arrays.array import as_value, rank_of, resolved, shape_of
@@ -21,7 +22,7 @@ from ..tracer.arrays.indices import as_index, holding
 from ..tracer.arrays.operators import ArrayBase, ArrayLike
 from ..tracer.compound import compound
 from ..tracer.core import Value
-from ..tracer.errors import OperandError
+from ..tracer.errors import InconclusiveDimensionOperation, OperandError
 from ..tracer.sharding.placement import computed_in
 from ..tracer.tracer import Tracer
 from .binary_ufuncs import mod
@@ -66,17 +67,31 @@ def reshape(a: ArrayLike, shape: Any, order: str = "C", *, copy: bool | None = N
         raise OperandError(f"reshape: only one size can be -1, not {tuple(sizes)}", "reshape")
     if -1 in sizes:
         known = math.prod([s for s in sizes if s != -1])
-        if known == 0 or x.aval.size % known:
+        if is_symbolic(known) or is_symbolic(x.aval.size):
+            sizes[sizes.index(-1)] = _symbolic_quotient(x.aval.shape, sizes)
+        elif known == 0 or x.aval.size % known:
             raise OperandError(
                 f"reshape: {x.aval.size} elements of {x.aval.str_short()} do not make shape {tuple(sizes)}",
                 "reshape_c2",
             )
-        sizes[sizes.index(-1)] = x.aval.size // known
+        else:
+            sizes[sizes.index(-1)] = x.aval.size // known
     if order == "C":
         return lax.reshape(x, sizes)
     if order != "F":
         raise ValueError(f"reshape: order must be 'C' or 'F', not {order!r}")
     return transpose(lax.reshape(transpose(x), sizes[::-1]))
+
+
+def _symbolic_quotient(shape: Sequence[Any], sizes: Sequence[Any]) -> Any:
+    """The size that -1 in `sizes` stands for."""
+    quotient, rest = divmod(math.prod(shape), math.prod([s for s in sizes if s != -1]))
+    if rest != 0:
+        raise InconclusiveDimensionOperation(
+            f"Cannot divide evenly the sizes of shapes {tuple(shape)} and {tuple(sizes)}. The remainder {rest} should "
+            "be 0."
+        )
+    return quotient
 
 
 def ravel(a: ArrayLike, order: str = "C", *, out_sharding: Any = None) -> Value:
@@ -85,7 +100,7 @@ def ravel(a: ArrayLike, order: str = "C", *, out_sharding: Any = None) -> Value:
     >>> jnp.ravel(jnp.array([[1, 2], [3, 4]]))
     Array([1, 2, 3, 4], dtype=int32)
     """
-    return reshape(a, -1 if as_value(a).aval.size else 0, order, out_sharding=out_sharding)
+    return reshape(a, (as_value(a).aval.size,), order, out_sharding=out_sharding)
 
 
 def along(x: Value, axis: int | None) -> tuple[Value, int]:
@@ -183,6 +198,11 @@ def squeeze(a: ArrayLike, axis: int | Sequence[int] | None = None) -> Value:
     """
     x = ensure_arraylike("squeeze", a)
     if axis is None:
+        if any(map(is_symbolic, x.aval.shape)):
+            raise ValueError(
+                "jnp.squeeze with axis=None is not supported with shape polymorphism: a symbolic size may be 1: "
+                f"{x.aval.str_short()}"
+            )
         return lax.reshape(x, [s for s in x.aval.shape if s != 1])
     return lax.squeeze(x, list(axis) if isinstance(axis, Sequence) else [axis])
 
@@ -368,17 +388,26 @@ def _split(name: str, ary: ArrayLike, indices_or_sections: Any, axis: int, uneve
     size = x.aval.shape[axis]
     if isinstance(indices_or_sections, Sequence) or getattr(indices_or_sections, "ndim", False):
         require_known(f"{name}: a place to cut", indices_or_sections)
-        cuts = [slice(i).indices(size)[1] for i in canonical_shape(tuple(indices_or_sections))]
+        cuts = [_place_of_cut(i, size) for i in canonical_shape(tuple(indices_or_sections))]
     else:
+        if is_symbolic(indices_or_sections):
+            raise ValueError(
+                f"hloom.numpy.{name} with a symbolic number of sections is not supported: {indices_or_sections}"
+            )
         count = operator.index(indices_or_sections)
         if count < 1:
             raise ValueError(f"{name}: there must be at least one section, not {count}")
         piece, rest = divmod(size, count)
-        if rest and not uneven:
+        if not uneven and rest != 0:
             raise ValueError(f"{name}: size {size} does not divide into {count} equal pieces")
-        cuts = [k * piece + min(k, rest) for k in range(1, count)]
+        cuts = [k * piece + smaller(k, rest) for k in range(1, count)]
     ends = [0, *cuts, size]
-    return [lax.slice_in_dim(x, a, max(a, b), 1, axis) for a, b in itertools.pairwise(ends)]
+    return [lax.slice_in_dim(x, a, larger(a, b), 1, axis) for a, b in itertools.pairwise(ends)]
+
+
+def _place_of_cut(place: Any, size: Any) -> Any:
+    """A place to cut, counted from the front and moved into the dimension."""
+    return larger(0, place + size) if place < 0 else smaller(place, size)
 
 
 # ---- order and repetition
@@ -442,6 +471,9 @@ def roll(a: ArrayLike, shift: Any, axis: Any = None) -> Value:
         raise _unmatched_shifts(shape_of(shifts), axes) from None
     for distance, place in zip(*[p.tolist() for p in pairs], strict=True):
         size = x.aval.shape[place]
+        if is_symbolic(size) or is_symbolic(distance):
+            x = _roll_by_values(x, distance, [place])
+            continue
         cut = -distance % size if size else 0
         if cut:
             parts = [lax.slice_in_dim(x, cut, size, 1, place), lax.slice_in_dim(x, 0, cut, 1, place)]
@@ -547,7 +579,7 @@ def tri(N: int, M: int | None = None, k: Any = 0, dtype: Any = None) -> Value:
 def triangle(name: str, rows: int, columns: int, k: Any) -> Value:
     """True at and below diagonal k."""
     shape = canonical_shape((rows, columns))
-    if min(shape) < 0:
+    if any(size < 0 for size in shape):
         raise OperandError(f"{name}: sizes must not be negative: {shape}", f"{name}_shape")
     row, column = (lax.broadcasted_iota(np.int32, shape, d) for d in (0, 1))
     mask: Value = row + diagonal_number(name, k, shape) >= column
@@ -563,6 +595,8 @@ def diagonal_number(name: str, k: Any, shape: Sequence[int]) -> Any:
             raise _no_diagonal(name, k.aval.str_short())
         return lax.clamp(np.int32(-rows), as_index(k, np.dtype(np.int32)), np.int32(columns))
     try:
+        if any(map(is_symbolic, (k, rows, columns))):
+            return as_value(k)
         return max(-rows, min(operator.index(k), columns))
     except TypeError:
         raise _no_diagonal(name, repr(k)) from None
@@ -620,13 +654,13 @@ def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> V
     x = moveaxis(x, (axis1, axis2), (-2, -1))
     rows, columns = x.aval.shape[-2:]
     low, high = max(0, -offset), max(0, offset)
-    size = max(0, min(rows - low, columns - high))
+    size = larger(0, smaller(rows - low, columns - high))
     batch = x.aval.shape[:-2]
     # In the flattened matrix the diagonal's elements are columns + 1 apart.
     flat = lax.reshape(x, (*batch, rows * columns))
     start = low * columns + high
-    limit = start + (size - 1) * (columns + 1) + 1 if size else start
-    starts, limits = [0] * len(batch) + [min(start, limit)], [*batch, limit]
+    limit = start + (size - 1) * (columns + 1) + 1 if size != 0 else start
+    starts, limits = [0] * len(batch) + [smaller(start, limit)], [*batch, limit]
     if size == 0:
         found = lax.slice(flat, [0] * (len(batch) + 1), [*batch, 0])
     else:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import operator
 from typing import Any
 
 import numpy as np
 
+from ..hlo.sizes import as_size
 from ..tracer.arrays.array import as_value
 from ..tracer.errors import ConcretizationTypeError
 from ..tracer.tracer import Tracer
@@ -34,7 +34,7 @@ def known_size(name: str, size: Any) -> int:
             f"{name}: the size of the result must be known while tracing",
             "Make it static: static_argnums, static_argnames.",
         )
-    return operator.index(size)
+    return as_size(size)
 
 
 def require_known(what: str, given: Any) -> None:

@@ -17,6 +17,8 @@ import numpy as np
 from .. import lax
 from ..hlo.opcode import Opcode
 from ..hlo.ops.movement import SliceAttributes
+from ..hlo.sizes import as_size, is_symbolic, larger, smaller
+from ..hlo.support.loading import load
 from ..hlo.support.records import dataclass
 from ..hlo.support.tracebacks import boundaries
 from ..lax.gather import out_of_bounds
@@ -41,6 +43,7 @@ from ..tracer.aval import ShapedArray
 from ..tracer.core import Value, bind, thread_state
 from ..tracer.errors import (
     ConcretizationTypeError,
+    InconclusiveDimensionOperation,
     IndexKindError,
     NonConcreteBooleanIndexError,
     NonConcreteSliceError,
@@ -87,8 +90,8 @@ class _Range:
     @property
     def low(self) -> int:
         """The smallest index."""
-        if not self.count:
-            return max(self.start, 0)  # backwards from the end of nothing starts at -1
+        if self.count == 0:
+            return larger(self.start, 0)  # type: ignore[no-any-return]  # backwards from the end of nothing is at -1
         return self.start if self.step > 0 else self.start + (self.count - 1) * self.step
 
 
@@ -265,12 +268,14 @@ def _entry(item: Any, size: int, wrap: bool) -> _Range | _Window:
                     "size, or make the bound static.",
                     NonConcreteSliceError,
                 )
-        bounds = [None if v is None else operator.index(v) for v in (item.start, item.stop, item.step)]
+        bounds = [None if v is None else as_size(v) for v in (item.start, item.stop, item.step)]
+        if any(map(is_symbolic, (size, *bounds))):
+            return _Range(*load("..hlo.symbolic.slices", __package__).positions(slice(*bounds), size))
         start, stop, step = slice(*bounds).indices(size)
         return _Range(start, len(range(start, stop, step)), step)
     if isinstance(item, Tracer) and item.to_concrete_value() is None:
         return _computed(item, size, 1, wrap)
-    number = operator.index(item)
+    number = as_size(item)
     return _Range(number + size if number < 0 and wrap else number, 1, 1)
 
 
@@ -446,7 +451,7 @@ def _is_basic(index: Any) -> bool:
 def _clamped(index: _Index, shape: tuple[int, ...]) -> _Index:
     """Constant integers moved into bounds."""
     entries = [
-        _Range(min(max(e.start, 0), size - 1), 1, 1) if dropped and isinstance(e, _Range) else e
+        _Range(smaller(larger(e.start, 0), size - 1), 1, 1) if dropped and isinstance(e, _Range) else e
         for e, dropped, size in zip(index.entries, index.dropped, shape)
     ]
     return _Index(tuple(entries), index.dropped, index.result_shape)
@@ -459,8 +464,36 @@ def _block(x: Value, index: _Index) -> Value:
             return read_block(x, _starts(index.entries), index.sizes)
         return _block(_block(x, _only_values(index, x.aval.shape)), _only_ranges(index))
     ranges = [e for e in index.entries if isinstance(e, _Range)]
+    if any(is_symbolic(n) for e in ranges for n in (e.start, e.count, e.step)):
+        return _symbolic_block(x, ranges)
     limits = [e.low + (e.count - 1) * abs(e.step) + 1 if e.count else e.low for e in ranges]
     return lax.rev(lax.slice(x, [e.low for e in ranges], limits, index.strides), index.reversed_dimensions)
+
+
+def _symbolic_block(x: Value, ranges: list[_Range]) -> Value:
+    """The block of ranges with symbolic numbers, one dimension after the other: slices where these are known to be in
+    bounds, for all sizes, else elements at computed indices."""
+    for d, e in enumerate(ranges):
+        size = x.aval.shape[d]
+        if (e.start, e.count, e.step) == (0, size, 1):
+            continue
+        if e.step == 1 and _lies_in(e.start, e.count, size):
+            x = lax.slice_in_dim(x, e.start, e.start + e.count, 1, d)
+        elif (e.start, e.count, e.step) == (size - 1, size, -1):
+            x = lax.rev(x, (d,))
+        else:
+            places = as_value(e.start) + as_value(e.step) * lax.iota(dtypes.default_int(), e.count)
+            whole = (slice(None),) * x.aval.ndim
+            x = gathered(x, ArrayIndex(whole, (d,), (d,), (places,), (e.count,), d), False, _CLIP, None)
+    return x
+
+
+def _lies_in(start: Any, count: Any, size: Any) -> bool:
+    """Whether `count` elements from `start` are known to be elements of a dimension of `size`."""
+    try:
+        return bool(start >= 0 and start + count <= size)
+    except InconclusiveDimensionOperation:
+        return False
 
 
 def _starts(entries: tuple[_Range | _Window, ...]) -> list[Value]:

@@ -15,6 +15,7 @@ import numpy as np
 
 from .. import lax
 from ..hlo.element_type import element_type_of
+from ..hlo.sizes import as_size
 from ..lax.indexing import GatherScatterMode, start_index
 from ..lax.movement import canonical_axis
 from ..tracer import dtypes
@@ -377,7 +378,7 @@ def unravel_index(indices: ArrayLike, shape: Any) -> tuple[Value, ...]:
         raise ValueError("unravel_index: shape should be a scalar or 1D sequence")
     if any(isinstance(size, Tracer) for size in sizes):
         return _unraveled(rest, tuple(sizes))
-    return _unraveled_known(rest, tuple([operator.index(size) for size in sizes]))
+    return _unraveled_known(rest, tuple([as_size(size) for size in sizes]))
 
 
 @compound(static=("sizes",))
@@ -415,7 +416,7 @@ def ravel_multi_index(
     check_arraylike("ravel_multi_index", *multi_index)
     if len(multi_index) != len(dims):
         raise ValueError(f"ravel_multi_index: {len(multi_index)} indices for {len(dims)} dimensions")
-    sizes = [operator.index(d) for d in dims]
+    sizes = [as_size(d) for d in dims]
     columns = [check_integers("ravel_multi_index", "indices", i) for i in multi_index]
     if dtype is not None:
         kind = dtypes.requested_dtype(dtype, "ravel_multi_index")

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from .. import lax
+from ..hlo.sizes import is_symbolic, smaller
 from ..tracer import dtypes
 from ..tracer.arrays.array import rank_of
 from ..tracer.arrays.operators import ArrayBase, ArrayLike
@@ -100,7 +101,7 @@ def _widths(given: Any, rank: int) -> Widths:
             whole[axis] = tuple(np.broadcast_to(np.asarray(width), (2,)).tolist())
         given = whole if rank else 0
     array = np.asarray(given)
-    if array.dtype.kind not in "iu":
+    if array.dtype.kind not in "iu" and not any(map(is_symbolic, array.flat)):
         raise OperandError(f"pad: widths must be integers, not {given!r}", "pad")
     try:
         pairs = np.broadcast_to(array, (rank, 2)).tolist()
@@ -192,7 +193,7 @@ def _statistics(x: Value, widths: Widths, mode: str, lengths: Widths | None) -> 
         size, parts = x.aval.shape[axis], [x]
         for side, width in enumerate((low, high)):
             length = size if lengths is None else lengths[axis][side]
-            length = length if length < size else size
+            length = smaller(length, size)
             start = 0 if side == 0 else size - length
             found = _STATISTICS[mode](lax.slice_in_dim(x, start, start + length, 1, axis), axis=axis, keepdims=True)
             if dtypes.is_integer(x.aval.dtype) and dtypes.is_inexact(found.aval.dtype):
@@ -245,7 +246,7 @@ def _mirrored(x: Value, axis: int, width: int, period: int, skipped: int, odd: b
     skipped: 1 if the edge is not part of its image.
     """
     while width:
-        count = width if width < period else period
+        count = smaller(width, period)
         image = flip(lax.slice_in_dim(x, skipped, skipped + count, 1, axis), axis)
         if odd:
             edge = broadcast_to_shape(lax.slice_in_dim(x, 0, 1, 1, axis), image.aval.shape)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from ..hlo.sizes import as_size
 from ..lax.movement import broadcast_in_dim, broadcast_shapes, canonical_axis
 from ..tracer import dtypes
 from ..tracer.arrays.array import Array, array_from_numpy, array_from_scalar, as_value, refuse_masked
@@ -179,13 +179,13 @@ def scalars_apart(values: list[Value], name: str = "broadcasting") -> list[Value
 def index_tuple(what: str, given: Any) -> tuple[int, ...]:
     """An integer, or a sequence (an array, too) of integers, as a tuple of integers; TypeError for anything else."""
     try:
-        return (operator.index(given),)
+        return (as_size(given),)
     except ConcretizationTypeError:
         raise
     except TypeError:
         pass
     try:
-        return tuple([operator.index(n) for n in given])
+        return tuple([as_size(n) for n in given])
     except ConcretizationTypeError:
         raise
     except TypeError:

@@ -6,7 +6,6 @@ any number of times.
 
 from __future__ import annotations
 
-import operator
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from ..extend.primitive import Primitive
 from ..hlo.element_type import element_type_of
 from ..hlo.opcode import Opcode
 from ..hlo.ops.indexing import GatherAttributes, ScatterAttributes
+from ..hlo.sizes import as_size, is_symbolic
 from ..tracer import dtypes
 from ..tracer.arrays.array import as_value
 from ..tracer.arrays.operators import ArrayLike
@@ -60,8 +60,15 @@ def repeat(
     check_arraylike("repeat", a, repeats)
     x = as_value(a)
     x, axis = along(x, axis)
+    if is_symbolic(repeats):
+        if total_repeat_length is not None:
+            raise ValueError(
+                "jnp.repeat with a non-constant `repeats` is supported only without `total_repeat_length`: repeats is "
+                f"the symbolic size {repeats}"
+            )
+        return _all_alike(x, repeats, axis)
     if total_repeat_length is not None:
-        return _to_length(x, _counts_of(as_value(repeats), x, axis), axis, operator.index(total_repeat_length))
+        return _to_length(x, _counts_of(as_value(repeats), x, axis), axis, as_size(total_repeat_length))
     counts = known_array(
         "repeat: the size of the result depends on `repeats`. It", repeats,
         "Give total_repeat_length, the size of the result, or make repeats static.",

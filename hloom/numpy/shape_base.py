@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .. import lax
+from ..hlo.sizes import as_size
 from ..lax.movement import canonical_axis, canonical_shape
 from ..tracer import dtypes
 from ..tracer.arrays.array import as_value
@@ -184,7 +185,7 @@ def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Valu
     value = ensure_arraylike("vander", x)
     if value.aval.ndim != 1:
         raise ValueError(f"x must be a one-dimensional array, not {value.aval.str_short()}")
-    count = value.aval.size if N is None else operator.index(N)
+    count = value.aval.size if N is None else as_size(N)
     if count < 0:
         raise ValueError(f"N must be nonnegative, not {count}")
     shape = (value.aval.size, count)

@@ -6,7 +6,6 @@ so they are constants, computed in double precision.
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -14,6 +13,7 @@ import numpy as np
 
 from .. import lax
 from ..extend.primitive import Primitive
+from ..hlo.sizes import as_size
 from ..tracer import dtypes
 from ..tracer.arrays.array import array_from_numpy
 from ..tracer.arrays.operators import ArrayLike
@@ -27,7 +27,7 @@ from .unary_ufuncs import real_only
 def sample_count(name: str, M: int) -> int:
     """M as an integer that is not negative."""
     try:
-        count = operator.index(M)
+        count = as_size(M)
     except ConcretizationTypeError:
         raise
     except TypeError:

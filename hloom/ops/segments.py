@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -10,6 +9,7 @@ import numpy as np
 
 from .. import lax
 from .. import numpy as jnp
+from ..hlo.sizes import as_size
 from ..lax.gather import ScatterDimensionNumbers
 from ..lax.indexing import GatherScatterMode
 from ..numpy.promotion import check_arraylike
@@ -102,7 +102,7 @@ def _segments(name: str, data: Any, ids: Any, count: Any, bucket_size: int | Non
     check_arraylike(name, data, ids)
     if count is None:
         count = _largest(name, ids) + 1
-    count = operator.index(count)
+    count = as_size(count)
     if count < 0:
         raise ValueError(f"{name}: num_segments must be non-negative, not {count}")
     return _computed(data, ids, name, count, bucket_size, mode)

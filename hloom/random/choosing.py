@@ -6,13 +6,13 @@ Names and algorithms follow jax.random.
 from __future__ import annotations
 
 import math
-import operator
 from typing import Any
 
 import numpy as np
 
 from .. import lax
 from .. import numpy as jnp
+from ..hlo.sizes import as_size
 from ..lax.movement import canonical_axis, canonical_shape
 from ..numpy.promotion import check_arraylike, promote_inexact
 from ..tracer import dtypes
@@ -51,7 +51,7 @@ def _integer(name: str, x: Any) -> int:
         raise OperandError(
             f"{name}: x must be an integer or at least 1-dimensional, not {as_value(x).aval.str_short()}", name
         )
-    return operator.index(x)
+    return as_size(x)
 
 
 @compound(static=("size",))

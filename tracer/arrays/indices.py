@@ -19,8 +19,10 @@ from ...hlo.ir import HloComputation
 from ...hlo.opcode import Opcode
 from ...hlo.ops.indexing import GatherAttributes, ScatterAttributes
 from ...hlo.ops.movement import IotaAttributes
+from ...hlo.sizes import is_symbolic
 from ..aval import ShapedArray
 from ..core import Value, bind
+from ..dtypes import default_int
 from ..ops import (
     array_shape,
     broadcast,
@@ -47,6 +49,8 @@ def iota(dtype: np.dtype[Any], sizes: Sequence[int], d: int) -> Value:
 
 def index_dtype(largest: int) -> np.dtype[Any]:
     """The integer type of indices up to `largest`."""
+    if is_symbolic(largest):
+        return default_int()
     return _S32 if largest < 1 << 31 else _S64
 
 
@@ -55,6 +59,8 @@ _S32, _S64 = np.dtype(np.int32), np.dtype(np.int64)
 
 def holding(index: Value, size: int) -> Value:
     """The index, of any integer type, in one that holds all its values and `size`: itself, or a signed one."""
+    if is_symbolic(size):
+        return convert(index, default_int(), False)
     if element_type_of(index.aval.dtype).limits[1] >= size:
         return index
     return convert(index, index_dtype(size), False)
@@ -112,7 +118,8 @@ def gather_of(s: ScatterAttributes, array: Sequence[int], updates: Sequence[int]
 def _last_starts(sizes: Sequence[int], attributes: GatherAttributes, dtype: np.dtype[Any]) -> list[int]:
     """For each component of an index the last start at which the window fits, or the largest that `dtype` holds."""
     limit = int(element_type_of(dtype).limits[1])
-    return [min(sizes[d] - attributes.slice_sizes[d], limit) for d in attributes.start_index_map]
+    found = [sizes[d] - attributes.slice_sizes[d] for d in attributes.start_index_map]
+    return [n if is_symbolic(n) else min(n, limit) for n in found]
 
 
 def _components(indices: Value, values: Sequence[int], d: int) -> Value:

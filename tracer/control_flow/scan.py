@@ -19,6 +19,7 @@ from ...hlo.ir import HloComputation, Metadata
 from ...hlo.opcode import Opcode
 from ...hlo.ops.elementwise import CompareAttributes, ComparisonDirection
 from ...hlo.shape import Shape
+from ...hlo.sizes import as_size, is_symbolic
 from ...hlo.support.records import dataclass
 from ...hlo.support.tracebacks import Signal
 from .. import dtypes, ops
@@ -39,7 +40,7 @@ from ..core import (
 )
 from ..errors import NonArrayArgumentError, TreeStructureError
 from ..ops import convert, read_block, scalar_like, write_block
-from ..recording import run_computation, takes_one_tuple, trace_to_computation, with_parameters
+from ..recording import returns_element, run_computation, takes_one_tuple, trace_to_computation, with_parameters
 from ..references.refs import Ref, check_aliases, replace_all, values_of_references
 from ..settings.context import current_context
 from ..source import function_line
@@ -250,12 +251,12 @@ def _concrete_length(length: Any) -> int:
     if isinstance(length, float) and length.is_integer():
         length = int(length)
     try:
-        count = operator.index(length)
+        count = as_size(length)
     except TypeError:
         raise TypeError(f"the `length` argument of scan must be an int, not {length!r}") from None
     if count < 0:
         raise ValueError(f"the `length` argument of scan is negative: {count}")
-    if count > MOST_STEPS:
+    if not is_symbolic(count) and count > MOST_STEPS:
         raise ValueError(
             f"the `length` argument of scan is {count}: its steps are counted in int32, up to {MOST_STEPS}\n  A loop "
             "of more turns: hloom.lax.fori_loop, hloom.lax.while_loop."
@@ -318,6 +319,10 @@ def run_scan(rule: Scan, operands: Sequence[Value]) -> list[Value]:
 
 def _counts_to(length: int, state: Sequence[ShapedArray], metadata: Metadata | None) -> HloComputation:
     """The condition of a loop that counts up its first value to `length`. Written by hand: every loop has one."""
+    if is_symbolic(length):
+        less_than = lambda values: [ops.compare(values[0], "LT", ops.scalar(length, values[0].aval.dtype))]  # noqa: E731
+        traced = trace_to_computation(less_than, state, "condition_condition", metadata=metadata).computation
+        return returns_element(takes_one_tuple(traced))
     parameter = make_parameter(0, Shape.tuple([a.hlo for a in state]))
     counter = make_get_tuple_element(parameter, 0)
     end = make_constant(length, counter.shape.element.dtype)

@@ -11,18 +11,17 @@ from typing import Any
 
 import numpy as np
 
-from ..hlo.element_type import ElementType
-from ..hlo.errors import UnsupportedError
-from ..hlo.library import part_above
-from ..hlo.opcode import Opcode
-from ..hlo.ops.dynamic_size import DimensionAttributes
-from ..hlo.ops.elementwise import ConvertAttributes
-from ..hlo.ops.movement import IotaAttributes
-from ..hlo.shape import Shape
-from ..hlo.symbolic.evaluate import Operations, evaluate
-from ..hlo.symbolic.expressions import FLOORDIV, MAX, MIN, MOD, Dim, variable
-from .core import EVAL, Value, bind, current_trace
-from .dtypes import canonical_dtype
+from ...hlo.element_type import ElementType
+from ...hlo.errors import UnsupportedError
+from ...hlo.library import part_above
+from ...hlo.opcode import Opcode
+from ...hlo.ops.dynamic_size import DimensionAttributes
+from ...hlo.ops.movement import IotaAttributes
+from ...hlo.shape import Shape
+from ...hlo.symbolic.evaluate import Operations, evaluate
+from ...hlo.symbolic.expressions import FLOORDIV, MAX, MIN, MOD, Dim, variable
+from ..core import EVAL, Value, bind, current_trace
+from ..dtypes import default_int
 
 
 def size_as_value(size: Dim) -> Value:
@@ -41,11 +40,22 @@ def size_as_value(size: Dim) -> Value:
     return current_trace().with_weak_type(found, True)
 
 
+def size_of_dtype(size: Dim, dtype: np.dtype[Any] | None) -> Value:
+    """The size as a scalar of a dtype; weakly typed, of the default integer type, if that is None."""
+    value = size_as_value(size)
+    if dtype is None:
+        return value
+    found: Value = part_above("functions").asarray(value, dtype)
+    return found
+
+
 def _value_of(name: str, size: Dim) -> Value:
     dim: Any = variable(name, size.scope)
     counted = bind(Opcode.IOTA, (), IotaAttributes(0), shape=Shape.array(ElementType.S32, (dim,)))
     found = bind(Opcode.GET_DIMENSION_SIZE, (counted,), DimensionAttributes(0), weak_type=True)
-    return found
+    if default_int() == np.int32:
+        return found
+    return bind(Opcode.CONVERT, (found,), shape=Shape.array(ElementType.S64), weak_type=True)
 
 
 def operations() -> Operations:
