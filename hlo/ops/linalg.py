@@ -34,6 +34,11 @@ class FftType(Enum):
     RFFT = "RFFT"
     IRFFT = "IRFFT"
 
+    @classmethod
+    def _missing_(cls, value: object) -> FftType | None:
+        """That of a number, as XLA counts them: from 0, in this order."""
+        return list(cls)[value] if isinstance(value, int) and 0 <= value < len(cls) else None
+
 
 class TransposeKind(Enum):
     """The transformation that a triangular solve applies to its matrix."""

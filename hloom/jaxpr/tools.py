@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from ..autodiff.batching import BatchTrace
+from ..hlo.sizes import as_size, larger, smaller
 from ..tracer import dtypes
 from ..tracer.arguments import LeafName, ShapeDtypeStruct, abstract
 from ..tracer.arrays.float0 import float0
@@ -213,22 +214,26 @@ def eval_context() -> Iterator[None]:
         yield
 
 
-def max_dim(d1: int, d2: int) -> int:
+def max_dim(d1: Any, d2: Any) -> Any:
     """The larger one of two sizes.
 
     >>> hloom.core.max_dim(2, 3)
     3
     """
-    return max(d1, d2)
+    return larger(_known(d1), _known(d2))
 
 
-def min_dim(d1: int, d2: int) -> int:
+def min_dim(d1: Any, d2: Any) -> Any:
     """The smaller one of two sizes.
 
     >>> hloom.core.min_dim(2, 3)
     2
     """
-    return min(d1, d2)
+    return smaller(_known(d1), _known(d2))
+
+
+def _known(size: Any) -> Any:
+    return size if isinstance(size, int) else as_size(size)
 
 
 # ---- the current traces

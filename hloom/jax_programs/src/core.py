@@ -7,6 +7,9 @@ from collections.abc import Sequence as _Sequence
 from typing import Any as _Any
 
 from ...errors import InconclusiveDimensionOperation as _InconclusiveDimensionOperation
+from ...hlo.sizes import as_size as _as_size
+from ...hlo.sizes import is_symbolic as _is_symbolic
+from ...hlo.sizes import larger as _larger
 from ...jaxpr.nodes import Effect as _Effect
 from ...tracer.arrays.extended import ExtendedDType as _ExtendedDType
 from ...tracer.aval import ShapedArray as _ShapedArray
@@ -20,6 +23,7 @@ __all__ = [
     "canonicalize_dim",
     "canonicalize_shape",
     "definitely_equal",
+    "definitely_equal_one_of_dim",
     "dilate_dim",
     "divide_shape_sizes",
     "full_lower",
@@ -27,6 +31,7 @@ __all__ = [
     "is_constant_dim",
     "is_constant_shape",
     "is_empty_shape",
+    "is_symbolic_dim",
     "physical_aval",
     "stride_dim",
     "to_concrete_value",
@@ -60,6 +65,11 @@ def full_lower(val: _Any) -> _Any:
     return val
 
 
+def is_symbolic_dim(v: _Any) -> bool:
+    """Whether a size is an expression of variables."""
+    return _is_symbolic(v)
+
+
 def is_constant_dim(d: _Any) -> bool:
     """Whether it is an integer whose value is known."""
     try:
@@ -78,7 +88,7 @@ def canonicalize_shape(shape: _Any, context: str = "") -> tuple[int, ...]:
     """A tuple of integers; TypeError for anything else."""
     sizes = (shape,) if isinstance(shape, int) else shape
     try:
-        return tuple(map(_operator.index, sizes))
+        return tuple(map(_as_size, sizes))
     except TypeError:
         raise TypeError(
             f"Shapes must be 1D sequences of concrete values of integer type, got {shape}. {context}".rstrip()
@@ -101,6 +111,11 @@ def physical_aval(aval: _Any) -> _Any:
 def definitely_equal(x: _Any, y: _Any) -> bool:
     """Whether two sizes are equal; tracers are if they are one."""
     return x is y or (not isinstance(x, _Tracer) and not isinstance(y, _Tracer) and bool(x == y))
+
+
+def definitely_equal_one_of_dim(d1: _Any, dlist: _Any) -> bool:
+    """Whether a size is equal to one of some."""
+    return any(definitely_equal(d1, d) for d in dlist)
 
 
 def is_empty_shape(s: _Sequence[_Any]) -> bool:
@@ -127,12 +142,12 @@ def divide_shape_sizes(s1: _Sequence[int], s2: _Sequence[int]) -> int:
 
 def dilate_dim(d: int, dilation: int) -> int:
     """The size of a dimension with gaps between its elements."""
-    return d if dilation == 1 else max(1 + dilation * (d - 1), 0)
+    return d if dilation == 1 else _larger(1 + dilation * (d - 1), 0)
 
 
 def stride_dim(d: int, window_size: int, window_stride: int) -> int:
     """The number of windows on a dimension."""
-    return max((d - window_size) // window_stride + 1, 0)
+    return _larger((d - window_size) // window_stride + 1, 0)
 
 
 def typematch(t1: _Any, t2: _Any, no_dtype_check: bool = False) -> bool:

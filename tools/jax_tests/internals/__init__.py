@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from . import errors, general, key_reuse, pallas, references, sharding, sparse, trees, values
+from . import errors, general, key_reuse, pallas, references, sharding, sizes, sparse, trees, values
 
 PRIVATE: dict[tuple[str, str], Any] = {
     **errors.PRIVATE, **general.PRIVATE, **key_reuse.PRIVATE, **pallas.PRIVATE, **references.PRIVATE,
-    **sharding.PRIVATE, **trees.PRIVATE, **values.PRIVATE,
+    **sharding.PRIVATE, **sizes.PRIVATE, **trees.PRIVATE, **values.PRIVATE,
 }  # fmt: skip
 
 PUBLIC: dict[tuple[str, str], Any] = {**general.PUBLIC, **key_reuse.PUBLIC, **pallas.PUBLIC, **sparse.PUBLIC}
 
-METHODS: list[tuple[type, str, Any]] = [*general.METHODS, *sharding.METHODS, *values.METHODS]
+METHODS: list[tuple[type, str, Any]] = [*general.METHODS, *sharding.METHODS, *sizes.METHODS, *values.METHODS]

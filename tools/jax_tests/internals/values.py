@@ -8,6 +8,7 @@ import itertools
 from typing import Any
 
 import numpy as np
+from hloom.hlo.sizes import largest
 from hloom.tracer import dtypes
 from hloom.tracer.arrays.array import as_value
 from hloom.tracer.arrays.dslice import Slice
@@ -50,6 +51,8 @@ def _to_floating(dtype: Any) -> Any:
 
 
 def _int_for(size: int, signed: bool) -> Any:
+    if hloom.export.is_symbolic_dim(size):
+        return dtypes.default_int() if signed else dtypes.canonical_dtype(np.uint64)
     narrow, wide = (np.int32, np.int64) if signed else (np.uint32, np.uint64)
     return wide if size > np.iinfo(narrow).max else narrow
 
@@ -98,7 +101,10 @@ def _maximum(select: Any, *window: Any) -> Any:
 
 def _select_and_gather_add(tangents: Any, operand: Any, select: Any, dims: Any, strides: Any, padding: Any,
                            *_: Any) -> Any:  # fmt: skip
-    """The derivative of a maximum over windows."""
+    """The derivative of a maximum over windows. Of integers, which have none, by way of floats."""
+    if not dtypes.is_inexact(operand.dtype):
+        found = _select_and_gather_add(*[x.astype(float) for x in (tangents, operand)], select, dims, strides, padding)
+        return found.astype(operand.dtype)
     return hloom.jvp(_maximum(select, dims, strides, padding), (operand,), (tangents,))[1]
 
 
@@ -164,7 +170,7 @@ PRIVATE: dict[tuple[str, str], Any] = {
     ("numpy.indexing", "IndexingStrategy"): IndexingStrategy,
     ("numpy.indexing", "rewriting_take"): _take,
     ("lax.utils", "int_dtype_for_dim"): lambda size, *, signed: _int_for(size, signed),
-    ("lax.utils", "int_dtype_for_shape"): lambda shape, *, signed: _int_for(max(shape, default=0), signed),
+    ("lax.utils", "int_dtype_for_shape"): lambda shape, *, signed: _int_for(largest(shape), signed),
     ("lax.windowed_reductions", "_select_and_gather_add"): _select_and_gather_add,
     ("lax.windowed_reductions", "_select_and_scatter_add"): _select_and_scatter_add,
     ("random.prng", "KeyTy"): KeyDType,

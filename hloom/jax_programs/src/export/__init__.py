@@ -1,0 +1,1 @@
+"""Internal modules of `jax._src.export`."""
