@@ -39,6 +39,11 @@ def smaller(x: Any, y: Any) -> Any:
     return load(".symbolic.expressions", __package__).min_of(x, y) if _any_symbolic(x, y) else min(x, y)
 
 
+def exceeds(size: Any, limit: int) -> bool:
+    """Whether a size is more than a limit that arrays in memory hardly reach; no symbolic one is."""
+    return not is_symbolic(size) and size > limit
+
+
 def largest(sizes: Iterable[Any]) -> Any:
     """The largest of the sizes, 0 if there are none; a symbolic one, if there is one."""
     found = tuple(sizes)

@@ -20,6 +20,7 @@ from ...hlo.ir import HloComputation
 from ...hlo.opcode import Opcode
 from ...hlo.ops.indexing import GatherAttributes, ScatterAttributes
 from ...hlo.shape import Shape
+from ...hlo.sizes import smaller
 from ...tracer.arrays.indices import clamped, fits, gather_of, index_dtype, iota, scatter_of, starts, where_fits
 from ...tracer.aval import ShapedArray
 from ...tracer.control_flow.scan import scan
@@ -325,7 +326,7 @@ def _gather_batch(
             new,
             operand_batching_dims=(0, *new.operand_batching_dims),
             start_indices_batching_dims=index_dims,
-            slice_sizes=(min(whole, 1), *a.slice_sizes),
+            slice_sizes=(smaller(whole, 1), *a.slice_sizes),
         )
     elif of_array:
         new = replace(new, offset_dims=(0, *new.offset_dims))

@@ -19,6 +19,7 @@ from ...hlo.ops.movement import (
     TransposeAttributes,
 )
 from ...hlo.shape import Shape
+from ...hlo.sizes import is_symbolic, larger, smaller
 from ...tracer.arrays.indices import holding
 from ...tracer.aval import ShapedArray
 from ...tracer.core import Value, bind
@@ -95,7 +96,7 @@ def _padded(ct: Value, sizes: Sequence[int], attributes: SliceAttributes, shape:
     low = attributes.start_indices
     interior = [stride - 1 for stride in attributes.strides]
     high = [
-        size - start - (count + max(count - 1, 0) * between)
+        size - start - (count + larger(count - 1, 0) * between)
         for size, start, count, between in zip(sizes, low, shape.dimensions, interior, strict=True)
     ]
     return pad(ct, scalar(0, ct.aval.dtype), low, high, interior)
@@ -106,7 +107,8 @@ def _add_to_static_slice(
 ) -> Value:
     """The cotangent added to a small slice of a large array; else the sum of two arrays, which fuses with others."""
     size = operands[0].aval.size
-    is_small = max(1024, 16 * ct.aval.size) <= size < 1 << 31 and all(s == 1 for s in attributes.strides)
+    is_known = not is_symbolic(size) and not is_symbolic(ct.aval.size)
+    is_small = is_known and max(1024, 16 * ct.aval.size) <= size < 1 << 31 and all(s == 1 for s in attributes.strides)
     if before is None or not is_small:
         padded = _padded(ct, operands[0].aval.shape, attributes, shape)
         return padded if before is None else add(before, padded)
@@ -210,7 +212,7 @@ def _dynamic_slice_batch(
         collapsed_slice_dims=(),
         start_index_map=tuple([d + on_x for d in moving]),
         index_vector_dim=1,
-        slice_sizes=(min(axis.size, 1), *sizes) if on_x else sizes,
+        slice_sizes=(smaller(axis.size, 1), *sizes) if on_x else sizes,
         operand_batching_dims=(0,) if on_x else (),
         start_indices_batching_dims=(0,) if on_x else (),
     )

@@ -16,6 +16,7 @@ from ...hlo.ir import HloComputation, HloInstruction
 from ...hlo.opcode import Opcode
 from ...hlo.ops.dot import DotAttributes
 from ...hlo.shape import Shape
+from ...hlo.sizes import is_symbolic
 from ...hlo.support.records import dataclass
 from ...tracer.core import Value, bind
 from ...tracer.ops import add, transpose
@@ -75,6 +76,9 @@ def products_after(
     results = list(body.root.operands)
     rows = [body.parameters[n] for n in arrays]
     varying = depending([*rows, *(body.parameters[n] for n in range(sums.start - carry, arrays.stop + 1))], body)
+    sizes = (length, *[d for i in (*rows, *body.parameters) for d in i.shape.dimensions])
+    if any(map(is_symbolic, sizes)):  # it is not known what fits in memory
+        return Products(_without(body, sums, carry, {}, []), 0, {})
     room = max(_ENOUGH_MEMORY, length * sum(size_in_bytes(r.shape) for r in rows))
     added: list[HloInstruction] = []
     found: dict[int, tuple[_Product, ...]] = {}

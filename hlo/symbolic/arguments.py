@@ -13,7 +13,7 @@ from typing import Any
 
 from ..errors import InconclusiveDimensionOperation
 from ..support.records import dataclass
-from .evaluate import ON_SIZES, Operations, UnknownVariableError, evaluate
+from .evaluate import Operations, UnknownVariableError, evaluate
 from .expressions import Dim, Size, variable
 
 

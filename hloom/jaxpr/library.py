@@ -255,7 +255,7 @@ def _fft_params(i: HloInstruction) -> Params:
 
 @shows(Opcode.FFT, "fft", _fft_params)
 def _fft(x: Value, *, fft_type: Any, fft_lengths: Sequence[int]) -> Value:
-    kind = list(FftType)[int(getattr(fft_type, "value", fft_type))]
+    kind = FftType(fft_type)
     return bind(Opcode.FFT, (x,), FftAttributes(kind, tuple(fft_lengths)))
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from ..autodiff.vmap import vmap
 from ..hlo.opcode import Opcode
+from ..hlo.sizes import is_symbolic
 from ..tracer import dtypes, ops
 from ..tracer.arrays.array import as_value
 from ..tracer.aval import ShapedArray
@@ -97,7 +98,8 @@ def associative_scan(fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = 
         result = fn(tree.unflatten(treedef, a), tree.unflatten(treedef, b))
         return _combined(fn, result, a, treedef)
 
-    if values[0].aval.shape[axes[0]] < 2:
+    size = values[0].aval.shape[axes[0]]
+    if not is_symbolic(size) and size < 2:
         return tree.unflatten(treedef, values)
     if current_context().disable_jit:
         return tree.unflatten(treedef, _as_tree(combine, values, axes, reverse))

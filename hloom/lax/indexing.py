@@ -5,7 +5,6 @@ Names and the meaning of arguments follow jax.lax.
 
 from __future__ import annotations
 
-import builtins
 from collections.abc import Sequence
 from enum import Enum
 from typing import Any, TypeAlias

@@ -371,7 +371,7 @@ def slice(
     x = as_value(operand)
     starts, limits = canonical_shape(start_indices), canonical_shape(limit_indices)
     steps = canonical_shape(strides) if strides is not None else (1,) * len(starts)
-    if len(starts) == len(limits) == len(steps) and not any(starts) and limits == x.aval.shape and {*steps} <= {1}:
+    if len(starts) == len(limits) == len(steps) and all(s == 0 for s in starts) and limits == x.aval.shape and {*steps} <= {1}:
         return x
     return bind(Opcode.SLICE, (x,), SliceAttributes(starts, limits, steps))
 
@@ -408,7 +408,8 @@ def index_in_dim(operand: Any, index: int, axis: int = 0, keepdims: bool = True)
     size, number = x.aval.shape[axis], as_size(index)
     if not -size <= number < size:
         raise IndexError(f"index {number} is out of bounds for axis {axis} with size {size}")
-    found = slice_in_dim(x, number % size, number % size + 1, 1, axis)
+    place = number + size if number < 0 else number
+    found = slice_in_dim(x, place, place + 1, 1, axis)
     return found if keepdims else squeeze(found, [axis])
 
 

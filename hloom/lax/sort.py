@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import operator as operators
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
@@ -14,6 +13,7 @@ from ..hlo.ir import HloComputation
 from ..hlo.opcode import Opcode
 from ..hlo.ops.elementwise import CompareAttributes, ComparisonDirection, ComparisonType
 from ..hlo.ops.sort import SortAttributes, TopKAttributes
+from ..hlo.sizes import as_size, exceeds
 from ..tracer import dtypes
 from ..tracer.arrays.array import as_value
 from ..tracer.aval import ShapedArray
@@ -130,7 +130,7 @@ def top_k(operand: Any, k: int, *, axis: int = -1) -> list[Value]:
     >>> lax.top_k(jnp.array([1.0, 5.0, 3.0, 5.0]), 2)
     [Array([5., 5.], dtype=float32), Array([1, 3], dtype=int32)]
     """
-    x, k = as_value(operand), operators.index(k)
+    x, k = as_value(operand), as_size(k)
     if k < 0:
         raise ValueError(f"k argument to top_k must be nonnegative, got {k}")
     if not x.aval.ndim:
@@ -141,7 +141,7 @@ def top_k(operand: Any, k: int, *, axis: int = -1) -> list[Value]:
             f"k argument to top_k must be no larger than size along axis; got k={k} with shape={x.aval.shape} and "
             f"axis={axis}"
         )
-    if x.aval.shape[axis] > np.iinfo(np.int32).max:
+    if exceeds(x.aval.shape[axis], np.iinfo(np.int32).max):
         raise ValueError(f"top_k returns int32 indices, which will overflow for the shape {x.aval.shape}, axis {axis}")
     order = [d for d in range(x.aval.ndim) if d != axis] + [axis]
     back = [order.index(d) for d in range(x.aval.ndim)]

@@ -10,6 +10,7 @@ import numpy as np
 
 from .. import lax
 from .. import numpy as jnp
+from ..hlo.sizes import is_symbolic
 from ..numpy.promotion import check_arraylike
 from ..tracer import dtypes
 from ..tracer.arrays.array import as_value, rank_of, shape_of
@@ -165,7 +166,8 @@ def _seen(
     length: int, keys: int, is_causal: bool, window: tuple[int, int] | None, query_lengths: Any, key_lengths: Any
 ) -> list[Any]:
     """Which keys a query sees: masks that broadcast to [B, K, N / K, T, S]."""
-    of_query, of_key = np.arange(length)[:, None], np.arange(keys)[None, :]
+    count: Any = jnp if is_symbolic(length) or is_symbolic(keys) else np
+    of_query, of_key = count.arange(length)[:, None], count.arange(keys)[None, :]
     found: list[Any] = []
     if is_causal:
         found.append(jnp.asarray(of_key <= of_query))

@@ -519,6 +519,8 @@ def _linspace(start: ArrayLike, stop: ArrayLike, num: int, endpoint: bool, retst
         values = lax.transpose(values, [*range(1, place + 1), 0, *range(place + 1, len(shape) + 1)])
     if not retstep:
         return values
+    if is_symbolic(count):
+        return values, (b - a) / lax.convert_element_type(as_value(intervals), kind)
     step = (b - a) * kind.type(1 / intervals) if count and intervals else lax.full_like(a, math.nan, shape=())
     return values, lax.convert_element_type(step, step.dtype)
 
@@ -538,7 +540,7 @@ def _between(a: Value, b: Value, shape: tuple[int, ...], count: int, steps: int)
     kind = a.aval.dtype
     real = dtypes.real_of(kind)
     sizes = (count, *shape)
-    if kind not in _UNROLLED:
+    if kind not in _UNROLLED or is_symbolic(steps):
         t = lax.convert_element_type(lax.iota(real, count) / steps, kind)
         t = lax.broadcast_in_dim(t, sizes, (0,))
         first, last = broadcast_to_shape(a, sizes), broadcast_to_shape(b, sizes)

@@ -84,14 +84,14 @@ def reshape(a: ArrayLike, shape: Any, order: str = "C", *, copy: bool | None = N
 
 
 def _symbolic_quotient(shape: Sequence[Any], sizes: Sequence[Any]) -> Any:
-    """The size that -1 in `sizes` stands for."""
-    quotient, rest = divmod(math.prod(shape), math.prod([s for s in sizes if s != -1]))
+    """The size that -1 in `sizes` stands for. Divided with its sign, as in JAX: constraints name such quotients."""
+    quotient, rest = divmod(math.prod(shape), math.prod(sizes))
     if rest != 0:
         raise InconclusiveDimensionOperation(
             f"Cannot divide evenly the sizes of shapes {tuple(shape)} and {tuple(sizes)}. The remainder {rest} should "
             "be 0."
         )
-    return quotient
+    return -quotient
 
 
 def ravel(a: ArrayLike, order: str = "C", *, out_sharding: Any = None) -> Value:

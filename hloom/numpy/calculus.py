@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 
 from .. import lax
+from ..hlo.sizes import is_symbolic
 from ..lax.movement import canonical_axis
 from ..tracer import dtypes
-from ..tracer.arrays.array import as_value
+from ..tracer.arrays.array import array_from_scalar, as_value
 from ..tracer.arrays.operators import ArrayLike
 from ..tracer.compound import compound
 from ..tracer.core import Value
@@ -249,7 +250,7 @@ def _interp(x: Any, xp: Any, fp: Any, left: Any, right: Any, period: Any, beyond
     if size == 1:
         inside = broadcast_to_shape(lax.reshape(values, ()), at.aval.shape)
     else:
-        k = lax.clamp(np.int32(1), count_not_above(points, at), np.int32(size - 1))
+        k = lax.clamp(np.int32(1), count_not_above(points, at), array_from_scalar(size - 1, np.dtype(np.int32)))
         x0, x1, y0, y1 = points[k - 1], points[k], values[k - 1], values[k]
         distance = x1 - x0
         flat = abs(distance) <= float(np.spacing(np.finfo(at.aval.dtype).eps))
@@ -274,7 +275,7 @@ def count_not_above(points: Value, at: Value) -> Value:
     """
     size = points.aval.size
     count = lax.full(at.aval.shape, 0, np.int32)
-    for k in reversed(range(size.bit_length())):
+    for k in reversed(range(31 if is_symbolic(size) else size.bit_length())):
         probe = count + np.int32(1 << k)
         there = points[lax.min(probe, lax.full_like(probe, size)) - 1]
         count = lax.select((probe <= size) & (there <= at), probe, count)

@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import Any
 
 from .. import lax
+from ..hlo.sizes import is_symbolic
 from ..hlo.support.records import dataclass
 from ..tracer.arrays.array import as_value
 from ..tracer.core import Value
@@ -136,11 +137,15 @@ def _sizes(labels: Sequence[str], values: Sequence[Value]) -> dict[str, int]:
     return sizes
 
 
+_SOME_SIZE = 8
+"""Stands for a symbolic size where an order of products is chosen."""
+
+
 def _order(inputs: str, output: str, values: Sequence[Value], optimize: Any) -> list[tuple[int, ...]]:
     """Which terms to multiply at each step; a result goes to the end of the list."""
     if len(values) <= 2:
         return [tuple(range(len(values)))]
-    shapes = [v.aval.shape for v in values]
+    shapes = [tuple([_SOME_SIZE if is_symbolic(d) else d for d in v.aval.shape]) for v in values]
     path, _ = _opt_einsum().contract_path(
         f"{inputs}->{output}", *shapes, shapes=True, optimize="auto" if optimize is True else optimize
     )

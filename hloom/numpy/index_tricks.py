@@ -6,13 +6,13 @@ program holds it as a constant.
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from .. import lax
+from ..hlo.sizes import as_size, is_symbolic, smaller
 from ..hlo.support.tracebacks import boundaries
 from ..tracer import dtypes
 from ..tracer.arrays.array import array_from_numpy, as_value, shape_of
@@ -21,15 +21,16 @@ from ..tracer.core import Value
 from ..tracer.errors import ConcretizationTypeError, OperandError
 from ..tracer.tracer import Tracer
 from .array_creation import arange, asarray, linspace, meshgrid, ones
-from .array_manipulation import concatenate, diag, moveaxis, ravel, stack
+from .array_manipulation import concatenate, diag, moveaxis, ravel, stack, triangle
 from .promotion import check_arraylike, strong
+from .searching import nonzero
 
 # ---- triangles and diagonals
 
 
 def _integer(name: str, what: str, given: Any) -> int:
     try:
-        return operator.index(given)
+        return as_size(given)  # type: ignore[no-any-return]
     except ConcretizationTypeError:
         raise
     except TypeError:
@@ -63,8 +64,29 @@ def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Value, Value
 def _triangle(name: str, find: Callable[..., Any], n: int, k: int, m: int | None) -> tuple[Value, Value]:
     rows = _integer(name, "n", n)
     columns = rows if m is None else _integer(name, "m", m)
+    if any(map(is_symbolic, (rows, columns, k))):
+        return _symbolic_triangle(name, rows, columns, k)
     first, second = _indices(find(rows, _integer(name, "k", k), columns))
     return first, second
+
+
+def _symbolic_triangle(name: str, rows: Any, columns: Any, k: Any) -> tuple[Value, Value]:
+    """The indices of the elements of a triangle of symbolic sizes, found in a mask."""
+    is_lower = name == "tril_indices"
+    mask = triangle(name, rows, columns, k if is_lower else k - 1)
+    count = _in_upper(columns, rows, -k) if is_lower else _in_upper(rows, columns, k)
+    first, second = nonzero(mask if is_lower else ~mask, size=count)
+    return first, second
+
+
+def _in_upper(rows: Any, columns: Any, k: Any) -> Any:
+    """How many elements of a matrix are at and above diagonal k."""
+    if k < 0:
+        return rows * columns - _in_upper(columns, rows, 1 - k)
+    if k >= columns:
+        return 0
+    edge = smaller(rows, columns - k)  # rows that begin at the diagonal, one shorter than the other
+    return edge * (edge + 1) // 2 + edge * (columns - k - edge)
 
 
 def _matrix_shape(name: str, arr: Any) -> tuple[int, int]:

@@ -15,7 +15,7 @@ import numpy as np
 from .. import lax
 from ..lax.movement import canonical_axis
 from ..tracer import dtypes
-from ..tracer.arrays.array import as_value
+from ..tracer.arrays.array import array_from_scalar, as_value
 from ..tracer.arrays.indices import as_index
 from ..tracer.arrays.operators import ArrayBase, ArrayLike
 from ..tracer.compound import compound
@@ -30,6 +30,8 @@ from .selection import where
 from .sorting import argsort
 from .unary_ufuncs import to_bool
 from .vectorize import vectorize
+
+_S32 = np.dtype(np.int32)
 
 
 def extract(condition: ArrayLike, arr: ArrayLike, *, size: int | None = None, fill_value: ArrayLike = 0) -> Value:
@@ -175,7 +177,7 @@ def _without(x: Value, index: Value, axis: int) -> Value:
     """The place of a slice that remains is its rank, plus the number of deleted ones that are not behind it."""
     size = x.aval.shape[axis]
     deleted = lax.sort(
-        lax.clamp(np.int32(0), as_index(from_end(index, size), np.dtype(np.int32)), np.int32(size))
+        lax.clamp(np.int32(0), as_index(from_end(index, size), _S32), array_from_scalar(size, _S32))
     )
     before = deleted - lax.iota(np.int32, index.aval.size)
     rank = lax.iota(np.int32, size - index.aval.size)
@@ -220,7 +222,7 @@ def _inserted(x: Value, places: Value, values: Value, axis: int) -> Value:
         places = lax.broadcast(lax.reshape(places, ()), (new.aval.shape[axis],))
     count = lax.broadcast_shapes(places.aval.shape, (new.aval.shape[axis],))[0]
     new = broadcast_to_shape(new, (*x.aval.shape[:axis], count, *x.aval.shape[axis + 1 :]))
-    places = lax.clamp(np.int32(0), as_index(from_end(places, size), np.dtype(np.int32)), np.int32(size))
+    places = lax.clamp(np.int32(0), as_index(from_end(places, size), _S32), array_from_scalar(size, _S32))
     places = broadcast_to_shape(places, (count,))
     keys = lax.concatenate([places, lax.iota(np.int32, size)], 0)
     order = lax.sort_key_val(keys, lax.iota(np.int32, size + count))[1]

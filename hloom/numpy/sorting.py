@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 
 from .. import lax
+from ..hlo.sizes import is_symbolic
 from ..lax.movement import canonical_axis
 from ..lax.sort import ordered_before
 from ..tracer import dtypes
-from ..tracer.arrays.array import as_value, rank_of, resolved
+from ..tracer.arrays.array import array_from_scalar, as_value, rank_of, resolved
 from ..tracer.arrays.operators import ArrayBase, ArrayLike
 from ..tracer.compound import compound
 from ..tracer.core import Value
@@ -242,12 +243,12 @@ def _positions(line: Value, points: Value, after_equals: bool) -> Value:
     """A binary search of all points at once: a position moves right by half as much in each step."""
     size = line.aval.shape[0]
     found = lax.full(points.aval.shape, 0, np.int32)
-    if not size or not points.aval.size:
+    if size == 0 or points.aval.size == 0:
         return found
-    step = 1 << (size.bit_length() - 1)
+    step = 1 << (30 if is_symbolic(size) else size.bit_length() - 1)
     while step:
         ahead = lax.add(found, np.int32(step))
-        element = elements_of(line, lax.min(ahead, np.int32(size)) - np.int32(1))
+        element = elements_of(line, lax.min(ahead, array_from_scalar(size, ahead.aval.dtype)) - np.int32(1))
         passes = ~ordered_before(points, element) if after_equals else ordered_before(element, points)
         found = lax.select(passes & (ahead <= size), ahead, found)
         step //= 2

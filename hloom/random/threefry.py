@@ -13,6 +13,7 @@ import math
 import numpy as np
 
 from .. import lax
+from ..hlo.sizes import exceeds
 from ..tracer.core import Value
 from ..tracer.errors import OperandError
 from ..tracer.ops import convert, scalar_like
@@ -45,7 +46,7 @@ def encrypted(key: tuple[Value, Value], words: Value) -> Value:
     end if n is odd."""
     size = words.aval.size
     half = (size + 1) // 2
-    even = lax.pad(words, lax.full((), 0, UINT32), [(0, size % 2, 0)])
+    even = lax.pad(words, lax.full((), 0, UINT32), [(0, 2 * half - size, 0)])
     first, second = threefry_2x32(key, lax.slice_in_dim(even, 0, half), lax.slice_in_dim(even, half, 2 * half))
     return lax.slice_in_dim(lax.concatenate([first, second], 0), 0, size)
 
@@ -58,7 +59,7 @@ def rotate_left(x: Value, bits: int) -> Value:
 def counters(shape: tuple[int, ...]) -> tuple[Value, Value]:
     """The high and low words of each element's index in row-major order."""
     size = math.prod(shape)
-    if size > 2**32:
+    if exceeds(size, 2**32):
         return wide_counters(shape)
     zero = lax.full((), 0, UINT32)
     low = lax.reshape(lax.iota(UINT32, size), shape) if shape else zero
@@ -124,7 +125,7 @@ def random_bits(key: Value, bit_width: int, shape: tuple[int, ...]) -> Value:
 
 def _words_of_size(key: Value, size: int) -> Value:
     """uint32[size], where each element depends on the size."""
-    if size >= 2**32 - 1:
+    if exceeds(size, 2**32 - 2):
         raise OperandError(f"a draw of {size} words needs jax_threefry_partitionable=True", "size")
     return encrypted(key_words(key), lax.iota(UINT32, size))
 

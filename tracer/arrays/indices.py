@@ -19,7 +19,7 @@ from ...hlo.ir import HloComputation
 from ...hlo.opcode import Opcode
 from ...hlo.ops.indexing import GatherAttributes, ScatterAttributes
 from ...hlo.ops.movement import IotaAttributes
-from ...hlo.sizes import is_symbolic
+from ...hlo.sizes import is_symbolic, smaller
 from ..aval import ShapedArray
 from ..core import Value, bind
 from ..dtypes import default_int
@@ -108,7 +108,7 @@ def gather_of(s: ScatterAttributes, array: Sequence[int], updates: Sequence[int]
     """The gather that takes windows from where the scatter puts them. `array`, `updates`: dimensions."""
     window = iter(s.update_window_dims)
     left_out = (*s.inserted_window_dims, *s.input_batching_dims)
-    sizes = tuple(min(1, size) if d in left_out else updates[next(window)] for d, size in enumerate(array))
+    sizes = tuple(smaller(1, size) if d in left_out else updates[next(window)] for d, size in enumerate(array))
     return GatherAttributes(
         s.update_window_dims, s.inserted_window_dims, s.scatter_dims_to_operand_dims, s.index_vector_dim, sizes,
         s.input_batching_dims, s.scatter_indices_batching_dims, s.indices_are_sorted,

@@ -296,12 +296,11 @@ def run_scan(rule: Scan, operands: Sequence[Value]) -> list[Value]:
     ys = [ops.zeros(ShapedArray((rule.length, *s.dimensions), s.element.dtype)) for s in slices]
     if rule.length == 0:
         return [*carry, *ys]
-    last = array_from_scalar(rule.length - 1, dtypes.int32)
     sizes = (rule.num_carry, len(ys), rule.num_consts)
 
     def body(state: list[Value]) -> list[Value]:
         i, carry, ys, consts, xs = _parts(state, *sizes)
-        place = ops.sub(last, i) if rule.reverse else i
+        place = ops.sub(array_from_scalar(rule.length - 1, dtypes.int32), i) if rule.reverse else i
         rows = [row_at(x, place) for x in xs]
         results = run_computation(rule.body, [*consts, *carry, *rows, place])
         new = results[rule.num_carry :]
@@ -465,6 +464,7 @@ def _steps(start: float, stop: float) -> int:
 
 def _bounds(lower: Any, upper: Any) -> tuple[Value, Value]:
     """Both bounds of a fori_loop as scalars of one type of integers or floats."""
+    lower, upper = (as_value(b) if is_symbolic(b) else b for b in (lower, upper))
     for bound in (lower, upper):
         try:
             abstract(bound, lambda: LeafName("bound", "fori_loop"))

@@ -25,6 +25,7 @@ __all__ = [
     "definitely_equal",
     "definitely_equal_one_of_dim",
     "dilate_dim",
+    "dimension_as_value",
     "divide_shape_sizes",
     "full_lower",
     "is_concrete",
@@ -68,6 +69,11 @@ def full_lower(val: _Any) -> _Any:
 def is_symbolic_dim(v: _Any) -> bool:
     """Whether a size is an expression of variables."""
     return _is_symbolic(v)
+
+
+def dimension_as_value(d: _Any) -> _Any:
+    """A size as a number of the program; a number is itself."""
+    return d.dimension_as_value() if _is_symbolic(d) else d
 
 
 def is_constant_dim(d: _Any) -> bool:

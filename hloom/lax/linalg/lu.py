@@ -14,6 +14,7 @@ from ...extend.primitive import Primitive
 from ...hlo.element_type import element_type_of
 from ...hlo.opcode import Opcode
 from ...hlo.ops.indexing import GatherAttributes, ScatterAttributes
+from ...hlo.sizes import as_size, smaller
 from ...tracer import dtypes
 from ...tracer.arrays.array import as_value
 from ...tracer.arrays.matrices import (
@@ -81,7 +82,7 @@ takes_batches(_lu)
 def _lu_meaning(x: Value) -> tuple[Value, Value, Value]:
     m, n = sizes(x)
     batch = batch_of(x)
-    pivots_type = ((*batch, min(m, n)), dtypes.int32)
+    pivots_type = ((*batch, smaller(m, n)), dtypes.int32)
     factors, pivots, info = lapack("getrf", [x], [(x.aval.shape, x.aval.dtype), pivots_type, (batch, dtypes.int32)])
     factors = nan_unless(compare(info, "GE", zeros(info.aval)), factors)
     pivots = sub(pivots, full_like(pivots, 1))  # LAPACK counts from 1
@@ -90,12 +91,12 @@ def _lu_meaning(x: Value) -> tuple[Value, Value, Value]:
 
 @_lu.def_jvp
 def _lu_jvp(primals: Any, tangents: Any) -> Any:
-    """With P dx = [B1 B2; B3 .] cut at k = min(m, n) rows and columns, and M = L1^-1 B1 U1^-1: dL1 = L1 tril(M, -1),
+    """With P dx = [B1 B2; B3 .] cut at k = smaller(m, n) rows and columns, and M = L1^-1 B1 U1^-1: dL1 = L1 tril(M, -1),
     dU1 = triu(M) U1. Rows below and columns to the right follow from L2 U1 = B3 and L1 U2 = B2."""
     (x,), (dx,) = primals, tangents
     factors, pivots, permutation = _lu.bind(x)
     m, n = sizes(x)
-    k = min(m, n)
+    k = smaller(m, n)
     moved = permuted(dx, permutation)
     first = _block(factors, 0, k, 0, k)
     lower, upper = _unit_lower(first), upper_part(first)
@@ -139,7 +140,7 @@ def lu_pivots_to_permutation(pivots: Any, permutation_size: int) -> Value:
     if permutation_size < value.aval.shape[-1]:
         why = f"Output permutation size {permutation_size} has to exceed the trailing dimension of the pivots"
         fail("lu_pivots_to_permutation", [value], why, "size")
-    found: Value = _permutation.bind(value, permutation_size=int(permutation_size))
+    found: Value = _permutation.bind(value, permutation_size=as_size(permutation_size))
     return found
 
 

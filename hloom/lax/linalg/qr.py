@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...extend.primitive import Primitive
+from ...hlo.sizes import smaller
 from ...tracer import dtypes
 from ...tracer.arrays.matrices import (
     adjoint,
@@ -41,7 +42,7 @@ from .lu import permuted, solve
 def qr(x: Any, *, pivoting: bool = False, full_matrices: bool = True, use_magma: bool | None = None) -> Any:
     """x = Q R of matrices [..., m, n]: (Q, R), or with `pivoting` (Q, R, p), where Q R is x[..., p].
 
-    Q has orthonormal columns: m of them with `full_matrices`, else min(m, n). R is upper triangular. With `pivoting`
+    Q has orthonormal columns: m of them with `full_matrices`, else smaller(m, n). R is upper triangular. With `pivoting`
     the elements on its diagonal do not increase in magnitude; p is int32. `use_magma` is ignored.
 
     >>> x = jnp.array([[3.0, 1.0], [4.0, 2.0]])
@@ -68,7 +69,7 @@ no_derivative(_geqrf, "those of qr are")
 
 @_geqrf.def_meaning
 def _geqrf_meaning(x: Value) -> tuple[Value, Value]:
-    factors = (*batch_of(x), min(sizes(x)))
+    factors = (*batch_of(x), smaller(*sizes(x)))
     found, taus = lapack("geqrf", [x], [(x.aval.shape, x.aval.dtype), (factors, x.aval.dtype)])
     return found, taus
 
@@ -80,7 +81,7 @@ takes_batches(_qr)
 @_qr.def_meaning
 def _qr_meaning(x: Value, *, pivoting: bool, full_matrices: bool) -> tuple[Value, ...]:
     (m, n), batch, dtype = sizes(x), batch_of(x), x.aval.dtype
-    k = min(m, n)
+    k = smaller(m, n)
     width = m if full_matrices else k
     order: list[Value] = []
     if not k:
@@ -104,8 +105,8 @@ def _qr_meaning(x: Value, *, pivoting: bool, full_matrices: bool) -> tuple[Value
 def _product(factors: Value, taus: Value, width: int) -> Value:
     """The first `width` columns of Q."""
     (m, n), batch, rank = sizes(factors), batch_of(factors), factors.aval.ndim
-    factors = slice_(factors, [0] * rank, (*batch, m, min(n, width)))
-    if width > n:
+    factors = slice_(factors, [0] * rank, (*batch, m, smaller(n, width)))
+    if smaller(n, width) != width:
         none = [0] * rank
         factors = pad(factors, scalar(0, factors.aval.dtype), none, [*none[1:], width - n], none)
     found: Value = _householder_product.bind(factors, taus)
@@ -121,7 +122,7 @@ def _qr_jvp(primals: Any, tangents: Any, *, pivoting: bool, full_matrices: bool)
     (x,), (dx,) = primals, tangents
     q, r, *order = _qr.bind(x, pivoting=pivoting, full_matrices=full_matrices)
     (m, n), batch, rank = sizes(x), batch_of(x), x.aval.ndim
-    k, none = min(m, n), [0] * x.aval.ndim
+    k, none = smaller(m, n), [0] * x.aval.ndim
     if not k:
         return (q, r, *order), (None, zeros(r.aval), *[None] * len(order))
     if pivoting:
@@ -208,7 +209,7 @@ def ormqr(a: Any, taus: Any, c: Any, *, left: bool = True, transpose: bool = Fal
     if v.aval.shape[-2] != x.aval.shape[-2 if left else -1]:
         side = "rows" if left else "columns"
         fail("ormqr", [v, factors, x], f"c must have as many {side} as the Householder matrix a has rows", "size")
-    if not batch_of(v) == batch_of(x) == factors.aval.shape[:-1] or factors.aval.shape[-1] > min(sizes(v)):
+    if not batch_of(v) == batch_of(x) == factors.aval.shape[:-1] or factors.aval.shape[-1] > smaller(*sizes(v)):
         fail("ormqr", [v, factors, x], "batch dimensions must be the same, and taus one for each reflection", "taus")
     found: Value = _ormqr.bind(v, factors, x, left=bool(left), transpose=bool(transpose))
     return found

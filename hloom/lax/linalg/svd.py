@@ -7,6 +7,7 @@ from typing import Any
 
 from ...extend.primitive import Primitive
 from ...hlo.errors import UnsupportedError
+from ...hlo.sizes import smaller
 from ...tracer import dtypes
 from ...tracer.arrays.matrices import (
     adjoint,
@@ -67,7 +68,7 @@ def svd(
 ) -> Any:
     """(u, s, v^H) with x = u diag(s) v^H of matrices [..., m, n]; s alone unless `compute_uv`.
 
-    s descends. u has m columns and v^H n rows with `full_matrices`, else both have min(m, n). NaN where LAPACK finds
+    s descends. u has m columns and v^H n rows with `full_matrices`, else both have smaller(m, n). NaN where LAPACK finds
     none. Derivatives of vectors are infinite or NaN where singular values are equal, also the derivatives of smooth
     functions of s and the vectors together: a rule for these factors cannot tell u diag(s^2) v^H from u diag(s) v^H at
     the identity. Functions of s alone have their derivatives there, and so have `scipy.linalg.polar`, `linalg.pinv` and
@@ -85,10 +86,10 @@ def svd(
     if subset_by_index is not None:
         if full and compute_uv:
             fail("svd", [a], "full_matrices and subset_by_index cannot both be set", "subset")
-        if tuple(subset_by_index) != (0, min(sizes(a))):
+        if tuple(subset_by_index) != (0, smaller(*sizes(a))):
             what = f"subset_by_index={subset_by_index}"
             raise UnsupportedError(f"svd: {what} is not supported on CPUs")
-    if min(sizes(a)) == max(sizes(a)) or not compute_uv:
+    if sizes(a)[0] == sizes(a)[1] or not compute_uv:
         full = False  # the same factors
     found = _svd.bind(a, full_matrices=full, compute_uv=bool(compute_uv), routine=routine)
     if not compute_uv:
@@ -105,7 +106,7 @@ takes_batches(_svd)
 @_svd.def_meaning
 def _svd_meaning(x: Value, *, full_matrices: bool, compute_uv: bool, routine: str) -> tuple[Value, ...]:
     (m, n), batch, dtype = sizes(x), batch_of(x), x.aval.dtype
-    k = min(m, n)
+    k = smaller(m, n)
     width, height = (m, n) if full_matrices else (k, k)
     shapes = [
         (x.aval.shape, dtype),
@@ -130,7 +131,7 @@ def _svd_jvp(primals: Any, tangents: Any, *, full_matrices: bool, compute_uv: bo
     phases of a pair of vectors is determined: u takes all of its motion.
     """
     (x,), (dx,) = primals, tangents
-    (m, n), k = sizes(x), min(sizes(x))
+    (m, n), k = sizes(x), smaller(*sizes(x))
     if full_matrices:
         raise UnsupportedError(
             f"svd of {x.aval.str_short()} with full_matrices: vectors beyond the first {k} are not determined, and "
