@@ -1,9 +1,10 @@
-"""The values of dimension variables for a call: those with which the shapes of a program's arguments are the given ones.
+"""The values of dimension variables for a call: those for which the arguments of a program have the given shapes.
 
 Each symbolic size of an argument is an equation. Linear equations in one variable are solved, and their solutions put
-into the others, until all variables are known; the other equations, the constraints of the scope, and that variables are
-at least 1, are checks. Values and checks are expressions of the sizes of the given arguments, `args[0].shape[1]`, so that
-a program can compute them as well. Source: JAX's documentation, "Shape polymorphism", with its messages.
+into the others, until all variables are known. The other equations, and the constraints of the scope, are checks, and
+so is that variables are at least 1. Values and checks are expressions of the sizes of the given arguments,
+`args[0].shape[1]`, so that a program can compute them as well. Source: JAX's documentation, "Shape polymorphism", with
+its messages.
 """
 
 from __future__ import annotations
@@ -166,7 +167,8 @@ class _Solver:
     def _add_constraints(self, size: Dim) -> None:
         for c in size.scope.constraints:
             value = evaluate(c.difference, self._values)
-            wanted = f"Expected '{c.difference}' to be {'equal' if c.is_equality else 'greater or equal'} to 0, but found "
+            relation = "equal" if c.is_equality else "greater or equal"
+            wanted = f"Expected '{c.difference}' to be {relation} to 0, but found "
             start = f"Input shapes do not match the symbolic shape constraint {c.text}. {wanted}"
             self._check(c.is_equality, value, 0, start, value, f". {self._specified}")
 

@@ -1,8 +1,9 @@
 """Bounds of expressions of dimension variables, from the constraints of a scope.
 
-The method eliminates terms. To bound ``e = k*t + rest`` with a constraint ``c = n*t + other >= 0``, take the combination
-``r = s*e + m*c`` with m > 0 in which t does not occur. As ``m*c >= 0``, ``s*e <= r``, so that an upper bound of r, which
-has smaller terms only, bounds e: from above if s > 0, from below if s < 0. An equality ``c == 0`` gives both bounds.
+The method eliminates terms. To bound ``e = k*t + rest`` with a constraint ``c = n*t + other >= 0``, take the
+combination ``r = s*e + m*c`` with m > 0 in which t does not occur. As ``m*c >= 0``, ``s*e <= r``, so that an upper
+bound of r, which has smaller terms only, bounds e: from above if s > 0, from below if s < 0. An equality ``c == 0``
+gives both bounds.
 
 The constraints are those of the user and what follows from the operations in the expression: a variable is at least 1,
 ``mod(x, n)`` is between 0 and n - 1, and so on. A constraint that is added is combined with each known one, once: the

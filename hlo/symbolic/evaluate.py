@@ -50,6 +50,7 @@ def _factor(factor: Factor, size: Dim, values: Mapping[str, Any], operations: Op
     if not isinstance(known, Dim) or known.variable != factor.name:
         return evaluate(known, values, operations)
     raise UnknownVariableError(
-        f"Encountered dimension variable '{factor.name}' that is not appearing in the shapes of the function arguments.\n"
-        f"The following dimension variables are appearing in the shapes of the function arguments: {list(values)}."
+        f"Encountered dimension variable '{factor.name}' that is not appearing in the shapes of the function "
+        "arguments.\nThe following dimension variables are appearing in the shapes of the function arguments: "
+        f"{list(values)}."
     )

@@ -1,8 +1,9 @@
 """Expressions of dimension variables with integer coefficients.
 
-A `Dim` is a sum of terms with coefficients, a `Term` a product of factors with exponents, a `Factor` a variable or an
-operation (floordiv, mod, max, min) on two expressions. All are immutable. Each has one normal form, ordered by `key`, so
-that equal forms mean equal sizes. A result that is the same number for all values of the variables is an `int`.
+A `Dim` is a sum of terms with coefficients, a `Term` a product of factors with exponents, a `Factor` a variable or
+an operation (floordiv, mod, max, min) on two expressions. All are immutable. Each has one normal form, ordered by
+`key`, so that equal forms mean equal sizes. A result that is the same number for all values of the variables is an
+`int`.
 
 A Dim takes the place of an int in shapes. It is no int, so that code which needs a number fails where it asks for one
 (`int(b)`, `range(b)`). Comparisons are decided from bounds on the variables (`bounds.py`); one that no bounds decide

@@ -1,7 +1,8 @@
 """Reads symbolic shapes: ``"b, 2*n + 1, floordiv(n, 2), _, ..."``.
 
     shape  = [ "(" ] [ size { "," size } [ "," ] ] [ ")" ]        size = "_" | "..." | sum
-    sum    = [ "+" | "-" ] term { ( "+" | "-" ) term }           term = factor [ "^" number ] { "*" factor [ "^" number ] }
+    sum    = [ "+" | "-" ] term { ( "+" | "-" ) term }
+    term   = factor [ "^" number ] { "*" factor [ "^" number ] }
     factor = [ "-" ] number | name | ( "floordiv" | "mod" | "max" | "min" ) "(" sum "," sum ")"
 
 `_` stands for one size of another shape, "like", and `...` for all of its others.

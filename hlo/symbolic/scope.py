@@ -83,7 +83,8 @@ class SymbolicScope:
             raise NotImplementedError(f"Found multiple equality constraints with the same left-hand-side: {term}")
         self.equalities[term] = as_dim(y, self, "constraint"), k
         factor = term.factor
-        if k == 1 and factor is not None and factor.name == MOD and factor.operands and not isinstance(y, Dim) and y == 0:
+        is_remainder = k == 1 and factor is not None and factor.name == MOD
+        if is_remainder and factor is not None and factor.operands and not isinstance(y, Dim) and y == 0:
             dividend, divisor = factor.operands
             if divisor.constant is not None:  # it divides: n * floordiv(x, n) is x
                 ((whole, _),) = as_dim(operation(FLOORDIV, dividend, divisor, self), self, "constraint").terms

@@ -371,7 +371,8 @@ def slice(
     x = as_value(operand)
     starts, limits = canonical_shape(start_indices), canonical_shape(limit_indices)
     steps = canonical_shape(strides) if strides is not None else (1,) * len(starts)
-    if len(starts) == len(limits) == len(steps) and all(s == 0 for s in starts) and limits == x.aval.shape and {*steps} <= {1}:
+    is_whole = all(s == 0 for s in starts) and limits == x.aval.shape and {*steps} <= {1}
+    if is_whole and len(starts) == len(limits) == len(steps):
         return x
     return bind(Opcode.SLICE, (x,), SliceAttributes(starts, limits, steps))
 

@@ -91,7 +91,7 @@ def _lu_meaning(x: Value) -> tuple[Value, Value, Value]:
 
 @_lu.def_jvp
 def _lu_jvp(primals: Any, tangents: Any) -> Any:
-    """With P dx = [B1 B2; B3 .] cut at k = smaller(m, n) rows and columns, and M = L1^-1 B1 U1^-1: dL1 = L1 tril(M, -1),
+    """With P dx = [B1 B2; B3 .] cut at k = min(m, n) rows and columns, and M = L1^-1 B1 U1^-1: dL1 = L1 tril(M, -1),
     dU1 = triu(M) U1. Rows below and columns to the right follow from L2 U1 = B3 and L1 U2 = B2."""
     (x,), (dx,) = primals, tangents
     factors, pivots, permutation = _lu.bind(x)

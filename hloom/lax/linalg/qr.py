@@ -42,7 +42,7 @@ from .lu import permuted, solve
 def qr(x: Any, *, pivoting: bool = False, full_matrices: bool = True, use_magma: bool | None = None) -> Any:
     """x = Q R of matrices [..., m, n]: (Q, R), or with `pivoting` (Q, R, p), where Q R is x[..., p].
 
-    Q has orthonormal columns: m of them with `full_matrices`, else smaller(m, n). R is upper triangular. With `pivoting`
+    Q has orthonormal columns: m of them with `full_matrices`, else min(m, n). R is upper triangular. With `pivoting`
     the elements on its diagonal do not increase in magnitude; p is int32. `use_magma` is ignored.
 
     >>> x = jnp.array([[3.0, 1.0], [4.0, 2.0]])

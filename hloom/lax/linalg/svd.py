@@ -68,7 +68,7 @@ def svd(
 ) -> Any:
     """(u, s, v^H) with x = u diag(s) v^H of matrices [..., m, n]; s alone unless `compute_uv`.
 
-    s descends. u has m columns and v^H n rows with `full_matrices`, else both have smaller(m, n). NaN where LAPACK finds
+    s descends. u has m columns and v^H n rows with `full_matrices`, else both have min(m, n). NaN where LAPACK finds
     none. Derivatives of vectors are infinite or NaN where singular values are equal, also the derivatives of smooth
     functions of s and the vectors together: a rule for these factors cannot tell u diag(s^2) v^H from u diag(s) v^H at
     the identity. Functions of s alone have their derivatives there, and so have `scipy.linalg.polar`, `linalg.pinv` and
