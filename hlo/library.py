@@ -14,7 +14,6 @@ PARTS: dict[str, str] = {
     "backends": ".namespaces.backends",  # registers the backends of this package, for `hlo/backend.py`
     "functions": ".numpy",  # gives arrays their operators and methods (`use_functions`)
     "jaxprs": ".jaxpr.view",  # shows programs as jaxprs, for `tracer/stages.py`, and binds primitives by JAX's names
-    "sizes": ".tracer.symbolic.values",  # makes values of symbolic sizes, for `hlo/symbolic/`
     "namespaces": ".namespaces",  # the functions of `hloom.hlo`, which names are public, messages
     "special": ".lax.special_in_hlo",  # functions that CHLO has and HLO has not
 }

@@ -3,16 +3,33 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable
-from typing import Any, TypeGuard
-
-from .support.loading import load
+from collections.abc import Callable, Iterable
+from typing import Any, ClassVar, TypeGuard
 
 
 class SymbolicSize:
     """The base of `symbolic.expressions.Dim`. It is here so that a test for it needs no import of that."""
 
     __slots__ = ()
+
+    value_of: ClassVar[Callable[[Any, Any], Any]]
+    """value_of(size, dtype): the size as a number in the program that is traced. The tracer sets it."""
+
+    def max(self, other: Any) -> Any:
+        """The larger of this size and another one."""
+        raise NotImplementedError
+
+    def min(self, other: Any) -> Any:
+        """The smaller of this size and another one."""
+        raise NotImplementedError
+
+    def rmax(self, other: Any) -> Any:
+        """The larger of another size and this one."""
+        raise NotImplementedError
+
+    def rmin(self, other: Any) -> Any:
+        """The smaller of another size and this one."""
+        raise NotImplementedError
 
 
 def is_symbolic(size: object) -> TypeGuard[SymbolicSize]:
@@ -29,14 +46,18 @@ def larger(x: Any, y: Any) -> Any:
     """The larger of two sizes."""
     if type(x) is int and type(y) is int:
         return x if x >= y else y
-    return load(".symbolic.expressions", __package__).max_of(x, y) if _any_symbolic(x, y) else max(x, y)
+    if is_symbolic(x):
+        return x.max(y)
+    return y.rmax(x) if is_symbolic(y) else max(x, y)
 
 
 def smaller(x: Any, y: Any) -> Any:
     """The smaller of two sizes."""
     if type(x) is int and type(y) is int:
         return x if x <= y else y
-    return load(".symbolic.expressions", __package__).min_of(x, y) if _any_symbolic(x, y) else min(x, y)
+    if is_symbolic(x):
+        return x.min(y)
+    return y.rmin(x) if is_symbolic(y) else min(x, y)
 
 
 def exceeds(size: Any, limit: int) -> bool:
@@ -49,7 +70,3 @@ def largest(sizes: Iterable[Any]) -> Any:
     found = tuple(sizes)
     symbolic = next(filter(is_symbolic, found), None)
     return max(found, default=0) if symbolic is None else symbolic
-
-
-def _any_symbolic(*sizes: object) -> bool:
-    return any(map(is_symbolic, sizes))

@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from itertools import product
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from ..errors import InconclusiveDimensionOperation
 from .expressions import (
@@ -27,6 +27,7 @@ from .expressions import (
     Factor,
     Pairs,
     Precision,
+    Scope,
     Size,
     Term,
     combination,
@@ -34,9 +35,6 @@ from .expressions import (
     merged,
     operation,
 )
-
-if TYPE_CHECKING:
-    from .scope import SymbolicScope
 
 INFINITY = math.inf
 
@@ -55,7 +53,7 @@ class Combination(NamedTuple):
 class Known:
     """The constraints known to hold: for terms, and for sums of terms."""
 
-    def __init__(self, scope: SymbolicScope) -> None:
+    def __init__(self, scope: Scope) -> None:
         self.scope = scope
         self._seen: set[Term] = set()
         """Terms with constraints that follow from their operations."""

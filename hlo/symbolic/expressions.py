@@ -19,16 +19,12 @@ from collections.abc import Iterable, Sequence
 from enum import IntEnum
 from functools import reduce
 from operator import mul
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
+from typing import Any, Protocol, TypeAlias, TypeGuard
 
 import numpy as np
 
 from ..errors import InconclusiveDimensionOperation
-from ..library import part_above
 from ..sizes import SymbolicSize
-
-if TYPE_CHECKING:
-    from .scope import SymbolicScope
 
 Size: TypeAlias = "int | Dim"
 """The size of a dimension."""
@@ -47,6 +43,21 @@ class Precision(IntEnum):
     def is_enough(self, low: float, high: float) -> bool:
         """Whether these bounds are good enough."""
         return self is not Precision.BEST and (low >= 0 or high < 0 or (self is Precision.SIGN and high <= 0))
+
+
+class Scope(Protocol):
+    """What expressions ask of the scope of their variables (`scope.py`)."""
+
+    constraints: list[Any]
+    equalities: dict[Term, tuple[Dim, int]]
+    """For an equality ``k * term == size``, of the term: the size, and k."""
+    bounds_cache: dict[Dim, tuple[tuple[float, float], Precision]]
+
+    def bounds(self, size: Size, precision: Precision = Precision.BEST) -> tuple[float, float]:
+        """The least and the largest value that a size may have, or infinity."""
+
+    def check_same(self, size: Dim, what: str) -> None:
+        """ValueError if a size is of another scope."""
 
 
 class Factor:
@@ -201,7 +212,7 @@ class Dim(SymbolicSize):
     __slots__ = ("_hash", "_scope", "key", "terms")
     __array_ufunc__ = None  # NumPy leaves arithmetic to the methods here
 
-    def __init__(self, terms: Pairs, scope: SymbolicScope) -> None:
+    def __init__(self, terms: Pairs, scope: Scope) -> None:
         """For terms in normal form; `dim_of` makes a size of any."""
         self.terms: Pairs = tuple(terms) or ((ONE, 0),)
         self._scope = scope
@@ -213,7 +224,7 @@ class Dim(SymbolicSize):
         self._hash = 0
 
     @property
-    def scope(self) -> SymbolicScope:
+    def scope(self) -> Scope:
         """The scope of its variables."""
         return self._scope
 
@@ -342,6 +353,18 @@ class Dim(SymbolicSize):
     def __lt__(self, other: Any) -> Any:
         return not _at_least(self, other, self, "<", other) if is_size(other) else self.__jax_array__() < other
 
+    def max(self, other: Any) -> Any:
+        return max_of(self, other)
+
+    def min(self, other: Any) -> Any:
+        return min_of(self, other)
+
+    def rmax(self, other: Any) -> Any:
+        return max_of(other, self)
+
+    def rmin(self, other: Any) -> Any:
+        return min_of(other, self)
+
     def __bool__(self) -> bool:
         """Whether it is not 0. InconclusiveDimensionOperation if it may be 0 and may be another number."""
         return bool(self >= 1 or self <= -1)
@@ -357,7 +380,7 @@ class Dim(SymbolicSize):
 
     def __jax_array__(self) -> Any:
         """The size as a number in the program that is being traced."""
-        return part_above("sizes").size_as_value(self)
+        return SymbolicSize.value_of(self, None)
 
     dimension_as_value = __jax_array__
 
@@ -380,7 +403,7 @@ def _with_sign(term: Term, k: int) -> str:
     return f"{'+' if k > 0 else '-'} {size}"
 
 
-def as_dim(size: Size, scope: SymbolicScope, what: str) -> Dim:
+def as_dim(size: Size, scope: Scope, what: str) -> Dim:
     """The size as an expression, which has one constant term if it is a number. `what`: the operation, in the error.
 
     ValueError for an expression of another scope.
@@ -393,12 +416,12 @@ def as_dim(size: Size, scope: SymbolicScope, what: str) -> Dim:
     return Dim(((ONE, int(size)),), scope)
 
 
-def variable(name: str, scope: SymbolicScope) -> Size:
+def variable(name: str, scope: Scope) -> Size:
     """The variable `name`; what an equality of the scope says that it is."""
     return dim_of(((Term(((Factor(name), 1),)), 1),), scope)
 
 
-def operation(name: str, x: Size, y: Size, scope: SymbolicScope) -> Size:
+def operation(name: str, x: Size, y: Size, scope: Scope) -> Size:
     """One of `OPERATIONS` on two sizes, without looking at them."""
     factor = Factor(name, (as_dim(x, scope, name), as_dim(y, scope, name)))
     return dim_of(((Term(((factor, 1),)), 1),), scope)
@@ -411,7 +434,7 @@ def combination(x: Size, k: int, y: Size, n: int) -> Size:
     return dim_of(merged(left.terms, k, right.terms, n), scope)
 
 
-def dim_of(pairs: Pairs, scope: SymbolicScope) -> Size:
+def dim_of(pairs: Pairs, scope: Scope) -> Size:
     """The sum of the terms in normal form, in which the scope's equalities hold: an int if it is a constant."""
     for term, k in pairs if scope.equalities else ():
         replacement = _replacement(term, k, scope)
@@ -423,7 +446,7 @@ def dim_of(pairs: Pairs, scope: SymbolicScope) -> Size:
     return Dim(pairs, scope)
 
 
-def _replacement(term: Term, k: int, scope: SymbolicScope) -> Pairs | None:
+def _replacement(term: Term, k: int, scope: Scope) -> Pairs | None:
     """The terms that ``k * term`` equals by an equality of the scope: one for the term, or for a factor of it."""
     for part in (term, *[Term((f,)) for f in term.factors if len(term.factors) > 1]):
         known = scope.equalities.get(part)
@@ -500,5 +523,5 @@ def _extreme(name: str, x: Size, y: Size) -> Size:
     return operation(name, x, y, scope)
 
 
-def _scope_of(x: Size, y: Size) -> SymbolicScope:
+def _scope_of(x: Size, y: Size) -> Scope:
     return x.scope if isinstance(x, Dim) else y.scope  # type: ignore[union-attr]

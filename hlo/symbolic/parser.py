@@ -12,19 +12,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NoReturn
+from typing import NoReturn
 
-from .expressions import MAX, MIN, OPERATIONS, Dim, Size, max_of, min_of, operation, variable
-
-if TYPE_CHECKING:
-    from .scope import SymbolicScope
+from .expressions import MAX, MIN, OPERATIONS, Dim, Scope, Size, max_of, min_of, operation, variable
 
 _TOKEN = re.compile(r"\s*(\.\.\.|[^\W\d]\w*|\d+|\S)?")
 _END = ""
 
 
 def parse_sizes(
-    text: str, like: Sequence[int | None] | None, scope: SymbolicScope, written: object = None
+    text: str, like: Sequence[int | None] | None, scope: Scope, written: object = None
 ) -> tuple[Size, ...]:
     """The sizes that `text` lists. `like`: the shape from which placeholders are filled; None: there is none.
     `written`: what the user wrote, for messages; None: `text`.
@@ -35,7 +32,7 @@ def parse_sizes(
 
 
 class _Parser:
-    def __init__(self, text: str, like: Sequence[int | None] | None, scope: SymbolicScope, written: str) -> None:
+    def __init__(self, text: str, like: Sequence[int | None] | None, scope: Scope, written: str) -> None:
         self._text, self._like, self._scope, self._written = text, like, scope, written
         self._sizes: list[Size] = []
         self._start = self._end = 0

@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hloom.numba_backend.runtime.store import default_store
+from hloom.tracer.symbolic.programs import SymbolicProgram
+from hloom.tracer.symbolic.shapes import symbolic_args_specs, symbolic_shape
 
 import hloom
 import hloom.numpy as jnp
 from hloom import lax
 from hloom.errors import InconclusiveDimensionOperation, UnsupportedError
-from hloom.numba_backend.runtime.store import default_store
-from hloom.tracer.symbolic.programs import SymbolicProgram
-from hloom.tracer.symbolic.shapes import symbolic_args_specs, symbolic_shape
 
 KEY = hloom.random.key(0)
 F32 = np.float32

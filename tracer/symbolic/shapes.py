@@ -10,6 +10,7 @@ from ...hlo.symbolic.parser import parse_sizes
 from ...hlo.symbolic.scope import SymbolicScope
 from ..arguments import ShapeDtypeStruct, typeof
 from ..trees import tree
+from . import values as values  # symbolic sizes are values, too
 
 
 def is_symbolic_dim(p: Any) -> bool:

@@ -13,15 +13,17 @@ import numpy as np
 
 from ...hlo.element_type import ElementType
 from ...hlo.errors import UnsupportedError
-from ...hlo.library import part_above
 from ...hlo.opcode import Opcode
 from ...hlo.ops.dynamic_size import DimensionAttributes
 from ...hlo.ops.movement import IotaAttributes
 from ...hlo.shape import Shape
+from ...hlo.sizes import SymbolicSize
 from ...hlo.symbolic.evaluate import Operations, evaluate
 from ...hlo.symbolic.expressions import FLOORDIV, MAX, MIN, MOD, Dim, variable
+from ..arrays.array import as_value
 from ..core import EVAL, Value, bind, current_trace
 from ..dtypes import default_int
+from ..ops import convert
 
 
 def size_as_value(size: Dim) -> Value:
@@ -45,8 +47,7 @@ def size_of_dtype(size: Dim, dtype: np.dtype[Any] | None) -> Value:
     value = size_as_value(size)
     if dtype is None:
         return value
-    found: Value = part_above("functions").asarray(value, dtype)
-    return found
+    return convert(value, dtype, False)
 
 
 def _value_of(name: str, size: Dim) -> Value:
@@ -60,5 +61,12 @@ def _value_of(name: str, size: Dim) -> Value:
 
 def operations() -> Operations:
     """The operations of expressions on values."""
-    functions: Any = part_above("functions")
-    return {FLOORDIV: operator.floordiv, MOD: operator.mod, MAX: functions.maximum, MIN: functions.minimum}
+    return {
+        FLOORDIV: operator.floordiv,
+        MOD: operator.mod,
+        MAX: lambda x, y: bind(Opcode.MAXIMUM, (as_value(x), as_value(y))),
+        MIN: lambda x, y: bind(Opcode.MINIMUM, (as_value(x), as_value(y))),
+    }
+
+
+SymbolicSize.value_of = staticmethod(size_of_dtype)

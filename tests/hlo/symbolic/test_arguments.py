@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-
 from hloom.hlo.symbolic.arguments import solve
 from hloom.hlo.symbolic.parser import parse_sizes
 from hloom.hlo.symbolic.scope import SymbolicScope
