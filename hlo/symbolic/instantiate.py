@@ -80,7 +80,7 @@ class _Maker:
             after = self._value(before)
             if after is not before:
                 changes[field.name] = after
-        return replace(value, **changes) if changes else value  # type: ignore[type-var]
+        return replace(value, **changes) if changes else value
 
 
 def _is_plain(value: object) -> bool:

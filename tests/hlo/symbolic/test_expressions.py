@@ -55,7 +55,8 @@ def test_text_is_the_normal_form_and_is_read_again(text: str, found: str) -> Non
 
 
 @pytest.mark.parametrize(
-    "text", ["2.5", "a + a a", "a ^ a", "a; a", "_", "...", ")(", "2a", "a@", "'a'", "mod(a)", "floordiv(a, b, c)", "a,,"]
+    "text",
+    ["2.5", "a + a a", "a ^ a", "a; a", "_", "...", ")(", "2a", "a@", "'a'", "mod(a)", "floordiv(a, b, c)", "a,,"],
 )
 def test_malformed_text_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="syntax error in symbolic shape"):
