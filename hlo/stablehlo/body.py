@@ -7,7 +7,7 @@ only as operands and results of custom calls, so making one and taking it apart 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
@@ -79,7 +79,7 @@ class Body:
         assert isinstance(found, Value), f"{instruction} is a tuple"
         return found
 
-    def constant(self, array: np.ndarray, shape: Shape) -> Value:  # type: ignore[type-arg]
+    def constant(self, array: np.ndarray[Any, Any], shape: Shape) -> Value:
         """An operation with this value."""
         type_ = type_of(shape)
         assert isinstance(type_, Tensor)

@@ -201,6 +201,8 @@ _FUNC: _Rows = (
     ("call", "$callee ( %operands* ) {} : <function>", "callee=symbol arg_attrs no_inline res_attrs"),
     ("return", "{} (? %operands* : <operands> ?)", ""),
 )
+_ARITH: _Rows = (("constant", "<constant>", "value"),)
+"""PyTorch's exporter writes it."""
 _CHECK: _Rows = (
     ("expect_eq_const", "%lhs , <checked_literal> {}", "value"),
     (
@@ -261,7 +263,7 @@ FORMS: dict[str, Form] = {
     name: form
     for dialect, rows in (
         ("stablehlo", _STABLEHLO), ("chlo", _CHLO), ("sdy", _SHARDY), ("builtin", _BUILTIN), ("func", _FUNC),
-        ("check", _CHECK), ("interpreter", _INTERPRETER),
+        ("arith", _ARITH), ("check", _CHECK), ("interpreter", _INTERPRETER),
     )
     for name, form in _forms(dialect, rows)
 }  # fmt: skip

@@ -194,8 +194,8 @@ def convolution_numbers() -> Part:
 
     def write(fields: Any, operands: Sequence[Shape]) -> dict[str, Attribute]:
         numbers = fields.dimension_numbers
-        values = {key: getattr(numbers, field) for key, field in _NUMBERS.items()}
-        return {"dimension_numbers": Record("stablehlo", "conv", values)}
+        numbered: dict[str, Any] = {key: getattr(numbers, field) for key, field in _NUMBERS.items()}
+        return {"dimension_numbers": Record("stablehlo", "conv", numbered)}
 
     field = "dimension_numbers"
     return Part((field,), (field,), lambda attributes, operands: {field: _read_numbers(attributes)}, write)
@@ -217,7 +217,8 @@ def precision(dialect: str = "stablehlo") -> Part:
         return {"operand_precision": values * 2 if len(values) == 1 else values}
 
     def write(fields: Any, operands: Sequence[Shape]) -> dict[str, Attribute]:
-        if set(fields.operand_precision) == {"default"} or getattr(fields, "algorithm", ""):
+        algorithm: str = getattr(fields, "algorithm", "")
+        if algorithm or set(fields.operand_precision) == {"default"}:
             return {}
         found = tuple(Enumerated(dialect, "precision", word.upper()) for word in fields.operand_precision)
         return {"precision_config": found}

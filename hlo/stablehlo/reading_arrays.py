@@ -38,7 +38,7 @@ Results = Sequence[HloInstruction]
 
 
 def _constant(scope: Scope, operation: Operation) -> Results:
-    """A splat is a scalar that is broadcast."""
+    """A splat is a scalar that is broadcast. PyTorch's exporter also writes constants of the dialect arith."""
     value = operation.attributes.get("value")
     if not isinstance(value, Dense):
         raise wrong(value, "value = dense<...>")
@@ -265,6 +265,7 @@ _NO_NUMBERS = Record("stablehlo", "dot", {})
 RULES: dict[str, Rule] = {
     "stablehlo.constant": _constant,
     "chlo.constant": _constant,
+    "arith.constant": _constant,
     "stablehlo.broadcast_in_dim": _broadcast_in_dim,
     "stablehlo.dynamic_broadcast_in_dim": _broadcast_in_dim,
     "stablehlo.broadcast": _older_broadcast,

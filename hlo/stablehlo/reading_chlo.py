@@ -7,6 +7,7 @@ those of the library (`hloom/lax/`).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -172,7 +173,7 @@ def _ragged_dot(scope: Scope, operation: Operation) -> Results:
     numbers = operation.attributes.get("ragged_dot_dimension_numbers")
     if not isinstance(numbers, Record):
         raise UnsupportedError("the attribute ragged_dot_dimension_numbers is missing")
-    fields = {field: read_integers(numbers.fields.get(key, ())) for key, field in _RAGGED.items()}
+    fields: dict[str, Any] = {field: read_integers(numbers.fields.get(key, ())) for key, field in _RAGGED.items()}
     asked = precision("chlo").read(operation.attributes, ())
     attributes = RaggedDotAttributes(
         DotAttributes(**fields, **asked), read_integers(numbers.fields.get("lhs_ragged_dimensions", ())),

@@ -102,9 +102,8 @@ def _of_bits(scope: Scope, bits: HloInstruction, shape: Shape) -> HloInstruction
         half = element.bit_width // 2
         parts = []
         for start in (0, half):
-            bounds = [(0, size) for size in sizes] + [(start, start + half)]
-            attributes = SliceAttributes(*map(tuple, zip(*bounds)), (1,) * len(bounds))
-            cut = scope.op(Opcode.SLICE, (bits,), attributes)
+            starts, limits = (*(0 for _ in sizes), start), (*sizes, start + half)
+            cut = scope.op(Opcode.SLICE, (bits,), SliceAttributes(starts, limits, (1,) * len(starts)))
             parts.append(_of_bits(scope, cut, Shape.array(element.real, sizes)))
         return scope.op(Opcode.COMPLEX, parts)
     word = _unsigned(element)

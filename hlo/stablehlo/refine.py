@@ -9,6 +9,7 @@ all shapes are known. Source: StableHLO's pass stablehlo-refine-shapes.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -70,17 +71,17 @@ def folded(instruction: HloInstruction) -> HloInstruction:
         return instruction
     if not (instruction.operands or opcode is Opcode.IOTA) or has_side_effect(instruction):
         return instruction
-    values = [_literal(operand) for operand in instruction.operands]
-    if any(value is None for value in values):
+    values = [value for value in map(_literal, instruction.operands) if value is not None]
+    if len(values) != len(instruction.operands):
         return instruction
     with np.errstate(all="ignore"):
         return make_constant(evaluate_op(opcode, values, instruction.attributes, shape))
 
 
-def _literal(instruction: HloInstruction) -> np.ndarray | None:  # type: ignore[type-arg]
+def _literal(instruction: HloInstruction) -> np.ndarray[Any, Any] | None:
     if instruction.opcode is not Opcode.CONSTANT or instruction.shape.num_elements > _LARGEST:
         return None
-    array: np.ndarray = instruction.attributes.literal.array  # type: ignore[type-arg]
+    array: np.ndarray[Any, Any] = instruction.attributes.literal.array
     return array
 
 

@@ -28,9 +28,11 @@ def shape_of(type_: Type) -> Shape:
 
 
 def element_of(type_: Tensor) -> ElementType:
-    """The element type. `index` is a signed integer of 64 bits. UnsupportedError for a quantized type."""
+    """The element type. `index` is a signed integer of 64 bits. UnsupportedError for one that HLO does not have."""
     if isinstance(type_.element, Quantized):
         raise UnsupportedError(f"the quantized type {type_text(type_)} is not supported")
+    if isinstance(type_.element, OtherType):
+        raise UnsupportedError(f"the element type of {type_text(type_)} is not supported")
     return ElementType.S64 if isinstance(type_.element, IndexType) else type_.element
 
 
