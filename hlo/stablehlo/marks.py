@@ -1,7 +1,7 @@
 """Attributes that any operation may have: shardings, frontend attributes, accuracy.
 
 `mhlo.sharding` is XLA's text of a sharding. `sdy.sharding` names axes of a mesh; in HLO it is the text of a frontend
-attribute, as Shardy's export writes it (`hlo/shardy.py`).
+attribute, as Shardy's export writes it (`hlo/shardy.py`), beside XLA's text of the same.
 """
 
 from __future__ import annotations
@@ -11,21 +11,24 @@ from typing import Any
 
 from ..errors import UnsupportedError
 from ..mlir.tree import Attribute, Opaque, Record
-from ..shardy import SHARDING
+from ..sharding import HloSharding
+from ..shardy import SHARDING, NamedMesh, shardings_of
 from .attributes import read_float, read_integer, read_word
 
 FRONTEND = "mhlo.frontend_attributes"
 MHLO_SHARDING = "mhlo.sharding"
 SDY_SHARDING = "sdy.sharding"
 ACCURACY = "result_accuracy"
+ONE_VALUE, PER_VALUE = "#sdy.sharding", "#sdy.sharding_per_value<[{}]>"
+"""How Shardy writes the sharding of an argument, and those of an operation's results."""
 OWN_COMPOSITES = "hloom."
 """The namespace of composites whose name has none: StableHLO wants one."""
 
 Pairs = tuple[tuple[str, str], ...]
 
 
-def read_marks(attributes: Mapping[str, Attribute]) -> tuple[Pairs, Pairs]:
-    """The frontend attributes and the annotations."""
+def read_marks(attributes: Mapping[str, Attribute], meshes: Mapping[str, NamedMesh]) -> tuple[Pairs, Pairs]:
+    """The frontend attributes and the annotations. `meshes`: those of the module."""
     frontend: list[tuple[str, str]] = []
     annotations: list[tuple[str, str]] = []
     given = attributes.get(FRONTEND)
@@ -37,10 +40,18 @@ def read_marks(attributes: Mapping[str, Attribute]) -> tuple[Pairs, Pairs]:
     named = attributes.get(SDY_SHARDING)
     if isinstance(named, Opaque):
         frontend.append((SHARDING, named.text))
+        if not isinstance(sharding, str):
+            annotations.append(("sharding", text_of_xla(named.text, meshes)))
     accuracy = _accuracy(attributes.get(ACCURACY))
     if accuracy:
         annotations.append((ACCURACY, accuracy))
     return tuple(frontend), tuple(annotations)
+
+
+def text_of_xla(text: str, meshes: Mapping[str, NamedMesh]) -> str:
+    """XLA's text of a sharding along the axes of a mesh, of several as that of a tuple."""
+    found = [each.sharding for each in shardings_of(text, meshes)]
+    return (found[0] if len(found) == 1 else HloSharding.tuple(found)).to_text()
 
 
 def _text(value: object) -> str:
@@ -71,6 +82,6 @@ def write_marks(frontend: Pairs, annotations: Pairs) -> dict[str, Any]:
     if named is not None:
         found[SDY_SHARDING] = Opaque("sdy", named)
     sharding = dict(annotations).get("sharding")
-    if sharding is not None:
+    if sharding is not None and named is None:
         found[MHLO_SHARDING] = sharding
     return found

@@ -25,7 +25,7 @@ from ..shardy import (
 )
 from .attributes import function_name, read_boolean, read_integer, read_integers, read_string, wrong
 from .dictionaries import dictionary_text, pairs_of
-from .marks import OWN_COMPOSITES
+from .marks import ONE_VALUE, OWN_COMPOSITES, PER_VALUE, text_of_xla
 from .ops import OP_NAMED, parts_of
 from .reading_custom import rule_of_target
 from .refine import integers_of, is_size
@@ -165,8 +165,10 @@ def _alias(attribute: object) -> OutputOperandAlias:
 
 def _sharding_constraint(scope: Scope, operation: Operation) -> Results:
     (operand,) = scope.operands(operation)
-    frontend = (*scope.marks.frontend_attributes, (SHARDING, _sdy_text(operation.attributes.get("sharding"))))
-    marks = Marks(scope.marks.metadata, frontend, scope.marks.annotations)
+    text = _sdy_text(operation.attributes.get("sharding"))
+    frontend = (*scope.marks.frontend_attributes, (SHARDING, PER_VALUE.format(text.removeprefix(ONE_VALUE))))
+    sharding = ("sharding", text_of_xla(text, scope.program.meshes))
+    marks = Marks(scope.marks.metadata, frontend, (*scope.marks.annotations, sharding))
     return [scope.op(Opcode.CUSTOM_CALL, (operand,), CustomCallAttributes("Sharding"), operand.shape, marks)]
 
 

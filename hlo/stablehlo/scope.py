@@ -6,7 +6,7 @@ them from the operands (`refine.py` knows the operations whose result they do no
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 from ..builder import make_get_tuple_element, make_instruction, make_parameter, make_tuple
@@ -18,6 +18,7 @@ from ..mlir.tree import DYNAMIC, Block, Location, Operation, Region, Tensor, Typ
 from ..opcode import Opcode
 from ..ops.collective import COLLECTIVES
 from ..shape import Shape
+from ..shardy import NamedMesh
 from ..support.records import dataclass
 from .marks import read_marks
 from .refine import folded
@@ -29,6 +30,8 @@ class Program(Protocol):
 
     is_refined: bool
     """Whether types may have sizes `?`: integers that are computed from constants are then constants themselves."""
+
+    meshes: Mapping[str, NamedMesh]
 
     def computation(self, name: str, operands: Sequence[HloInstruction] | None) -> HloComputation:
         """The function `@name` as a computation, for these operands; None: for arguments of its own types."""
@@ -128,7 +131,7 @@ class Scope:
 
     def read(self, operation: Operation) -> None:
         """Read one operation. An error says which it is: its attribute `operation`."""
-        self.marks = marks_of(operation)
+        self.marks = marks_of(operation, self.program.meshes)
         try:
             results = self.program.rule(operation)(self, operation)
             if len(results) != len(operation.results):
@@ -244,12 +247,12 @@ def _place(error: HloError, operation: Operation) -> None:
 # ---- marks
 
 
-def marks_of(operation: Operation) -> Marks:
+def marks_of(operation: Operation, meshes: Mapping[str, NamedMesh]) -> Marks:
     """The metadata, frontend attributes and annotations of an operation."""
     attributes = operation.attributes
     if not attributes and operation.location is None:
         return _NONE
-    return Marks(metadata_of(operation.location), *read_marks(attributes))
+    return Marks(metadata_of(operation.location), *read_marks(attributes, meshes))
 
 
 _NONE = Marks()

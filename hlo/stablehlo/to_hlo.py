@@ -10,16 +10,17 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..aliases import BufferDonor, InputOutputAlias
-from ..builder import with_unique_names
+from ..builder import make_instruction, with_unique_names
 from ..errors import UnsupportedError
 from ..instruction import HloComputation, HloInstruction
 from ..ir import HloModule
 from ..literal import Literal
 from ..mlir.tree import Attribute, Opaque, Operation
 from ..opcode import Opcode
+from ..ops.custom_call import CustomCallAttributes
 from ..ops.structure import ConstantAttributes
 from ..shape import Shape
-from ..shardy import MESHES
+from ..shardy import MESHES, NamedMesh, meshes_of
 from . import (
     reading_arrays,
     reading_calls,
@@ -77,6 +78,9 @@ class _Program:
                 self._meshes[name] = _mesh_text(operation.attributes.get("mesh"))
             elif operation.name != "builtin.module" or operation.regions[0].block.operations:
                 raise UnsupportedError(f"{operation.name} among the functions of a module is not supported")
+        texts = ", ".join(f"{mesh} = {text}" for mesh, text in self._meshes.items())
+        self._mesh_pairs = ((MESHES, f"{{{texts}}}"),) if texts else ()
+        self.meshes = meshes_of(self._mesh_pairs)
         self.is_refined = is_refined or needs_refinement(module)
         self._made: dict[Any, HloComputation] = {}
         self._being_made: list[str] = []
@@ -127,7 +131,8 @@ class _Program:
         for k, (argument, shape) in enumerate(zip(block.arguments, shapes, strict=True)):
             marks: Mapping[str, Attribute] = given[k] if k < len(given) else {}  # type: ignore[assignment]
             location = block.argument_locations[k] if block.argument_locations else None
-            made = scope.parameter(k, shape, argument.name, Marks(metadata_of(location), *read_marks(marks)))
+            known = Marks(metadata_of(location), *read_marks(marks, self.meshes))
+            made = scope.parameter(k, shape, argument.name, known)
             literal = constants[k]
             scope.values[argument] = made if literal is None else scope.op(*_constant(literal))
         return scope.computation(scope.packed(scope.run(block)))
@@ -163,14 +168,11 @@ class _Program:
         given = function.attributes.get("arg_attrs", ())
         assert isinstance(given, tuple)
         attributes = self._module.attributes
-        frontend = dict(read_marks(attributes)[0])
-        if self._meshes:
-            listed = ", ".join(f"{mesh} = {text}" for mesh, text in self._meshes.items())
-            frontend[MESHES] = f"{{{listed}}}"
+        frontend = dict((*read_marks(attributes, self.meshes)[0], *self._mesh_pairs))
         title = attributes.get("sym_name")
         made = HloModule(
             title if isinstance(title, str) and title else name,
-            _with_result_shardings(entry, function),
+            _with_result_shardings(entry, function, self.meshes),
             input_output_aliases=tuple(_aliases(given, entry)),
             frontend_attributes=tuple(frontend.items()),
             replica_count=read_integer(attributes.get("mhlo.num_replicas", 1)),
@@ -212,11 +214,13 @@ def _aliases(given: Sequence[Any], entry: HloComputation) -> list[InputOutputAli
     return found
 
 
-def _with_result_shardings(entry: HloComputation, function: Operation) -> HloComputation:
+def _with_result_shardings(
+    entry: HloComputation, function: Operation, meshes: Mapping[str, NamedMesh]
+) -> HloComputation:
     """The entry with the shardings of its results on the root, as XLA has them."""
     given = function.attributes.get("res_attrs", ())
     assert isinstance(given, tuple)
-    texts = [dict(read_marks(each)[1]).get("sharding") for each in given if isinstance(each, dict)]
+    texts = [dict(read_marks(each, meshes)[1]).get("sharding") for each in given if isinstance(each, dict)]
     if not texts or not all(texts):
         return entry
     root = entry.root
@@ -224,14 +228,12 @@ def _with_result_shardings(entry: HloComputation, function: Operation) -> HloCom
         text = f"{{{', '.join(str(text) for text in texts)}}}"
     else:
         text = str(texts[0])
-    if dict(root.annotations).get("sharding") == text or root.opcode is Opcode.PARAMETER:
+    if dict(root.annotations).get("sharding") == text:
         return entry
-    kept = tuple(pair for pair in root.annotations if pair[0] != "sharding")
-    marked = HloInstruction(
-        root.opcode, root.shape, root.operands, root.attributes, root.name, root.metadata, root.frontend_attributes,
-        (*kept, ("sharding", text)),
-    )  # fmt: skip
-    instructions = tuple(marked if i is root else i for i in entry.instructions)
-    if any(root in i.operands for i in entry.instructions):
-        return entry
-    return HloComputation(entry.name, instructions, marked)
+    sharding = (("sharding", text),)
+    if root.opcode is Opcode.TUPLE and not root.annotations:
+        marked = HloInstruction(Opcode.TUPLE, root.shape, root.operands, metadata=root.metadata, annotations=sharding)
+        return HloComputation(entry.name, tuple(marked if i is root else i for i in entry.instructions), marked)
+    call = CustomCallAttributes("Sharding")
+    marked = make_instruction(Opcode.CUSTOM_CALL, (root,), call, root.shape, annotations=sharding)
+    return HloComputation(entry.name, (*entry.instructions, marked), marked)

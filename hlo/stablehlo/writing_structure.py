@@ -8,15 +8,16 @@ import numpy as np
 
 from ..errors import UnsupportedError
 from ..instruction import HloInstruction
-from ..mlir.tree import Attribute, Dense, IndexType, Record, Symbol, Tensor, Tuple, Value
+from ..mlir.tree import Attribute, Dense, IndexType, Opaque, Record, Symbol, Tensor, Tuple, Value
 from ..opcode import Opcode
 from ..ops.custom_call import CustomCallApiVersion, CustomCallAttributes
 from ..passes.expand.scan import scan
 from ..shape import Shape
+from ..shardy import SHARDING
 from .attributes import INTEGER32
 from .body import Body, Rule, Tree, leaf_shapes, tree_of
 from .dictionaries import attributes_in, attributes_of_text
-from .marks import OWN_COMPOSITES, write_marks
+from .marks import ONE_VALUE, OWN_COMPOSITES, PER_VALUE, write_marks
 from .types import type_of
 
 
@@ -133,10 +134,16 @@ def _scan(body: Body, instruction: HloInstruction) -> Tree:
 # ---- custom calls
 
 _VERSIONS = tuple(CustomCallApiVersion)
+_PREFIX, _ = PER_VALUE.split("{}")
 
 
 def _custom_call(body: Body, instruction: HloInstruction) -> Tree:
     call: CustomCallAttributes = instruction.attributes
+    named = dict(instruction.frontend_attributes).get(SHARDING, "")
+    if call.custom_call_target == "Sharding" and named.startswith(_PREFIX):
+        sharding: dict[str, Attribute] = {"sharding": Opaque("sdy", ONE_VALUE + named.removeprefix(_PREFIX)[:-2])}
+        operands = body.all_leaves(instruction.operands)
+        return tree_of(instruction.shape, body.emit("sdy.sharding_constraint", operands, [operands[0].type], sharding))
     if call.function is not None:
         raise UnsupportedError(f"{call.custom_call_target} calls a function of this Python process")
     attributes: dict[str, Attribute] = {"call_target_name": call.custom_call_target}

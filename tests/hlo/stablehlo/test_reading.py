@@ -13,8 +13,11 @@ from hloom.hlo import HloModule, evaluate, evaluate_on_devices, verify
 from hloom.hlo.collectives import set_local_device_count
 from hloom.hlo.errors import HloError, ShapeError, UnsupportedError
 from hloom.hlo.mlir.reader import read
+from hloom.hlo.mlir.writer import write
 from hloom.hlo.stablehlo.from_hlo import stablehlo_of
 from hloom.hlo.stablehlo.to_hlo import hlo_of
+
+import hloom
 
 NDArray = np.ndarray[Any, Any]
 RNG = np.random.default_rng(0)
@@ -368,6 +371,44 @@ def test_cross_replica_sum() -> None:
         return %r : tensor<2xf32>""")
     for result in run(text, [np.float32([1, 2]), np.float32([10, 20])]):
         np.testing.assert_array_equal(result, [11, 22])
+
+
+SHARDED = """
+module @m attributes {mhlo.num_partitions = 4 : i32} {
+  sdy.mesh @mesh = <["x"=2, "y"=2]>
+  func.func public @main(%a: tensor<8x4xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {}]>},
+      %b: tensor<4x6xf32> {mhlo.sharding = "{replicated}"})
+      -> (tensor<8x6xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {"y"}]>}) {
+    %0 = stablehlo.dot_general %a, %b, contracting_dims = [1] x [0]
+      : (tensor<8x4xf32>, tensor<4x6xf32>) -> tensor<8x6xf32>
+    %1 = sdy.sharding_constraint %0 <@mesh, [{"x"}, {"y"}]> : tensor<8x6xf32>
+    %2 = sdy.manual_computation(%1) in_shardings=[<@mesh, [{"x"}, {}]>] out_shardings=[<@mesh, [{"x"}, {}]>]
+        manual_axes={"x", "y"} (%c: tensor<4x6xf32>) {
+      %3 = stablehlo.add %c, %c : tensor<4x6xf32>
+      sdy.return %3 : tensor<4x6xf32>
+    } : (tensor<8x6xf32>) -> tensor<8x6xf32>
+    return %2 : tensor<8x6xf32>
+  }
+}
+"""
+
+
+def test_shardings_along_the_axes_of_a_mesh() -> None:
+    set_local_device_count(8)
+    a, b = np.arange(32, dtype=np.float32).reshape(8, 4), np.ones((4, 6), np.float32)
+    module = program(SHARDED)
+    texts = {
+        dict(i.annotations)["sharding"] for i in module.entry.instructions if "sharding" in dict(i.annotations)
+    }  # fmt: skip
+    assert texts == {
+        "{devices=[2,1,2]<=[4] last_tile_dim_replicate}", "{replicated}", "{devices=[2,2]<=[4]}",
+        "{devices=[1,2,2]<=[2,2]T(1,0) last_tile_dim_replicate}",
+    }  # fmt: skip
+    again = hlo_of(read(write(stablehlo_of(module))))
+    for each in (module, again):
+        np.testing.assert_array_equal(hloom.run_hlo(each, a, b)[0], 2 * (a @ b))
+    for name in ("sdy.mesh @mesh", "sdy.sharding_constraint", 'sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {}]>'):
+        assert name in write(stablehlo_of(module))
 
 
 # ---- programs that are refused
