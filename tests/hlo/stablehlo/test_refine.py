@@ -132,7 +132,7 @@ def test_sizes_that_are_computed_from_data_are_refused() -> None:
       %r = stablehlo.dynamic_iota %n, dim = 0 : (tensor<1xi32>) -> tensor<?xf32>
       return %r : tensor<?xf32>
     }"""
-    with pytest.raises(UnsupportedError, match="dynamic_iota.*the sizes of the result must be constants"):
+    with pytest.raises(UnsupportedError, match=r"dynamic_iota.*the sizes of the result must be constants"):
         run(text, X[0], np.array([1], np.int32))
 
 
