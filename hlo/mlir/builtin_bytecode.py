@@ -32,7 +32,7 @@ from .tree import (
     Tuple,
     TypeAttribute,
     Unit,
-)  # fmt: skip
+)
 
 _FLOATS = {3: ElementType.BF16, 4: ElementType.F16, 5: ElementType.F32, 6: ElementType.F64}
 _COMPLEX = {ElementType.F32: ElementType.C64, ElementType.F64: ElementType.C128}

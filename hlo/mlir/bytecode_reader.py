@@ -12,7 +12,6 @@ from typing import Any
 
 from ..errors import BytecodeError, HloError, HloParseError, UnsupportedError
 from .attribute_reader import read_attribute, read_type
-from .builtin_bytecode import CALL_SITE, FILE, FUSED, FUSED_WITH_METADATA, NAMED, RANGE, UNKNOWN
 from .bytecode import (
     HAS_DIALECT_VERSIONS,
     HAS_ISOLATED_SECTIONS,
@@ -24,8 +23,9 @@ from .bytecode import (
     Cursor,
     Has,
     Section,
-)  # fmt: skip
+)
 from .bytecode_fields import Coding, Dialect, Entry
+from .bytecode_locations import Locations
 from .tree import Attribute, Block, Location, Operation, Region, Type, Value
 
 _DEEPEST_ATTRIBUTE = 30
@@ -90,7 +90,7 @@ class _Tables:
         self.operations = self._operation_names(names, version)
         self._attributes, self._types = _Pool(), _Pool()
         self._fill(sections[Section.OFFSETS], sections[Section.ATTRIBUTES])
-        self._locations: dict[int, Location | None] = {}
+        self._locations = Locations(self._builtin)
         self._properties = _property_places(sections.get(Section.PROPERTIES))
 
     def string(self, index: int, at: int) -> str:
@@ -112,10 +112,15 @@ class _Tables:
         return self._item(self._types, index, at, "type")
 
     def location(self, index: int, at: int) -> Location | None:
-        """A location: the first name, and the innermost place in a file. None if it is unknown."""
-        if index not in self._locations:
-            self._locations[index] = self._follow(index, at)
-        return self._locations[index]
+        """The location with that number; None if it is unknown."""
+        return self._locations.read(index, at)
+
+    def _builtin(self, index: int, at: int) -> Entry | None:
+        """The bytes of an attribute of the builtin dialect; None for another one."""
+        if index >= len(self._attributes.places):
+            raise BytecodeError(f"there is no location {index}", at)
+        dialect, is_encoded, start, stop = self._attributes.places[index]
+        return Entry(self.data, start, stop, self) if dialect == "builtin" and is_encoded else None
 
     def _dialect_name(self, names: Cursor, version: int) -> str:
         if version < HAS_DIALECT_VERSIONS:
@@ -191,37 +196,6 @@ class _Tables:
             raise
         except (ValueError, TypeError, AttributeError) as error:  # a part of it is of another kind
             raise BytecodeError(f"no {coding.name}: {error}", start) from None
-
-    def _follow(self, index: int, at: int) -> Location | None:
-        name, seen = "", set()
-        while index not in seen:
-            seen.add(index)
-            if index >= len(self._attributes.places):
-                raise BytecodeError(f"there is no location {index}", at)
-            dialect, is_encoded, start, stop = self._attributes.places[index]
-            if dialect != "builtin" or not is_encoded:
-                break
-            entry = Entry(self.data, start, stop, self)
-            code, at = entry.varint(), start
-            if code == NAMED:
-                name = entry.text() if not name else (entry.varint(), name)[1]
-                index = entry.varint()
-            elif code == CALL_SITE:
-                index = entry.varint()
-            elif code in (FUSED, FUSED_WITH_METADATA):
-                if not entry.count("locations"):
-                    break
-                index = entry.varint()
-            elif code in (FILE, RANGE):
-                file = entry.text()
-                # a range is a list of up to four numbers, the line and the column first
-                place = (entry.varint(), entry.varint()) if code == FILE else (*entry.list(entry.varint), 0, 0)[:2]
-                return Location(name, file, *place)
-            elif code == UNKNOWN:
-                break
-            else:
-                raise BytecodeError(f"attribute {index} is no location", at)
-        return Location(name) if name else None
 
     def properties(self, index: int, name: str, is_registered: bool, at: int) -> dict[str, Attribute]:
         """The attributes that are stored as the properties of an operation."""

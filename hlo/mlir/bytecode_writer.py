@@ -23,7 +23,7 @@ from .bytecode import (
     flagged,
     section,
     varint,
-)  # fmt: skip
+)
 from .bytecode_fields import Dialect, Flagged, Piece, Reference, pieces_of
 from .tree import Block, Location, Opaque, Operation, Region, Value
 

@@ -30,7 +30,7 @@ from ..mlir.tree import (
     Tensor,
     TypeAttribute,
     Unit,
-)  # fmt: skip
+)
 from .vhlo_codings import ApiVersion, TooNewError, Vhlo
 from .vhlo_ops import ACCURACY, CURRENT, EMPTY_TENSOR, NO_VALUE, OPS, ZERO_PAIRS, Group, Kind, Op, Plain, split_name
 

@@ -36,7 +36,7 @@ from ..mlir.tree import (
     Token,
     Tuple,
     TypeAttribute,
-)  # fmt: skip
+)
 from .vhlo_ops import property_names
 from .vhlo_quantized import quantized, quantized_axis, quantized_fields
 

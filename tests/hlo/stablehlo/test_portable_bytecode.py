@@ -38,7 +38,7 @@ from hloom.hlo.mlir.tree import (
     TypeAttribute,
     Unit,
     Value,
-)  # fmt: skip
+)
 from hloom.hlo.mlir.writer import write
 from hloom.hlo.stablehlo.vhlo import read_bytecode, write_bytecode
 
