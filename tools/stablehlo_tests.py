@@ -28,6 +28,7 @@ sys.path += [str(ROOT)]
 
 from hloom.hlo.backend import get_compiler  # noqa: E402
 from hloom.hlo.collectives.world import local_device_count, set_local_device_count  # noqa: E402
+from hloom.hlo.custom_calls import register_custom_call  # noqa: E402
 from hloom.hlo.errors import HloError, UnsupportedError  # noqa: E402
 from hloom.hlo.mlir.reader import read  # noqa: E402
 from hloom.hlo.mlir.tree import (  # noqa: E402
@@ -65,6 +66,23 @@ class Program:
     def __init__(self, text: str, file: str, backend: str) -> None:
         self._operations = read(text, file).regions[0].block.operations
         self._backend = backend
+        self._probed: dict[str, list[NDArray]] = {}
+        for operation in _all(self._operations):
+            if operation.name == "interpreter.probe":
+                self._record(operation)
+
+    def _record(self, probe: Operation) -> None:
+        """Make a custom call of a probe, which keeps what it gets and returns it."""
+        name = str(probe.attributes["probe_id"])
+        found = self._probed.setdefault(name, [])
+
+        def keep(array: NDArray) -> NDArray:
+            found.append(array)
+            return array
+
+        register_custom_call(f"probe.{name}", keep, replace=True)
+        probe.name = "stablehlo.custom_call"
+        probe.attributes = {"call_target_name": f"probe.{name}", "has_side_effect": True}
 
     def functions(self) -> Iterator[Operation]:
         """The functions that check something and take nothing."""
@@ -89,7 +107,15 @@ class Program:
                 before.append(operation)
         values = [value for check in wanted for value in check.operands]
         found = iter(self._values(before[:-1], known, values))
-        return [text for check in wanted if (text := failure(check, [next(found) for _ in check.operands]))]
+        failures = []
+        for check in wanted:
+            operands = [next(found) for _ in check.operands]
+            if check.name == "check.expect_serialized_eq":
+                number: Any = check.attributes.get("iteration")
+                probed = self._probed.get(str(check.attributes["probe_id"]), [])
+                operands += probed[number.value if isinstance(number, Integer) else 0 :][:1]
+            failures.append(failure(check, operands))
+        return [text for text in failures if text]
 
     def _values(
         self, operations: Sequence[Operation], known: dict[Value, NDArray], values: Sequence[Value]
@@ -126,6 +152,15 @@ class Program:
         return [result for device in results for result in device]
 
 
+def _all(operations: Sequence[Operation]) -> Iterator[Operation]:
+    """The operations and all inside of them."""
+    for operation in operations:
+        yield operation
+        for region in operation.regions:
+            for block in region.blocks:
+                yield from _all(block.operations)
+
+
 def _function(name: str, body: Region, inputs: tuple[Type, ...], results: tuple[Type, ...]) -> Operation:
     attributes: Any = {"sym_name": name, "function_type": TypeAttribute(Function(inputs, results))}
     return Operation("func.func", [], [], attributes, [body])
@@ -138,11 +173,13 @@ def _module(functions: list[Operation]) -> Operation:
 def failure(check: Operation, operands: list[NDArray]) -> str:
     """Why a check does not hold; "" if it does."""
     value = check.attributes.get("value")
+    if len(operands) + isinstance(value, Dense) < 2:
+        return f"{check.name}: nothing was probed"
     found, expected = operands[0], value.array if isinstance(value, Dense) else operands[1]
     if found.shape != expected.shape or found.dtype != expected.dtype:
         return f"{check.name}: {found.dtype}{found.shape} is not {expected.dtype}{expected.shape}"
     tolerance: Any = check.attributes.get("tolerance")
-    if check.name.startswith("check.expect_eq"):
+    if check.name.startswith(("check.expect_eq", "check.expect_serialized_eq")):
         fine = _equal(found, expected)
     elif check.name.startswith("check.expect_almost_eq"):
         limit = np.uint64(tolerance.bits).view(np.float64) if isinstance(tolerance, Float) else 1e-4

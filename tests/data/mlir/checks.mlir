@@ -25,6 +25,13 @@ func.func @not_close() {
   check.expect_close %0, %1, max_ulp_difference = 2 : tensor<f32>, tensor<f32>
   return
 }
+func.func @probes() {
+  %0 = stablehlo.constant dense<3> : tensor<i32>
+  %1 = interpreter.probe %0, probe_id = "three" : tensor<i32>
+  check.expect_serialized_eq %1, probe_id = "three" : tensor<i32>
+  check.expect_serialized_eq %1, probe_id = "three", iter = 1 : tensor<i32>
+  return
+}
 
 // -----
 
