@@ -41,6 +41,7 @@ from ..tracer.references.refs import (
 )
 from ..tracer.settings.context import Override, current_context
 from ..tracer.source import function_line
+from ..tracer.traced import with_avals
 from ..tracer.trees import tree
 from ..tracer.trees.nodes import short_repr
 from ..tracer.wrapping import SignatureOfFunction
@@ -129,7 +130,7 @@ class Arguments:
 
     def rebuilt(self, values: Sequence[Value]) -> tuple[Any, ...]:
         """All arguments in order, with `values` in place of the leaves."""
-        return self.with_leaves(overlaid_all(values, self.avals))
+        return self.with_leaves(with_avals(values, self.avals))
 
     def with_leaves(self, leaves: Sequence[Any]) -> tuple[Any, ...]:
         """All arguments in order, with `leaves` in place of the leaves."""
@@ -159,7 +160,7 @@ class Arguments:
 
     def unflatten(self, values: Sequence[Value]) -> Any:
         """The arguments that are differentiated, with `values` in place of the leaves."""
-        shown = tree.unflatten(self.tree, overlaid_all(values, self.avals))
+        shown = tree.unflatten(self.tree, with_avals(values, self.avals))
         return show_references(shown) if self.has_references else shown
 
 
@@ -757,11 +758,11 @@ class custom_vjp(_Differentiable[P, R]):
 
         def meaning(values: Sequence[Value]) -> list[Value]:
             with _closures_explained("custom_vjp", self.fun), _with_x64(x64):
-                leaves = overlaid_all(values, given.avals)
+                leaves = with_avals(values, given.avals)
                 return out.of_function(given.called("custom_vjp", self.fun, leaves))
 
         def forward(primals: Sequence[Value], moving: Sequence[bool]) -> Forward:
-            leaves: list[Any] = overlaid_all(primals, given.avals)
+            leaves: list[Any] = with_avals(primals, given.avals)
             if symbolic_zeros:
                 leaves = [CustomVJPPrimal(v, m) for v, m in zip(leaves, moving, strict=True)]
             with _closures_explained("custom_vjp", self.fun), _with_x64(x64):
@@ -836,7 +837,7 @@ class _Held:
 
     def rebuilt(self, values: Sequence[Value]) -> Any:
         """The same, with other arrays."""
-        arrays = iter(overlaid_all(values, self._avals))
+        arrays = iter(with_avals(values, self._avals))
         return tree.unflatten(self._tree, [next(arrays) if n is None else n for n in self._numbers])
 
 

@@ -548,3 +548,49 @@ def test_linearized_rules_are_transposed(name: str) -> None:
     for run in (gradient, hloom.jit(gradient), lambda x: hloom.vmap(gradient)(jnp.stack([x, x]))[1]):
         np.testing.assert_array_equal(run(X3), 2 * X3)
     np.testing.assert_array_equal(hloom.grad(lambda x: gradient(x).sum())(X3), np.full(3, 2, np.float32))
+
+
+def test_rules_get_arguments_as_weak_as_the_function_does() -> None:
+    """Also where a program that was traced before is differentiated, in which no type is weak."""
+    seen: list[tuple[str, list[bool]]] = []
+
+    def told(name: str, *values: Any) -> None:
+        seen.append((name, [v.weak_type for v in values]))
+
+    @hloom.custom_vjp
+    def f(x: Any, k: Any) -> Any:
+        return x * 2.0
+
+    def forward(x: Any, k: Any) -> Any:
+        told("fwd", x, k)
+        return x * 2.0, k
+
+    def backward(k: Any, ct: Any) -> Any:
+        told("bwd", k)
+        return ct * k, None
+
+    f.defvjp(forward, backward)
+
+    @hloom.custom_jvp
+    def g(x: Any, k: Any) -> Any:
+        return x
+
+    @g.defjvp
+    def _(primals: Any, tangents: Any) -> Any:
+        told("jvp", *primals)
+        return primals[0], tangents[0] * primals[1]
+
+    x = jnp.float32(3.0)
+    for rule in (f, g):
+
+        def calls(x: Any, rule: Any = rule) -> Any:
+            return rule(x, jnp.where(x > 1, 2, 3))
+
+        def in_scan(x: Any, calls: Any = calls) -> Any:
+            return hloom.lax.scan(lambda c, _: (calls(c), None), x, None, 1)[0]
+
+        with hloom.numpy_dtype_promotion("strict"):
+            for function in (calls, hloom.jit(calls), in_scan):
+                assert hloom.grad(function)(x) == 2
+    wanted = {"fwd": [False, True], "bwd": [True], "jvp": [False, True]}
+    assert dict(seen) == wanted and all(flags == wanted[name] for name, flags in seen)
