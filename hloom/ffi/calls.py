@@ -24,6 +24,7 @@ from ..tracer.arrays.float0 import is_float0
 from ..tracer.arrays.layouts import Layout
 from ..tracer.arrays.overlay import storages
 from ..tracer.aval import ShapedArray
+from ..tracer.caches import on_clear
 from ..tracer.core import Call, Primitive, Value, bind_call, bind_declared
 from ..tracer.execution import run_call
 from ..tracer.recording import trace_to_computation
@@ -114,6 +115,8 @@ def _evaluate(call: Call, arrays: Sequence[Array]) -> list[Array]:
 def _computation(params: ForeignCall, avals: tuple[ShapedArray, ...], version: int) -> HloComputation:
     return trace_to_computation(params.meaning, avals, params.target).computation
 
+
+on_clear(_computation.cache_clear)
 
 FFI_CALL = Primitive("ffi_call", evaluate=_evaluate)
 """It has no effect: it is dropped if nothing uses its results, and may be repeated."""

@@ -36,7 +36,7 @@ from ..tracer.settings.context import Override, current_context
 from ..tracer.traced import trace_function
 from ..tracer.trees import tree
 from ..tracer.wrapping import wraps
-from . import calls, elementwise, library, movement, reduce  # each registers its rules
+from . import calls, elementwise, foreign, library, movement, reduce  # each registers its rules
 from .atoms import Atom, DropVar, Literal, Var
 from .evaluate import jaxpr_as_fun, remember
 from .movement import broadcast_in_dim
@@ -44,7 +44,7 @@ from .nodes import ClosedJaxpr, Effect, Jaxpr, JaxprEqn, OpEffect, SourceInfo, n
 from .primitives import primitive_named
 from .rules import SHOWN, Plan, Shown, Source, plan_of, ranked
 
-_FAMILIES = (calls, elementwise, library, movement, reduce)
+_FAMILIES = (calls, elementwise, foreign, library, movement, reduce)
 
 
 class Views:

@@ -16,7 +16,7 @@ import hloom.numpy as jnp
 from hloom import ShapeDtypeStruct, ffi, lax
 from hloom.errors import UnsupportedError
 from hloom.experimental.layout import Layout
-from hloom.extend.core import Primitive
+from hloom.extend.core import Primitive, jaxpr_as_fun
 from hloom.interpreters import mlir
 
 X = np.random.default_rng(0).normal(size=(5, 4, 3)).astype(np.float32)
@@ -240,3 +240,44 @@ def test_ahead_of_time_a_call_is_refused_by_name(library: ctypes.CDLL) -> None:
     f = hloom.jit(lambda x: ffi.ffi_call("scaled", x)(x, scale=np.float32(2)))
     with pytest.raises(UnsupportedError, match="'scaled': it is no target of hloom's own"):
         hloom.aot.compile(f, (ShapeDtypeStruct((3,), np.float32),))
+
+
+def test_a_jaxpr_shows_and_runs_a_call(register: Callable[..., None]) -> None:
+    register("scaled_by", lambda x, by: x * np.float32(by))
+
+    def f(x: Any) -> Any:
+        return ffi.ffi_call("scaled_by", ShapeDtypeStruct(x.shape, x.dtype), vmap_method="expand_dims")(x, by=3)
+
+    jaxpr = hloom.make_jaxpr(f)(X)
+    (equation,) = jaxpr.eqns
+    assert equation.primitive.name == "ffi_call" and not equation.effects
+    shown = [equation.params[name] for name in ("target_name", "attributes", "vmap_method")]
+    assert shown == ["scaled_by", "{by = 3 : i64}", "expand_dims"]
+    again = jaxpr_as_fun(jaxpr)
+    np.testing.assert_array_equal(again(X)[0], 3 * X)
+    np.testing.assert_array_equal(hloom.jit(hloom.vmap(again))(X[None])[0], 3 * X[None])
+    acting = hloom.make_jaxpr(lambda: ffi.ffi_call("scaled_by", F32, has_side_effect=True)())()
+    assert [str(e) for e in acting.effects] == ["FFI"]
+
+
+def test_a_call_under_control_flow_and_checkpoint(register: Callable[..., None], backend: str) -> None:
+    register("plus_one", lambda x: x + 1)
+    x = jnp.zeros(3)
+
+    def step(x: Any) -> Any:
+        return ffi.ffi_call("plus_one", ShapeDtypeStruct(x.shape, x.dtype))(x)
+
+    np.testing.assert_array_equal(hloom.jit(lambda x: lax.fori_loop(0, 5, lambda i, y: step(y), x))(x), [5, 5, 5])
+    np.testing.assert_array_equal(hloom.jit(lambda x: lax.cond(x[0] > 0, step, lambda y: y - 1, x))(x), [-1, -1, -1])
+    np.testing.assert_array_equal(hloom.checkpoint(step)(x), [1, 1, 1])
+    np.testing.assert_array_equal(lax.scan(lambda c, _: (step(c), c[0]), x, None, 4)[1], [0, 1, 2, 3])
+
+
+def test_a_function_that_is_registered_anew_is_called(register: Callable[..., None]) -> None:
+    register("changes", lambda x: x + 1)
+    f = ffi.ffi_call("changes", ShapeDtypeStruct((), np.float32))
+    program = hloom.jit(f)
+    assert f(1.0) == program(1.0) == 2
+    hloom.register_custom_call("changes", lambda x: x + 2, replace=True)
+    assert f(1.0) == 3  # a program keeps its function
+    assert program(1.0) == 2

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import gzip
 import os
 import signal
 import threading
@@ -291,8 +292,10 @@ def test_a_function_without_the_typed_ffi(library: ctypes.CDLL, backend: str) ->
 
 def test_a_state_lives_as_long_as_its_program(library: ctypes.CDLL, backend: str) -> None:
     alive = ctypes.c_int64.in_dll(library, "alive")
+    hloom.clear_caches()
     gc.collect()
     before = alive.value
+    call("counter", (), np.int32, start=2)
     f = hloom.jit(lambda: call("counter", (), np.int32, start=5))
     assert [int(f()) for _ in range(3)] == [5, 6, 7]
     g = hloom.jit(lambda: (call("counter", (), np.int32, start=1), call("counter", (), np.int32, start=1)))
@@ -495,3 +498,31 @@ def test_a_program_with_handlers_is_not_stored() -> None:
     assert key_of(module, target_named("cpu")) is None
     executable = get_compiler("numba").compile(module)
     np.testing.assert_array_equal(executable.execute([X])[0], 2.5 * X)
+
+
+def test_a_timeline_names_the_handler(tmp_path: Any) -> None:
+    f = hloom.jit(lambda x: jnp.sin(scaled(x)) + 1)
+    f(X)
+    with hloom.profiler.trace(tmp_path):
+        f(X).block_until_ready()
+    text = b"".join([gzip.decompress(p.read_bytes()) for p in tmp_path.rglob("*.gz")])
+    assert b"scaled" in text
+
+
+def test_the_state_of_a_program_that_is_dropped_while_it_runs(library: ctypes.CDLL) -> None:
+    """The last reference to the program goes away in another thread."""
+    alive = ctypes.c_int64.in_dll(library, "alive")
+    hloom.clear_caches()
+    gc.collect()
+    before = alive.value
+    for k in range(20):
+        f = hloom.jit(lambda k=k: call("counter", (), np.int32, start=k))
+        assert int(f()) == k
+        with ThreadPoolExecutor(4) as pool:
+            found = [pool.submit(f) for _ in range(8)]
+            del f
+            assert sorted(int(v.result()) for v in found) == list(range(k + 1, k + 9))
+        del found
+    hloom.clear_caches()
+    gc.collect()
+    assert alive.value == before

@@ -142,10 +142,12 @@ PRIVATE: dict[tuple[str, str], Any] = {
         bool: np.dtype("bool"), int: np.dtype("int64"), float: np.dtype("float64"), complex: np.dtype("complex128")
     },
     ("interpreters.mlir", "_platforms_with_donation"): ["cpu"],
+    ("interpreters.mlir", "ir_attribute"): lambda value: value,  # lowerings take Python's values as attributes
     ("lax.control_flow.common", "_dedup_consts"): _CACHE,
     ("lax.control_flow.common", "_pad_constvars"): _CACHE,
     ("lib", "_jax"): _Jaxlib(),
     ("lib", "ifrt_version"): 10**6,
+    ("lib", "lapack"): SimpleNamespace(_lapack=SimpleNamespace(initialize=_NOTHING)),  # its targets are there
     ("lib", "jaxlib_extension_version"): 10**6,
     ("lib", "version"): tuple(map(int, VERSION.split("."))),
     ("monitoring", "get_event_duration_listeners"): lambda: [f for f in monitoring.DURATIONS if f is not tell],
