@@ -265,6 +265,7 @@ def test_atomic_operations() -> None:
 # ---- errors
 
 A = jnp.arange(8)
+B = A[:, None]
 _nothing = lambda *_: None  # noqa: E731
 ERRORS: dict[str, tuple[Any, type[Exception], str]] = {
     "a result": (lambda: pl.pallas_call(lambda *_: 0, A)(A), ValueError, r"The kernel function .*test_pallas.py:.*"
@@ -300,6 +301,8 @@ ERRORS: dict[str, tuple[Any, type[Exception], str]] = {
     "an index": (lambda: pl.pallas_call(lambda x, o: x[8], A)(A), ValueError, "Out of bound indexer: idx=8, dim=8"),
     "too many indices": (lambda: pl.pallas_call(lambda x, o: x[0, 0], A)(A), ValueError,
                          r"`indices` must not be longer than `shape`: indices=\(0, 0\), shape=\(8,\)"),
+    "indices of several shapes": (lambda: pl.pallas_call(lambda x, o: x[jnp.arange(2), jnp.arange(3)], B)(B),
+                                  ValueError, r"Cannot broadcast shapes for indexing: \[\(2,\), \(3,\)\]"),
     "a block": (lambda: pl.pallas_call(lambda x, o: x[pl.ds(4, 5)], A)(A), ValueError, "Out of bound slice: start=4"),
     "a captured array": (lambda: pl.pallas_call(lambda x, o: o.set(x[...] + A), A)(A), ValueError,
                          r"captures constants \[int32\[8\]\]. You should pass them as inputs"),

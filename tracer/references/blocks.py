@@ -90,8 +90,13 @@ def check_index(shape: tuple[int, ...], index: Any) -> None:
     """ValueError for an index with too many entries, and for an integer or a block, known while tracing, that is beyond
     the end of its dimension."""
     items = list(index) if isinstance(index, tuple) else [index]
-    count = sum([not (i is None or i is Ellipsis or getattr(i, "dtype", None) == np.bool_) for i in items])
-    if count > len(shape):
+    used = [i for i in items if not (i is None or i is Ellipsis or getattr(i, "dtype", None) == np.bool_)]
+    shapes = [i.shape for i in used if hasattr(i, "dtype")]
+    try:
+        np.broadcast_shapes(*shapes)
+    except ValueError:
+        raise ValueError(f"Cannot broadcast shapes for indexing: {shapes}") from None
+    if len(used) > len(shape):
         raise ValueError(f"`indices` must not be longer than `shape`: indices={index}, shape={shape}")
     if any(item is None or item is Ellipsis or (hasattr(item, "dtype") and item.ndim) for item in items):
         return
