@@ -28,11 +28,13 @@ from . import (
     reading_collectives,
     reading_control,
     reading_elementwise,
+    reading_quantized,
     reading_queues,
 )
 from .attributes import read_integer
 from .marks import read_marks
 from .ops import OP_NAMED
+from .reading_quantized import is_quantized, on_numbers
 from .refine import is_size, needs_refinement
 from .rows import read_by_row
 from .scope import Marks, Rule, Scope, has_unknown_size, metadata_of
@@ -42,7 +44,7 @@ from .types import shape_of
 _RULES: dict[str, Rule] = {}
 for _module in (
     reading_arrays, reading_calls, reading_chlo, reading_collectives, reading_control, reading_elementwise,
-    reading_queues,
+    reading_quantized, reading_queues,
 ):  # fmt: skip
     _RULES.update(_module.RULES)
 
@@ -80,7 +82,7 @@ class _Program:
                 raise UnsupportedError(f"{operation.name} among the functions of a module is not supported")
         texts = ", ".join(f"{mesh} = {text}" for mesh, text in self._meshes.items())
         self._mesh_pairs = ((MESHES, f"{{{texts}}}"),) if texts else ()
-        self.meshes = meshes_of(self._mesh_pairs)
+        self.meshes: Mapping[str, NamedMesh] = meshes_of(self._mesh_pairs)
         self.is_refined = is_refined or needs_refinement(module)
         self._made: dict[Any, HloComputation] = {}
         self._being_made: list[str] = []
@@ -89,10 +91,10 @@ class _Program:
 
     def rule(self, operation: Operation) -> Rule:
         found = _RULES.get(operation.name)
+        if found is None and operation.name in OP_NAMED:
+            found = read_by_row
         if found is not None:
-            return found
-        if operation.name in OP_NAMED:
-            return read_by_row
+            return on_numbers(found) if is_quantized(operation) else found
         raise UnsupportedError(f"the operation {operation.name} is not supported")
 
     def computation(self, name: str, operands: Sequence[HloInstruction] | None) -> HloComputation:

@@ -6,6 +6,7 @@ from ..element_type import ElementType
 from ..errors import UnsupportedError
 from ..mlir.tree import DYNAMIC, IndexType, NoneType, OtherType, Quantized, Record, Tensor, Token, Tuple, Type
 from ..shape import Shape
+from .vhlo_quantized import quantized_fields
 
 _LETTERS = {"s": "i", "u": "ui"}
 
@@ -28,9 +29,11 @@ def shape_of(type_: Type) -> Shape:
 
 
 def element_of(type_: Tensor) -> ElementType:
-    """The element type. `index` is a signed integer of 64 bits. UnsupportedError for one that HLO does not have."""
+    """The element type: of quantized numbers that of the stored integers; `index` is an integer of 64 bits.
+    UnsupportedError for one that HLO does not have."""
     if isinstance(type_.element, Quantized):
-        raise UnsupportedError(f"the quantized type {type_text(type_)} is not supported")
+        is_signed, storage, *_ = quantized_fields(type_.element)
+        return storage if is_signed else ElementType(f"u{storage.bit_width}")  # type: ignore[no-any-return]
     if isinstance(type_.element, OtherType):
         raise UnsupportedError(f"the element type of {type_text(type_)} is not supported")
     return ElementType.S64 if isinstance(type_.element, IndexType) else type_.element

@@ -249,6 +249,34 @@ CASES: dict[str, Case] = {
         "%r = stablehlo.convert %a : (tensor<4xcomplex<f32>>) -> tensor<4xi1>\nreturn %r : tensor<4xi1>",
         lambda a: a.real != 0,
     ),
+    # ---- quantized numbers
+    "quantize": (
+        [V], "tensor<4xi8>",
+        """%q = stablehlo.uniform_quantize %a : (tensor<4xf32>) -> tensor<4x!quant.uniform<i8<-8:7>:f32, 0.5:1>>
+        %r = stablehlo.bitcast_convert %q : (tensor<4x!quant.uniform<i8<-8:7>:f32, 0.5:1>>) -> tensor<4xi8>
+        return %r : tensor<4xi8>""",
+        lambda a: np.clip(np.round(a / 0.5 + 1), -8, 7).astype(np.int8),
+    ),
+    "quantized-along-an-axis": (
+        [X], "tensor<3x4xf32>",
+        """%q = stablehlo.uniform_quantize %a
+          : (tensor<3x4xf32>) -> tensor<3x4x!quant.uniform<u8:f32:0, {0.5:128, 0.25:100, 1.0}>>
+        %r = stablehlo.uniform_dequantize %q
+          : (tensor<3x4x!quant.uniform<u8:f32:0, {0.5:128, 0.25:100, 1.0}>>) -> tensor<3x4xf32>
+        return %r : tensor<3x4xf32>""",
+        lambda a: np.stack([np.round(a[0] * 2) / 2, np.round(a[1] * 4) / 4, np.clip(np.round(a[2]), 0, 255)]),
+    ),
+    "product-of-quantized": (
+        [V, V[::-1].copy()], "tensor<f32>",
+        """%q = stablehlo.uniform_quantize %a : (tensor<4xf32>) -> tensor<4x!quant.uniform<i8:f32, 0.25>>
+        %t = stablehlo.reverse %q, dims = [0] : tensor<4x!quant.uniform<i8:f32, 0.25>>
+        %s = stablehlo.dot_general %q, %t, contracting_dims = [0] x [0]
+          : (tensor<4x!quant.uniform<i8:f32, 0.25>>, tensor<4x!quant.uniform<i8:f32, 0.25>>)
+          -> tensor<!quant.uniform<i32:f32, 0.0625>>
+        %r = stablehlo.uniform_dequantize %s : (tensor<!quant.uniform<i32:f32, 0.0625>>) -> tensor<f32>
+        return %r : tensor<f32>""",
+        lambda a, b: a @ b,
+    ),
     # ---- CHLO
     "broadcast-add": (
         [X, V], "tensor<3x4xf32>",
@@ -436,8 +464,8 @@ REFUSED: dict[str, tuple[str, type[HloError], str]] = {
         UnsupportedError, "uses a value from outside of it",
     ),
     "quantized": (
-        '%q = "stablehlo.uniform_quantize"(%b) : (tensor<4xf32>) -> tensor<4x!quant.uniform<i8:f32, 0.5>>\nreturn',
-        UnsupportedError, "uniform_quantize",
+        '%q = "stablehlo.uniform_quantize"(%b) : (tensor<4xf32>) -> tensor<4x!quant.any<i8>>\nreturn',
+        UnsupportedError, "quant.any",
     ),
 }  # fmt: skip
 
