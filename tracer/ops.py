@@ -244,7 +244,7 @@ def reverse(x: Value, dimensions: Sequence[int]) -> Value:
 def slice_(x: Value, starts: Sequence[int], limits: Sequence[int], strides: Sequence[int] | None = None) -> Value:
     strides = tuple(strides) if strides is not None else (1,) * len(starts)
     starts, limits = tuple(starts), tuple(limits)
-    if limits == x.aval.shape and not any(starts) and all(s == 1 for s in strides):
+    if limits == x.aval.shape and all(s == 0 for s in starts) and all(s == 1 for s in strides):
         return x
     return bind(Opcode.SLICE, (x,), SliceAttributes(starts, limits, strides))
 
@@ -257,7 +257,7 @@ def slice_along(x: Value, d: int, start: int, stop: int) -> Value:
 
 
 def pad(x: Value, value: Value, low: Sequence[int], high: Sequence[int], interior: Sequence[int]) -> Value:
-    if not any(low) and not any(high) and not any(interior):
+    if all(n == 0 for n in (*low, *high, *interior)):
         return x
     return bind(Opcode.PAD, (x, value), PadAttributes(tuple(low), tuple(high), tuple(interior)))
 

@@ -25,6 +25,7 @@ from ..mlir.tree import (
     Tensor,
     Unit,
 )
+from ..sizes import is_symbolic
 
 
 class Form(NamedTuple):
@@ -139,9 +140,10 @@ def float_of(value: float, type_: ElementType = ElementType.F32) -> Float:
 
 def table(rows: Sequence[Sequence[int]], columns: int = 0) -> Dense:
     """`dense<[[0, 1], [2, 3]]> : tensor<2x2xi64>`. `columns`: their number where there is no row. Shorter rows are
-    filled with -1, as replica groups are."""
+    filled with -1, as replica groups are. The array is one of objects if a number is symbolic."""
     columns = max([len(row) for row in rows], default=columns)
-    array = np.full((len(rows), columns), -1, np.int64)
+    kind = object if any(is_symbolic(n) for row in rows for n in row) else np.int64
+    array = np.full((len(rows), columns), -1, kind)
     for k, row in enumerate(rows):
         array[k, : len(row)] = row
     return Dense(Tensor(array.shape, ElementType.S64), array)

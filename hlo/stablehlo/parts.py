@@ -153,7 +153,7 @@ def window(sizes: str, strides: str, base_dilations: str, window_dilations: str)
                 raise UnsupportedError("StableHLO's select_and_scatter has no dilations")
             found[name] = INTEGERS.write(values)
         padding = [(p.padding_low, p.padding_high) for p in parts]
-        if any(low or high for low, high in padding):
+        if any(n != 0 for pair in padding for n in pair):
             found["padding"] = table(padding)
         if any(p.reversed for p in parts):
             found["window_reversal"] = BOOLEANS.write([p.reversed for p in parts])

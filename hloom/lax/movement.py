@@ -327,7 +327,7 @@ def squeeze(array: Any, dimensions: Sequence[int]) -> Value:
         if x.aval.shape[d] != 1:
             raise OperandError(
                 "cannot select an axis to squeeze out which has size not equal to one, got "
-                f"shape={x.aval.shape} and dimensions={tuple(dimensions)}",
+                f"shape={x.aval.shape} and dimensions={tuple(sorted(places))}",
                 "squeeze_c1",
             )
     return reshape(x, [s for d, s in enumerate(x.aval.shape) if d not in places])

@@ -12,14 +12,14 @@ import numpy as np
 
 from .. import lax
 from .. import numpy as jnp
-from ..hlo.sizes import as_size
+from ..hlo.sizes import as_size, is_symbolic
 from ..lax.movement import canonical_axis, canonical_shape
 from ..numpy.promotion import check_arraylike, promote_inexact
 from ..tracer import dtypes
 from ..tracer.arrays.array import as_value, rank_of, resolved, shape_of
 from ..tracer.compound import compound
 from ..tracer.core import Value
-from ..tracer.errors import OperandError
+from ..tracer.errors import OperandError, UnsupportedError
 from ..tracer.ops import convert
 from .continuous import gumbel, uniform
 from .discrete import randint
@@ -77,6 +77,10 @@ def _taken(x: Value, indices: Value, axis: int) -> Value:
 def _shuffled(key: Value, x: Value, axis: int) -> Value:
     """Sorted by random 32-bit numbers, repeatedly with new ones, until equal numbers in all rounds are unlikely:
     n elements need 3 log(n) / log(2**32) rounds."""
+    if is_symbolic(x.aval.size):
+        raise UnsupportedError(
+            f"permutation: the number of rounds depends on the size, and that of {x.aval.str_short()} is symbolic"
+        )
     turns = math.ceil(3 * math.log(max(1, math.prod(x.aval.shape))) / math.log(2**32 - 1))
     for _ in range(turns):
         key, drawing = split(key)

@@ -79,7 +79,9 @@ def matrices(name: str, x: Any, *, square: bool = False) -> Value:
     if value.aval.ndim < 2:
         fail(name, [value], "it must have at least 2 dimensions", "rank")
     if square and value.aval.shape[-1] != value.aval.shape[-2]:
-        fail(name, [value], "the last two dimensions must be equal", "square")
+        what = {"eigh": "Argument to symmetric eigendecomposition"}.get(name, "the argument")
+        why = f"{what} must have shape [..., n, n], got shape {value.aval.shape}: the last two dimensions must be equal"
+        fail(name, [value], why, "square")
     return value
 
 
