@@ -49,6 +49,7 @@ _VALUE = (
     r"<\s*@([A-Za-z_][\w.\-]*)\s*,\s*\[((?:\{[^{}]*\}(?:p[0-9]+)?[,\s]*)*)\]"
     r"(?:\s*,\s*replicated=\{[^}]*\})?\s*>"
 )
+_MOST_DEVICES = 1 << 20
 _DIMENSION = r"\{([^{}]*)\}"
 _NAMED = r'"([^"]*)"(?::\(([0-9]{1,9})\)([0-9]{1,9}))?|(\?)'
 
@@ -60,6 +61,8 @@ def meshes_of(frontend_attributes: tuple[tuple[str, str], ...]) -> dict[str, Nam
     for match in pattern(_MESH).finditer(text):
         axes = tuple([(name, int(size)) for name, size in pattern(_AXIS).findall(match.group(2))])
         count = math.prod(size for _, size in axes)
+        if count > _MOST_DEVICES:
+            raise ShardingError(f"the mesh {match.group()!r} has more than {_MOST_DEVICES:,} devices")
         listed = match.group(3)
         devices = tuple(map(int, listed.split(","))) if listed and listed.strip() else tuple(range(count))
         if sorted(devices) != list(range(count)):

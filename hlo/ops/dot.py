@@ -146,9 +146,14 @@ def _ragged_dot_rule(operands: Sequence[Shape], attributes: RaggedDotAttributes,
     if is_free:
         kept = [d for d in range(rhs.rank) if d not in group_dims]
         rhs = array_of(rhs.element, tuple(rhs.dimensions[d] for d in kept))
+        places = {d: place for place, d in enumerate(kept)}
+
+        def moved(dims: tuple[int, ...]) -> tuple[int, ...]:
+            """A number that is out of range stays so, and dot's rule says it."""
+            return tuple(places.get(d, d - (d > 0)) for d in dims)
+
         dot = replace(
-            dot, rhs_batch_dims=tuple(map(kept.index, dot.rhs_batch_dims)),
-            rhs_contracting_dims=tuple(map(kept.index, dot.rhs_contracting_dims)),
+            dot, rhs_batch_dims=moved(dot.rhs_batch_dims), rhs_contracting_dims=moved(dot.rhs_contracting_dims)
         )  # fmt: skip
     element = declared.element_type if declared is not None else None
     result = _dot_rule((lhs, rhs), dot, None if element is None else array_of(element, ()))

@@ -69,9 +69,7 @@ def parse(text: str, file: str = "<stablehlo>") -> HloModule:
     try:
         return _module_of(tree)
     except HloError as error:
-        operation: Operation | None = getattr(error, "operation", None)
-        if operation is None:
-            raise
+        operation: Operation = getattr(error, "operation", tree)
         label = error.label if isinstance(error, ShapeError) else "syntax"
         message = str(error)
         placed = Scanner(text, file).error(message, operation.position, label)

@@ -54,12 +54,16 @@ def read_integer(attribute: object) -> int:
     raise wrong(attribute, "an integer")
 
 
+_MOST_NUMBERS = 1 << 20
+"""In an attribute: one number in text may stand for any number of them."""
+
+
 def read_integers(attribute: object) -> tuple[int, ...]:
     """The numbers of `array<i64: 0, 1>`, `dense<[0, 1]>` or `[0, 1]`."""
     match attribute:
         case DenseArray():
             return tuple(map(int, attribute.values))
-        case Dense():
+        case Dense() if attribute.array.size <= _MOST_NUMBERS:
             return tuple(map(int, attribute.array.reshape(-1).tolist()))
         case tuple():
             return tuple(map(read_integer, attribute))
@@ -149,11 +153,16 @@ def table(rows: Sequence[Sequence[int]], columns: int = 0) -> Dense:
     return Dense(Tensor(array.shape, ElementType.S64), array)
 
 
+_LARGEST_DEVICE = 2**31 - 1
+
+
 def read_table(attribute: object) -> list[tuple[int, ...]]:
     """The rows of a two-dimensional `dense`; negative numbers, which fill up a row, are left out."""
-    if not isinstance(attribute, Dense):
+    if not isinstance(attribute, Dense) or attribute.array.size > _MOST_NUMBERS:
         raise wrong(attribute, "dense rows of integers")
     array = attribute.array
+    if array.dtype.kind not in "iu" or (array.ndim != 2 and array.size % 2) or (array > _LARGEST_DEVICE).any():
+        raise wrong(attribute, "dense rows of numbers of devices")
     if array.ndim != 2:
         array = array.reshape(-1, 2) if array.size else array.reshape(0, 2)
     return [tuple(int(number) for number in row if number >= 0) for row in array.tolist()]

@@ -363,6 +363,8 @@ def pairs() -> Part:
 
     def read(attributes: Attributes, operands: Sequence[Shape]) -> dict[str, Any]:
         rows = read_table(attributes.get("source_target_pairs"))
+        if any(len(row) != 2 for row in rows):
+            raise wrong(attributes.get("source_target_pairs"), "pairs of devices")
         return {"source_target_pairs": tuple((source, target) for source, target in rows)}
 
     def write(fields: Any, operands: Sequence[Shape]) -> dict[str, Attribute]:

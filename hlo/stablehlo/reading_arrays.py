@@ -252,6 +252,8 @@ def _torch_index_select(scope: Scope, operation: Operation) -> Results:
     operand, index = scope.operands(operation)
     dim, batch = (read_integer(operation.attributes.get(name)) for name in ("dim", "batch_dims"))
     rank, added = operand.shape.rank, index.shape.rank - batch
+    if not 0 <= batch <= min(index.shape.rank, dim) or dim >= rank:
+        raise UnsupportedError(f"dimension {dim} and {batch} dimensions that belong together, of {operand.shape}")
     sizes = tuple(1 if d < batch or d == dim else size for d, size in enumerate(operand.shape.dimensions))
     offsets = [*range(batch, dim), *range(dim + added, rank - 1 + added)]
     attributes = GatherAttributes(

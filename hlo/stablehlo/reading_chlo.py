@@ -63,6 +63,8 @@ def _aligned(scope: Scope, operation: Operation) -> list[HloInstruction]:
         places.append(read_integers(given) if given is not None and is_smaller else tuple(default))
     sizes = [1] * rank
     for o, place in zip(operands, places, strict=True):
+        if len(place) != o.shape.rank or not all(0 <= d < rank for d in place):
+            raise UnsupportedError(f"broadcast_dimensions = {list(place)} do not fit {o.shape} and rank {rank}")
         for d, size in zip(place, o.shape.dimensions, strict=True):
             if size != 1:
                 sizes[d] = size

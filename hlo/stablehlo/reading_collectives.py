@@ -38,7 +38,7 @@ def _all_to_all(scope: Scope, operation: Operation) -> Results:
     found = []
     for operand in scope.operands(operation):
         sizes = operand.shape.dimensions
-        if not (split < len(sizes) and joined < len(sizes)) or sizes[split] % count:
+        if not (0 <= split < len(sizes) and 0 <= joined < len(sizes) and count > 0) or sizes[split] % count:
             what = f"cut into {count} along {split} and joined along {joined}"
             raise UnsupportedError(f"{operand.shape} cannot be {what}")
         exchange = CollectiveAttributes(groups, channel, dimension=split)

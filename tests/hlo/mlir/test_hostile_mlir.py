@@ -175,3 +175,43 @@ def test_a_literal_that_no_memory_holds_is_no_error_of_python() -> None:
 def test_an_alias_of_itself_is_refused() -> None:
     with pytest.raises(HloParseError, match="not defined"):
         read('#a = [#b]\n#b = [#a]\n"x"() {k = #a} : () -> ()')
+
+
+_NUMBER = re.compile(r"(?<![\w%#.])-?\d+(?![\w.])|(?<=[<x])\d+(?=x)")
+_WORD = re.compile(r"\b(?:f32|i32|i64|i1|ui32|complex<f32>|true|false|[A-Z_]{2,})\b")
+_NUMBERS = ("0", "1", "2", "3", "-1", "7", "-9223372036854775808", "9223372036854775807", "100000000000")
+_WORDS = ("f32", "i32", "i64", "i1", "ui32", "complex<f32>", "true", "false", "DEFAULT", "LT", "f8E4M3FN", "i4")
+
+
+def with_another_number(text: str, random_: random.Random) -> str:
+    """The text with one number, type or word of an attribute replaced: mostly well-formed, and mostly without sense."""
+    places, choices = random_.choice(((_NUMBER, _NUMBERS), (_NUMBER, _NUMBERS), (_WORD, _WORDS)))
+    found = random_.choice(list(places.finditer(text)) or [re.match("", text)])
+    assert found is not None
+    return text[: found.start()] + random_.choice(choices) + text[found.end() :]
+
+
+def converted(seed: int) -> bool:
+    """True if a program with another number becomes HLO; it may be refused, with a place, and with nothing else."""
+    random_ = random.Random(seed)
+    try:
+        parse(with_another_number(random_.choice(TEXTS), random_))
+    except HloParseError as error:
+        assert error.file == "<stablehlo>"
+        return False
+    except UnsupportedError as error:
+        assert re.match(r"<stablehlo>:\d+:\d+: ", str(error))
+        return False
+    return True
+
+
+def test_programs_without_sense_are_refused() -> None:
+    outcomes = [converted(seed) for seed in range(600)]
+    assert 40 < sum(outcomes) < 400
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", range(10))
+def test_many_programs_without_sense_are_refused(number: int) -> None:
+    for seed in range(1000 + number * 1000, 2000 + number * 1000):
+        converted(seed)
