@@ -99,6 +99,7 @@ def _loops(name: str) -> int:
         *(("add", 0), ("softmax", 0), ("transposed_with_borders", 0), ("overlapping_windows", 0), ("four_axes", 0)),
         *(("prefetched_order", 0), ("program_ids", 0), ("product_with_scratch", 1), ("sums_of_parts_of_rows", 1)),
         *(("scratch_that_goes_on", 1), ("scattered_results", 1), ("histogram", 2), ("data_dependent_loop", 2)),
+        ("scratch_set_once", 2),
     ],
 )
 def test_independent_points_are_a_batch(name: str, loops: int) -> None:

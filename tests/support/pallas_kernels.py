@@ -183,6 +183,25 @@ def scratch_that_goes_on(j: Any) -> Any:
     )  # fmt: skip
 
 
+@case(np.ones((2, 3), _F32), expected=lambda x: np.arange(1, 7, dtype=_F32).reshape(2, 3))
+def scratch_set_once(j: Any) -> Any:
+    """At the first turn of the inner loop the scratch memory is set in the first row only."""
+
+    def kernel(x: Any, o: Any, total: Any) -> None:
+        @j.pl.when((j.pl.program_id(0) == 0) & (j.pl.program_id(1) == 0))
+        def _() -> None:
+            total[...] = j.jnp.zeros_like(total)
+
+        total[...] += x[...]
+        o[...] = total[...]
+
+    block = j.pl.BlockSpec((1, 1), lambda i, k: (i, k))
+    return j.call(
+        kernel, j.like(2, 3), grid=(2, 3), in_specs=[block], out_specs=block,
+        scratch_shapes=[j.pltpu.VMEM((1, 1), _F32)],
+    )  # fmt: skip
+
+
 @case(_rng.integers(0, 5, 24).astype(np.int32), expected=lambda x: np.bincount(x, minlength=5).astype(np.int32))
 def histogram(j: Any) -> Any:
     def kernel(x: Any, o: Any) -> None:
