@@ -20,9 +20,11 @@ from .tree import DYNAMIC, IndexType, Location, Type
 Field: TypeAlias = Literal[
     "attribute", "attributes", "optional", "pairs", "type", "types", "location", "locations", "string", "varint",
     "signed", "signeds", "sizes", "number", "double", "doubles", "blob", "optional after a flag", "text",
+    "byte", "optional number",
 ]  # fmt: skip
 """`text`: an attribute that is a string. `number`: bits, as many as the type before it has. `sizes`: dimensions, which
-may be DYNAMIC. `pairs`: a dictionary. `optional after a flag`: a number says whether an attribute follows."""
+may be DYNAMIC. `pairs`: a dictionary. `optional after a flag`: a number says whether an attribute follows. `byte` and
+`optional number` are read only."""
 
 _DYNAMIC_IN_BYTES = -1 << 63
 
@@ -142,6 +144,11 @@ class Entry(Cursor):
         """An attribute behind a number that is not zero, else None."""
         return self.attribute() if self.varint() else None
 
+    def optional_number(self) -> int | None:
+        """A number, or None."""
+        value, is_there = self.flagged()
+        return value if is_there else None
+
     def values(self, fields: tuple[Field, ...]) -> list[Any]:
         """The values of the fields."""
         found: list[Any] = []
@@ -169,6 +176,8 @@ _READ: dict[str, Callable[[Entry], Any]] = {
     "double": Entry.double,
     "doubles": lambda entry: tuple(entry.list(entry.double)),
     "blob": Entry.blob,
+    "byte": Entry.byte,
+    "optional number": Entry.optional_number,
 }
 
 

@@ -30,7 +30,9 @@ from ..mlir.tree import (
     Tensor,
     TypeAttribute,
     Unit,
+    Value,
 )
+from .sdy_bytecode import Sdy
 from .vhlo_codings import ApiVersion, TooNewError, Vhlo
 from .vhlo_ops import ACCURACY, CURRENT, EMPTY_TENSOR, NO_VALUE, OPS, ZERO_PAIRS, Group, Kind, Op, Plain, split_name
 
@@ -44,12 +46,12 @@ _MOST_NUMBERS = 1 << 12
 
 
 def read_bytecode(data: bytes | bytearray | memoryview) -> Operation:
-    """The module in a portable artifact of StableHLO 0.9 to 1.20, with operations of StableHLO and func.
+    """The module in a portable artifact of StableHLO 0.9 to 1.20, with operations of StableHLO, func and sdy.
 
     Constants are arrays on the memory of `data`. BytecodeError, with the offset, if the bytes are damaged;
     UnsupportedError, with the name, for what is not known here.
     """
-    top = read_file(data if isinstance(data, bytes) else bytes(data), {"builtin": Builtin(), "vhlo": Vhlo()})
+    top = read_file(data if isinstance(data, bytes) else bytes(data), _dialects())
     if top.name != "builtin.module":
         raise BytecodeError(f"there is {top.name} instead of a module", top.position)
     left: list[tuple[Operation, str]] = [(top, "")]
@@ -59,7 +61,32 @@ def read_bytecode(data: bytes | bytearray | memoryview) -> Operation:
             _to_stablehlo(operation, around)
         for region in operation.regions:
             left += [(inner, operation.name) for block in region.blocks for inner in block.operations]
+    _remove_casts(top, {})
     return top
+
+
+_CAST = "builtin.unrealized_conversion_cast"
+
+
+def _remove_casts(operation: Operation, values: dict[Value, Value]) -> None:
+    """Between operations of VHLO and of another dialect there are casts, of a type to the same one here."""
+    for block in (block for region in operation.regions for block in region.blocks):
+        kept = []
+        for each in block.operations:
+            each.operands = [values.get(value, value) for value in each.operands]
+            if each.name == _CAST and [v.type for v in each.operands] == [v.type for v in each.results]:
+                values.update(zip(each.results, each.operands))
+            else:
+                kept.append(each)
+                _remove_casts(each, values)
+        block.operations = kept
+
+
+def _dialects(version: tuple[int, int] | None = None) -> dict[str, Dialect]:
+    """Those of a file that is read, or written for a version."""
+    if version is None:
+        return {"builtin": Builtin(), "vhlo": Vhlo(), "sdy": Sdy()}
+    return {"builtin": Builtin(), "vhlo": Vhlo(version)}
 
 
 def write_bytecode(module: Operation, version: str = "") -> bytes:
@@ -83,8 +110,7 @@ def write_bytecode(module: Operation, version: str = "") -> bytes:
 
 
 def _written(module: Operation, version: tuple[int, int], text: str) -> bytes:
-    dialects: dict[str, Dialect] = {"builtin": Builtin(), "vhlo": Vhlo(version)}
-    return write_file(_to_vhlo(module, version), dialects, _format_of(version), f"StableHLO_v{text}")
+    return write_file(_to_vhlo(module, version), _dialects(version), _format_of(version), f"StableHLO_v{text}")
 
 
 def _version(text: str) -> tuple[int, int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from jax._src.interpreters.mlir import make_ir_context
+from jaxlib import _jax
 from jaxlib.mlir import ir
 from jaxlib.mlir._mlir_libs import _stablehlo
 
@@ -14,6 +15,12 @@ def artifact(text: str, version: str) -> bytes:
         _stablehlo.deserialize_portable_artifact(context, empty)  # loads the dialect of quantized types
         module = ir.Module.parse(text)
         return bytes(_stablehlo.serialize_portable_artifact(module, version))
+
+
+def mixed_artifact(text: str, version: str) -> bytes:
+    """The portable artifact of a program with operations and attributes of Shardy, as jax.export writes it."""
+    with make_ir_context():
+        return bytes(_jax.mlir.serialize_portable_artifact(ir.Module.parse(text), version, True))
 
 
 def generic_text(data: bytes, *, places: bool = False) -> str:

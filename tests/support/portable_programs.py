@@ -34,6 +34,27 @@ def module(version: str) -> str:
     return f"module @programs attributes {{{names}}} {{\n" + "\n".join(chosen) + "\n}\n"
 
 
+SHARDED = """module @sharded attributes {mhlo.num_partitions = 8 : i32} {
+  sdy.mesh @mesh = <["x"=2, "y"=4]>
+  sdy.mesh @other = <["z"=8], device_ids=[1, 0, 3, 2, 4, 5, 6, 7]>
+  func.func public @main(%x: tensor<8x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x", ?}p1, {"y":(1)2}]>})
+      -> (tensor<8x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {?}], replicated={"x"}>}) {
+    %0 = stablehlo.add %x, %x : tensor<8x8xf32>
+    %1 = sdy.sharding_constraint %0 <@mesh, [{"y"}, {}]> : tensor<8x8xf32>
+    %2 = sdy.manual_computation(%1) in_shardings=[<@mesh, [{"x"}, {"y"}]>] out_shardings=[<@mesh, [{"x"}, {"y"}]>]
+        manual_axes={"x", "y"} (%a: tensor<4x2xf32>) {
+      %b = stablehlo.negate %a : tensor<4x2xf32>
+      sdy.return %b : tensor<4x2xf32>
+    } : (tensor<8x8xf32>) -> tensor<8x8xf32>
+    %3 = stablehlo.custom_call @it(%2) {sdy.sharding_rule = #sdy.op_sharding_rule<([i, jk])->([i, l]) {i=8, j=2, k=4, l=8} reduction={j} need_replication={k, l}, custom>}
+        : (tensor<8x8xf32>) -> tensor<8x8xf32>
+    return %3 : tensor<8x8xf32>
+  }
+}
+"""
+"""A program with Shardy's operations and attributes."""
+
+
 def _key(version: str) -> tuple[int, ...]:
     return tuple(map(int, version.split(".")))
 

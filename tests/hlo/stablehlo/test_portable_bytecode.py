@@ -43,7 +43,7 @@ from hloom.hlo.mlir.writer import write
 from hloom.hlo.stablehlo.vhlo import read_bytecode, write_bytecode
 
 from support.mlir_trees import lines_of
-from support.portable_programs import VERSIONS, module
+from support.portable_programs import SHARDED, VERSIONS, module
 
 NDArray: TypeAlias = "np.ndarray[Any, Any]"
 _DATA = Path(__file__).resolve().parents[2] / "data" / "portable_artifacts.json.xz"
@@ -83,6 +83,10 @@ def _only(top: Operation) -> Operation:
 @pytest.mark.parametrize("version", ["0.10.0", "0.12.0", "0.14.0", "1.0.0", "1.16.0"])
 def test_versions_of_one_program_are_one_tree(version: str) -> None:
     assert lines_of(read_bytecode(_recorded()[version])) == lines_of(read_bytecode(_recorded()["0.9.0"]))
+
+
+def test_shardings_are_those_of_the_text() -> None:
+    assert lines_of(read_bytecode(_recorded()["sharded"])) == lines_of(read(SHARDED))
 
 
 @pytest.mark.parametrize("version", ["1.16.0", _NEWEST, ""])
