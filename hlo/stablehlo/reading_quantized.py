@@ -45,6 +45,8 @@ def quantization_of(type_: Type) -> Quantization | None:
     if not isinstance(type_, Tensor) or not isinstance(type_.element, Quantized):
         return None
     _, _, expressed, *rest = quantized_fields(type_.element)
+    if not isinstance(expressed, ElementType) or not expressed.is_floating:
+        raise UnsupportedError(f"the quantized type {type_.element.text} is not of floats")
     if len(rest) == 4:
         scale, zero, low, high = rest
         return Quantization(expressed, low, high, (scale,), (zero,), None)
