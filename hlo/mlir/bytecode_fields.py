@@ -14,7 +14,7 @@ import numpy as np
 
 from ..element_type import ElementType
 from ..errors import UnsupportedError
-from .bytecode import Cursor, T, signed, varint
+from .bytecode import Cursor, signed, varint
 from .tree import DYNAMIC, IndexType, Location, Type
 
 Field: TypeAlias = Literal[
@@ -254,7 +254,7 @@ def _size(value: int) -> bytes:
     return signed(_DYNAMIC_IN_BYTES if value == DYNAMIC else value)
 
 
-def _list(element: Callable[[T, Sink], list[Piece]]) -> Callable[[Any, Sink], list[Piece]]:
+def _list(element: Callable[[Any, Sink], list[Piece]]) -> Callable[[Any, Sink], list[Piece]]:
     def write(values: Any, sink: Sink) -> list[Piece]:
         return [varint(len(values)), *(piece for value in values for piece in element(value, sink))]
 

@@ -78,7 +78,10 @@ def _of(code: int, name: str, fields: tuple[Field, ...], text: Callable[..., str
     return Coding(name, code, fields, lambda *values: Opaque("sdy", text(*values)), lambda value: ())
 
 
-_PER_VALUE = ("attributes",), lambda shardings: f"#sdy.sharding_per_value<[{_list(shardings, 'sharding')}]>"
+def _per_value(shardings: Sequence[Any]) -> str:
+    return f"#sdy.sharding_per_value<[{_list(shardings, 'sharding')}]>"
+
+
 _PLACED: tuple[Field, ...] = ("attribute", "attributes", "attributes")
 
 _ATTRIBUTES = (
@@ -89,7 +92,7 @@ _ATTRIBUTES = (
     _of(4, "axis", ("string", "optional"), lambda name, part: f'"{name}"' + (f":{_part(part)}" if part else "")),
     _of(5, "sharding of a dimension", ("attributes", "byte", "optional number"), _dimension),
     _of(6, "sharding", _PLACED, _sharding),
-    _of(7, "shardings", *_PER_VALUE),
+    _of(7, "shardings", ("attributes",), _per_value),
     _of(8, "factors of a dimension", ("signeds",), lambda factors: "".join(map(_factor, factors)) or "*"),
     _of(9, "factors of a tensor", ("attributes",), lambda dimensions: f"[{_list(dimensions)}]"),
     _of(
@@ -99,7 +102,7 @@ _ATTRIBUTES = (
     _of(11, "list of axes", ("attributes",), lambda axes: f"{{{_list(axes)}}}"),
     _of(12, "lists of axes", ("attributes",), lambda lists: f"[{_list(lists)}]"),
     _of(15, "sharding with partial sums", (*_PLACED, "attributes"), _sharding),
-    _of(16, "shardings with partial sums", *_PER_VALUE),
+    _of(16, "shardings with partial sums", ("attributes",), _per_value),
     _of(17, "sharding with partial results", (*_PLACED, "attributes", "signed"), _sharding),
 )  # fmt: skip
 
