@@ -65,6 +65,10 @@ def read_bytecode(data: bytes | bytearray | memoryview) -> Operation:
     return top
 
 
+_AS_THEY_ARE = ("builtin.module", "sdy.mesh")
+"""Operations that are written without a form in VHLO."""
+_MIXED = (1, 11)
+"""Since this version a file may have other dialects."""
 _CAST = "builtin.unrealized_conversion_cast"
 
 
@@ -222,7 +226,9 @@ def _to_vhlo(operation: Operation, version: tuple[int, int]) -> Operation:
     """The operation with its name and its attributes in VHLO. Values and locations are shared with the original."""
     dialect, _, base = operation.name.partition(".")
     name, attributes = operation.name, operation.attributes
-    if name != "builtin.module":
+    if dialect == "sdy" and version < _MIXED:
+        raise TooNewError(name, _MIXED)
+    if name not in _AS_THEY_ARE:
         base = _BASES.get(name, base)
         op = OPS.get(base)
         if op is None or dialect not in ("stablehlo", "func") or (dialect == "func") != (name in _BASES):

@@ -89,6 +89,23 @@ def test_shardings_are_those_of_the_text() -> None:
     assert lines_of(read_bytecode(_recorded()["sharded"])) == lines_of(read(SHARDED))
 
 
+def test_shardings_of_arguments_are_written() -> None:
+    tree = read(SHARDED)
+    function = tree.regions[0].block.operations[2]
+    body = function.regions[0].block
+    body.operations = [body.operations[0], Operation("func.return", list(body.operations[0].results))]
+    data = write_bytecode(tree)
+    assert producer_of(data) == "StableHLO_v1.11.0"
+    assert lines_of(read_bytecode(data)) == lines_of(tree)
+    oracle = pytest.importorskip("support.jaxlib_artifacts")
+    assert oracle.generic_text(data) == oracle.generic_text(oracle.mixed_artifact(write(tree), "1.15.0"))
+
+
+def test_other_operations_of_shardy_are_refused() -> None:
+    with pytest.raises(UnsupportedError, match=r"sdy\.sharding_constraint"):
+        write_bytecode(read(SHARDED))
+
+
 @pytest.mark.parametrize("version", ["1.16.0", _NEWEST, ""])
 def test_what_is_written_is_read_again(version: str) -> None:
     tree = read_bytecode(_recorded()["all"])
