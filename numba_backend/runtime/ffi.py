@@ -1,6 +1,7 @@
 """The native code that calls handlers of XLA's typed FFI, and the functions that handlers call.
 
-`call_ffi` fills in the frame of a call, calls the handler of each stage, and waits for its future. The others are the
+`call_ffi` fills in the frame of a call, calls the handler of each stage, and waits for its future; it runs tasks while
+it waits. The others are the
 entries of XLA's table of functions, each `XLA_FFI_Error* entry(Args* args)`. All run without Python and without the
 GIL, in any thread, but for the registration of handlers and types. `hlo/ffi/` has the layouts of the structures.
 
@@ -60,7 +61,7 @@ from . import callbacks
 from .executor import native_function
 from .kernel import KernelSource
 from .store import default_store
-from .threads import SCHEDULE, THREADS, back_off, pool_address, pool_pointer
+from .threads import RUN_TASKS, SCHEDULE, TASKS, THREADS, back_off, pool_address, pool_pointer
 
 # The words of a context, in bytes: the plan, the state of "instantiate", of "prepare" and of "initialize", the address
 # of the run's word, the number of the device. A state is the number of its type, the object, and its deleter.
@@ -108,6 +109,8 @@ def call_ffi(row):
                 pool = load({_of_plan(POOL)})
                 waited = 0
                 while atomic_load(future) == 0:
+                    if atomic_load(pool + {TASKS}) != 0:
+                        call1(load(pool + {RUN_TASKS}), pool)
 {back_off(20)}
                 error = load(future + 8)
                 c_free(future)

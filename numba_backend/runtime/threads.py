@@ -22,7 +22,7 @@ The number of threads is the smallest of: the CPUs this process may use (affinit
 and `set_num_threads`. After a fork the child has its own pool, which starts when it is first needed.
 
 Handlers of XLA's typed FFI may schedule tasks (ffi.py). They wait in a queue, in the order in which they came; workers
-take them when they have no chunks, and do nothing else until none is left.
+take them when they have no chunks, and do nothing else until none is left, and so do threads that wait for a future.
 
 Here is also the door to the BLAS, since it needs the pool's block: `enter_blas` and `leave_blas` are called before and
 after all products and factorisations of programs. The first that enters sets OpenBLAS's number of threads, the last
@@ -63,7 +63,7 @@ _BUSY, _GENERATION, _OPEN, _INSIDE, _NEXT, _SLEEPERS, _TICKETS, _JOB = 128, 192,
 _BLAS_LOCK, _BLAS_DEPTH, _BLAS_SAVED, _BLAS_CLOSED, ENTER_BLAS, LEAVE_BLAS = 640, 648, 656, 664, 672, 680
 _SERIAL, _PENALTY, _NAP, _NAP_TIME = 704, 712, 720, 728
 _MUTEX, _CONDITION = 768, 896
-_TASK_LOCK, _FIRST_TASK, _LAST_TASK, _TASKS, _RUN_TASKS, SCHEDULE = 960, 968, 976, 984, 992, 1000
+_TASK_LOCK, _FIRST_TASK, _LAST_TASK, TASKS, RUN_TASKS, SCHEDULE = 960, 968, 976, 984, 992, 1000
 
 _TAKE_CHUNKS = f"""
         while True:
@@ -173,8 +173,8 @@ def worker(pool):
         if atomic_load(pool + {_OPEN}) == 1 and atomic_add(pool + {_TICKETS}, -1) > 0:
 {_TAKE_CHUNKS.replace(chr(10) + "    ", chr(10) + "        ")}
         atomic_add(pool + {_INSIDE}, -1)
-        if atomic_load(pool + {_TASKS}) != 0:
-            call1(load(pool + {_RUN_TASKS}), pool)
+        if atomic_load(pool + {TASKS}) != 0:
+            call1(load(pool + {RUN_TASKS}), pool)
     return 0
 """
 
@@ -188,7 +188,7 @@ def run_tasks(pool):
         task = load(pool + {_FIRST_TASK})
         if task != 0:
             store(pool + {_FIRST_TASK}, load(task))
-            atomic_add(pool + {_TASKS}, -1)
+            atomic_add(pool + {TASKS}, -1)
         atomic_store(pool + {_TASK_LOCK}, 0)
         if task != 0:
             function = load(task + 8)
@@ -217,7 +217,7 @@ def schedule(pool, function, argument):
         else:
             store(load(pool + {_LAST_TASK}), task)
         store(pool + {_LAST_TASK}, task)
-        atomic_add(pool + {_TASKS}, 1)
+        atomic_add(pool + {TASKS}, 1)
         atomic_store(pool + {_TASK_LOCK}, 0)
         atomic_add(pool + {_GENERATION}, 1)
         if atomic_load(pool + {_SLEEPERS}) > 0:
@@ -360,7 +360,7 @@ class _Pool:
         _write(block, RUN_PARALLEL, run_parallel)
         _write(block, ENTER_BLAS, enter)
         _write(block, LEAVE_BLAS, leave)
-        _write(block, _RUN_TASKS, run_tasks)
+        _write(block, RUN_TASKS, run_tasks)
         _write(block, SCHEDULE, schedule)
         _write(block, THREADS, 1)
         for offset, name in (
