@@ -33,7 +33,7 @@ def element_of(type_: Tensor) -> ElementType:
     UnsupportedError for one that HLO does not have."""
     if isinstance(type_.element, Quantized):
         is_signed, storage, *_ = quantized_fields(type_.element)
-        return storage if is_signed else ElementType(f"u{storage.bit_width}")  # type: ignore[no-any-return]
+        return storage if is_signed else ElementType(f"u{storage.bit_width}")
     if isinstance(type_.element, OtherType):
         raise UnsupportedError(f"the element type of {type_text(type_)} is not supported")
     return ElementType.S64 if isinstance(type_.element, IndexType) else type_.element
