@@ -268,6 +268,7 @@ RULES: dict[str, Rule] = {
     "stablehlo.constant": _constant,
     "chlo.constant": _constant,
     "arith.constant": _constant,
+    "sdy.constant": _constant,
     "stablehlo.broadcast_in_dim": _broadcast_in_dim,
     "stablehlo.dynamic_broadcast_in_dim": _broadcast_in_dim,
     "stablehlo.broadcast": _older_broadcast,

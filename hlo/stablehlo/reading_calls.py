@@ -206,6 +206,13 @@ def _manual_computation(scope: Scope, operation: Operation) -> Results:
     return scope.unpacked(_changed(scope, LOCAL_TO_GLOBAL, results, end, whole), len(results))
 
 
+def _named_computation(scope: Scope, operation: Operation) -> Results:
+    """Its region, in its place."""
+    (region,) = operation.regions
+    scope.values.update(zip(region.block.arguments, scope.operands(operation), strict=True))
+    return scope.run(region.block)
+
+
 def _declared_of(value: Any) -> Shape:
     shape = declared(Operation("", [], [value]))
     if shape is None:
@@ -234,4 +241,5 @@ RULES: dict[str, Rule] = {
     "sdy.sharding_group": _identity,
     "sdy.propagation_barrier": _identity,
     "sdy.manual_computation": _manual_computation,
+    "sdy.named_computation": _named_computation,
 }
