@@ -49,6 +49,7 @@ for _module in (
     _RULES.update(_module.RULES)
 
 MAIN = "main"
+_DEEPEST_CALLS = 100
 _MOST_VERSIONS = 256
 """Of one function, for operands of different sizes."""
 
@@ -113,6 +114,8 @@ class _Program:
         if found is None:
             if name in self._being_made:
                 raise UnsupportedError(f"the function @{name} calls itself")
+            if len(self._being_made) > _DEEPEST_CALLS:
+                raise UnsupportedError(f"functions call one another more than {_DEEPEST_CALLS} deep")
             if len(self._made) > _MOST_VERSIONS * len(self._functions):
                 raise UnsupportedError("the functions are called with too many different sizes")
             self._being_made.append(name)

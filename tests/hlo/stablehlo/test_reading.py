@@ -479,6 +479,15 @@ def test_programs_that_are_refused(name: str) -> None:
         hlo_of(read(text))
 
 
+@pytest.mark.parametrize(("count", "message"), [(1, "calls itself"), (500, "call one another more than 100 deep")])
+def test_functions_that_never_end_or_are_too_deep(count: int, message: str) -> None:
+    functions = [
+        f"func.func private @f{k}() {{\ncall @f{(k + 1) % count}() : () -> ()\nreturn\n}}" for k in range(count)
+    ]  # fmt: skip
+    with pytest.raises(UnsupportedError, match=message):
+        hlo_of(read(function([], "", "call @f0() : () -> ()\nreturn") + "\n" + "\n".join(functions)))
+
+
 def test_an_error_has_its_operation() -> None:
     text = function([("a", "tensor<4xf32>")], "", '"stablehlo.nothing"(%a) : (tensor<4xf32>) -> ()\nreturn')
     with pytest.raises(UnsupportedError) as found:
