@@ -192,10 +192,16 @@ class _Names:
         dialect = operation.name.partition(".")[0]
         return dialect if dialect in self._dialects else "builtin"
 
+    def other(self, home: str) -> str:
+        """The dialect to which a cast leads: from the builtin one to the file's own, or back."""
+        return next(name for name in self._dialects if name != "builtin") if home == "builtin" else "builtin"
+
     def fields(self, operation: Operation) -> tuple[tuple[str, bool], ...]:
         """The names of an operation's properties, and whether each may be missing."""
         dialect = operation.name.partition(".")[0]
         fields = self._dialects[dialect].properties(operation.name) if dialect in self._dialects else ()
+        if operation.name == CAST:
+            return ()
         if fields is None:
             raise UnsupportedError(f"the operation {operation.name} in bytecode")
         return fields
@@ -228,6 +234,8 @@ class _Names:
 
 
 _DICTIONARY = 1
+CAST = "builtin.unrealized_conversion_cast"
+"""It changes between a type of the builtin dialect and the same one of another."""
 
 
 class _Sink:
@@ -279,6 +287,8 @@ class _Operations:
         """Of an operation: location, dictionary, properties and types of results."""
         self._arguments: dict[int, list[tuple[Reference, Reference]]] = {}
         """Of a block: the type and the location of each argument."""
+        self._homes: dict[int, str] = {}
+        """Of a value: the dialect in which its type is encoded."""
         self._properties: dict[bytes, int] = {}
         self._values: dict[int, int] = {}
         self.pieces: list[bytes | memoryview] = []
@@ -287,6 +297,9 @@ class _Operations:
         """Finds the entries for an operation and all that is in it."""
         names = self._names
         home = names.home(operation)
+        if operation.name == CAST:
+            home = names.other(self._homes[id(operation.operands[0])])
+        self._homes.update((id(value), home) for value in operation.results)
         names.operation(operation.name)
         fields = names.fields(operation) if self._version >= HAS_PROPERTIES else ()
         dictionary = names.dictionary(operation, operation.attributes.keys() - {name for name, _ in fields})
@@ -295,6 +308,7 @@ class _Operations:
         self._parts[id(operation)] = location, dictionary, names.properties(operation, fields), types
         for region in operation.regions:
             for block in region.blocks:
+                self._homes.update((id(value), home) for value in block.arguments)
                 self._arguments[id(block)] = [
                     (names.type(value.type, home), names.location(place)) for value, place in _arguments(block)
                 ]

@@ -1,8 +1,8 @@
 """Shardy's attributes in portable bytecode. JAX stores them as they are, between operations of VHLO.
 
-In a tree they are text, `#sdy.sharding<@mesh, [{"x"}]>`: each entry becomes its text, from the texts of its parts. They
-are read only; what is written has them as text. Source: shardy/dialect/sdy/ir/bytecode.td (codes and layouts) and
-printers.cc (texts).
+In a tree they are text, `#sdy.sharding<@mesh, [{"x"}]>`: each entry becomes its text, from the texts of its parts. This
+table is for reading; files that are written have them as text, which MLIR reads too. Source:
+shardy/dialect/sdy/ir/bytecode.td (codes and layouts) and printers.cc (texts).
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from ..errors import BytecodeError, UnsupportedError
 from ..mlir.builtin_bytecode import Builtin
 from ..mlir.bytecode_fields import Dialect
 from ..mlir.bytecode_reader import read_file
-from ..mlir.bytecode_writer import write_file
+from ..mlir.bytecode_writer import CAST, write_file
 from ..mlir.tree import (
     Attribute,
     Block,
@@ -65,20 +65,19 @@ def read_bytecode(data: bytes | bytearray | memoryview) -> Operation:
     return top
 
 
-_AS_THEY_ARE = ("builtin.module", "sdy.mesh")
+_AS_THEY_ARE = (
+    "builtin.module", "sdy.manual_computation", "sdy.mesh", "sdy.reshard", "sdy.return", "sdy.sharding_constraint",
+)  # fmt: skip
 """Operations that are written without a form in VHLO."""
 _MIXED = (1, 11)
 """Since this version a file may have other dialects."""
-_CAST = "builtin.unrealized_conversion_cast"
-
-
 def _remove_casts(operation: Operation, values: dict[Value, Value]) -> None:
     """Between operations of VHLO and of another dialect there are casts, of a type to the same one here."""
     for block in (block for region in operation.regions for block in region.blocks):
         kept = []
         for each in block.operations:
             each.operands = [values.get(value, value) for value in each.operands]
-            if each.name == _CAST and [v.type for v in each.operands] == [v.type for v in each.results]:
+            if each.name == CAST and [v.type for v in each.operands] == [v.type for v in each.results]:
                 values.update(zip(each.results, each.operands))
             else:
                 kept.append(each)
@@ -235,14 +234,35 @@ def _to_vhlo(operation: Operation, version: tuple[int, int]) -> Operation:
             raise UnsupportedError(f"the operation {name} in StableHLO's portable form")
         number, attributes = _attributes_written(operation, base, op, version)
         name = f"vhlo.{base}_v{number}"
-    regions = [
-        Region([
-            Block(block.arguments, [_to_vhlo(each, version) for each in block.operations], block.argument_locations)
-            for block in region.blocks
-        ])
-        for region in operation.regions
-    ]  # fmt: skip
+    blocks = [[_block_to_vhlo(each, dialect, version) for each in region.blocks] for region in operation.regions]
+    regions = list(map(Region, blocks))
     return Operation(name, operation.operands, operation.results, attributes, regions, operation.location)
+
+
+def _block_to_vhlo(block: Block, dialect: str, version: tuple[int, int]) -> Block:
+    """A block of an operation of a dialect; the arguments of one of sdy have casts after them."""
+    operations = _all_to_vhlo(block.operations, version)
+    if dialect != "sdy":
+        return Block(block.arguments, operations, block.argument_locations)
+    arguments = [Value(value.type) for value in block.arguments]
+    casts = [Operation(CAST, [inner], [value]) for inner, value in zip(arguments, block.arguments)]
+    return Block(arguments, [*casts, *operations], block.argument_locations)
+
+
+def _all_to_vhlo(operations: list[Operation], version: tuple[int, int]) -> list[Operation]:
+    """The operations of a block; those of sdy with casts around them, because their types are not VHLO's."""
+    found: list[Operation] = []
+    for operation in operations:
+        made = _to_vhlo(operation, version)
+        if not made.name.startswith("sdy."):
+            found.append(made)
+            continue
+        outer, made.results = made.results, [Value(value.type) for value in made.results]
+        before = [Operation(CAST, [value], [Value(value.type)]) for value in made.operands]
+        made.operands = [cast.results[0] for cast in before]
+        found += [*before, made]
+        found += [Operation(CAST, [inner], [value]) for inner, value in zip(made.results, outer)]
+    return found
 
 
 def _attributes_written(
