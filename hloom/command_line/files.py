@@ -91,6 +91,10 @@ def _place(text: str, found: re.Match[str] | None) -> str:
     return f":{text.count(chr(10), 0, found.end()) + 1}:{found.end() - text.rfind(chr(10), 0, found.end())}"
 
 
+MODULE_SUFFIXES = (".hlo", ".mlir", ".mlirbc")
+"""How the names of files end whose modules can be run."""
+
+
 def read_module(name: str) -> ModuleFile:
     """The module in the file, or on stdin for "-": HLO text, StableHLO's text or its bytecode. HloParseError if it is
     none of these, UsageError if there is no file."""

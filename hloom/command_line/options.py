@@ -115,6 +115,7 @@ _PROFILE_EXAMPLES = """\
   hloom profile train.py --epochs 3                              where the time of a script went
   hloom profile --timeline out.json --top 10 train.py            and a timeline for ui.perfetto.dev
   hloom profile --json -m package.train > profile.json           for machines
+  hloom profile model.mlir --random --repeat 100                 where the time of `hloom run` went
 """
 _MACHINE_EXAMPLES = """\
   hloom machine                                                  caches, registers, cores, and their measured speeds
@@ -388,12 +389,12 @@ def _profile(commands: _Commands[argparse.ArgumentParser]) -> None:
     parser = _command(
         commands,
         "profile",
-        "run a Python program, and say where its time went",
+        "run a Python program or a module, and say where its time went",
         _PROFILE_EXAMPLES,
         "Our options come before the program. docs/profiling.md explains the tables.",
         "exit codes:\n  those of the program\n  1  it ended with an error\n  2  the command line is wrong\n",
     )
-    parser.usage = "hloom profile [OPTION...] (SCRIPT.py | -m MODULE | -c CODE | -) [ARGUMENT...]"
+    parser.usage = "hloom profile [OPTION...] (SCRIPT.py | -m MODULE | -c CODE | - | FILE.hlo | FILE.mlir) [ARGUMENT...]"
     parser.add_argument("--timeline", metavar="PATH", help="write a timeline for ui.perfetto.dev there, too")
     parser.add_argument("--top", metavar="N", type=_positive, default=20, help="rows of a table (default: 20)")
     parser.add_argument(

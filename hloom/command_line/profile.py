@@ -1,4 +1,4 @@
-"""`hloom profile`: a Python program, and where its time went."""
+"""`hloom profile`: a Python program, or a module on arrays, and where its time went."""
 
 from __future__ import annotations
 
@@ -7,12 +7,15 @@ import json
 import os
 import sys
 from argparse import Namespace
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from ..hlo.backend import get_compiler
 from ..hlo.timeline.summary import Summary, summarize
 from ..hlo.timeline.timeline import Timeline
 from ..hlo.timeline.trace_file import write_trace
+from .files import MODULE_SUFFIXES
 from .outcome import BAD, FINE, UsageError
 from .scripts import parts_of, run_script, show_error
 
@@ -23,7 +26,7 @@ def execute(options: Namespace) -> int:
     # Imported here: help, and a wrong command line, need none of it.
     from ..tracer.profiling.timeline import ProfileOptions, Session
 
-    script = parts_of(options.program, "hloom profile")
+    program = _program(options.program)
     if options.timeline:
         _check_folder(options.timeline)
     if options.jax:
@@ -39,7 +42,7 @@ def execute(options: Namespace) -> int:
     session.start()
     try:
         with contextlib.redirect_stdout(sys.stderr) if options.json else contextlib.nullcontext():
-            run_script(*script)
+            code = program() or FINE
     except (SystemExit, KeyboardInterrupt) as exit:  # the record until then is shown all the same
         exited = exit
     except Exception as error:
@@ -56,6 +59,15 @@ def execute(options: Namespace) -> int:
         sys.stdout.flush()
         raise exited
     return code
+
+
+def _program(given: list[str]) -> Callable[[], int | None]:
+    """The program to measure: for a file of HLO or StableHLO, `hloom run` with the given arguments."""
+    if given and given[0].endswith(MODULE_SUFFIXES):
+        from . import main
+
+        return partial(main, ["run", *given])
+    return partial(run_script, *parts_of(given, "hloom profile"))
 
 
 def write_timeline(timeline: Timeline, path: str) -> None:

@@ -225,6 +225,16 @@ def test_wrong_command_lines(arguments: tuple[str, ...], capsys: pytest.CaptureF
     assert BAD[arguments] in capsys.readouterr().err
 
 
+def test_a_module_is_profiled(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    module, text = tmp_path / "m.mlir", "func.func @main(%x: tensor<40xf32>) -> tensor<40xf32> {\n  "
+    module.write_text(text + "%0 = stablehlo.tanh %x : tensor<40xf32>\n  return %0 : tensor<40xf32>\n}\n")
+    assert main(["profile", "--json", str(module), "--random", "--repeat", "3"]) == 0
+    rows = json.loads(capsys.readouterr().out)["rows"]
+    assert [row["calls"] for row in rows if "tanh" in row["name"]] == [4]
+    assert main(["profile", str(tmp_path / "none.hlo"), "--random"]) == 2
+    assert "none.hlo" in capsys.readouterr().err
+
+
 def test_run_writes_a_timeline(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     module, out = tmp_path / "m.hlo", tmp_path / "out.json"
     module.write_text("HloModule m\n\nENTRY e {\n  x = f32[40] parameter(0)\n  ROOT y = f32[40] tanh(x)\n}\n")
