@@ -25,6 +25,7 @@ from .array_manipulation import concatenate, diff, moveaxis, ravel
 from .binary_ufuncs import floor_divide, less, mod
 from .promotion import broadcast_to_shape, check_arraylike, ensure_arraylike, promote_dtypes_inexact, strong, to_dtype
 from .selection import where
+from .sorting import halving
 from .unary_ufuncs import abs
 
 
@@ -275,8 +276,14 @@ def count_not_above(points: Value, at: Value) -> Value:
     """
     size = points.aval.size
     count = lax.full(at.aval.shape, 0, np.int32)
-    for k in reversed(range(31 if is_symbolic(size) else size.bit_length())):
-        probe = count + np.int32(1 << k)
+
+    def counted_further(count: Value, by: Any) -> Value:
+        probe = count + by
         there = points[lax.min(probe, lax.full_like(probe, size)) - 1]
-        count = lax.select((probe <= size) & (there <= at), probe, count)
+        return lax.select((probe <= size) & (there <= at), probe, count)
+
+    if is_symbolic(size):
+        return halving(counted_further, count)
+    for k in reversed(range(size.bit_length())):
+        count = counted_further(count, np.int32(1 << k))
     return count

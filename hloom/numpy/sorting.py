@@ -6,7 +6,7 @@ NaN is last, -0.0 and 0.0 are equal, and complex numbers are ordered by their re
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -245,13 +245,26 @@ def _positions(line: Value, points: Value, after_equals: bool) -> Value:
     found = lax.full(points.aval.shape, 0, np.int32)
     if size == 0 or points.aval.size == 0:
         return found
-    step = 1 << (30 if is_symbolic(size) else size.bit_length() - 1)
-    while step:
-        ahead = lax.add(found, np.int32(step))
+
+    def moved(found: Value, step: Any) -> Value:
+        ahead = lax.add(found, step)
         element = elements_of(line, lax.min(ahead, array_from_scalar(size, ahead.aval.dtype)) - np.int32(1))
         passes = ~ordered_before(points, element) if after_equals else ordered_before(element, points)
-        found = lax.select(passes & (ahead <= size), ahead, found)
+        return lax.select(passes & (ahead <= size), ahead, found)
+
+    if is_symbolic(size):
+        return halving(moved, found)
+    step = 1 << (size.bit_length() - 1)
+    while step:
+        found = moved(found, np.int32(step))
         step //= 2
+    return found
+
+
+def halving(step: Callable[[Value, Any], Value], start: Value) -> Value:
+    """`step(state, k)` for k = 2**30, 2**29, ..., 1, as a loop: a search among a symbolic number of elements."""
+    one, last = np.int32(1), np.int32(30)
+    found: Value = lax.fori_loop(0, 31, lambda i, state: step(state, lax.shift_left(one, last - i)), start)
     return found
 
 
