@@ -15,12 +15,13 @@ import numpy as np
 
 from .. import lax
 from .. import numpy as jnp
+from ..hlo.sizes import is_symbolic
 from ..hlo.support.records import dataclass
 from ..lax.movement import canonical_axis, canonical_shape
 from ..lax.precision import Precision
 from ..numpy.promotion import check_arraylike, promote_dtypes_inexact
 from ..tracer import dtypes
-from ..tracer.arrays.array import as_value, rank_of, shape_of
+from ..tracer.arrays.array import array_from_scalar, as_value, rank_of, shape_of
 from ..tracer.compound import compound
 from ..tracer.core import Value
 from ..tracer.errors import OperandError
@@ -178,12 +179,18 @@ def _require_rank(name: str, image: Value, shape: tuple[int, ...]) -> None:
         )
 
 
+_F32 = np.dtype(np.float32)
+
+
 def _nearest(image: Value, shape: tuple[int, ...]) -> Value:
     result: Any = image
     for d, (old, new) in enumerate(zip(image.aval.shape, shape, strict=True)):
         if old != new:
-            centers: Any = (np.arange(new, dtype=np.float32) + np.float32(0.5)) * np.float32(old) / np.float32(new)
-            result = result[(slice(None),) * d + (jnp.asarray(np.floor(centers).astype(np.int32)),)]
+            known = not (is_symbolic(old) or is_symbolic(new))
+            sizes: Any = [np.float32(n) if known else array_from_scalar(n, _F32) for n in (old, new)]
+            count: Any = np if known else jnp
+            centers = (count.arange(new, dtype=_F32) + _F32.type(0.5)) * sizes[0] / sizes[1]
+            result = result[(slice(None),) * d + (jnp.asarray(count.floor(centers).astype(np.int32)),)]
     return result  # type: ignore[no-any-return]
 
 
