@@ -19,6 +19,7 @@ from ..hlo.support.loading import load
 from ..hlo.support.tracebacks import boundary
 from ..tracer.arguments import NO_STATICS, check_function, leaf_names
 from ..tracer.arrays.array import as_value, younger_arrays
+from ..tracer.arrays.float0 import hide_float0, is_float0
 from ..tracer.arrays.operators import ArrayBase
 from ..tracer.aval import ShapedArray
 from ..tracer.core import Trace, Value, current_trace, eval_computation
@@ -91,6 +92,8 @@ class _Flat:
                 )
             result, self._aux = result
         leaves, self.tree = tree.flatten(result)
+        if any(map(is_float0, leaves)):
+            leaves, self.tree = tree.flatten(hide_float0(result))
         outputs = [_output_value(leaf, self._shown) for leaf in leaves]
         if self._references:
             self.written = [k for k in self._references if given[k].current() is not values[k]]
@@ -393,6 +396,8 @@ def vjp(
     check_function(fun, "vjp")
     refuse_reduce_axes(reduce_axes, "vjp")
     leaves, structure = tree.flatten(primals)
+    if any(map(is_float0, leaves)):  # the primals are cotangents of another vjp
+        leaves, structure = tree.flatten(hide_float0(primals))
     takes_reference = [isinstance(leaf, Ref) for leaf in leaves]
     if any(takes_reference):
         check_aliases(leaves, leaf_names(fun, primals, {}, NO_STATICS), (), "vjp")
@@ -492,6 +497,8 @@ class PullbackFunction(_AtPoint):
             )
         leaves, structure = tree.flatten(cotangent[0])
         if structure != self._out_tree:
+            leaves, structure = tree.flatten(_without_float0_results(cotangent[0], self._out_tree))
+        if structure != self._out_tree:
             raise ValueError(
                 "unexpected tree structure of argument to vjp function: got "
                 f"{structure}, but expected {self._out_tree}.{at(self._fun)}"
@@ -504,6 +511,16 @@ class PullbackFunction(_AtPoint):
             gradients = placed_gradients(gradients, self._targets, self._takes_reference)
         pulled: tuple[Any, ...] = tree.unflatten(self._in_tree, gradients)
         return pulled
+
+
+def _without_float0_results(cotangents: Any, structure: Any) -> Any:
+    """The cotangents of a result of this structure, with nodes in the places where the result has float0 arrays."""
+    examples = tree.leaves(tree.unflatten(structure, [0] * structure.num_leaves))
+    leaves, given = tree.flatten(cotangents)
+    if len(leaves) != len(examples):
+        return cotangents
+    pairs = zip(leaves, examples, strict=True)
+    return tree.unflatten(given, [hide_float0(leaf) if is_float0(example) else leaf for leaf, example in pairs])
 
 
 tree.register_pytree_node(

@@ -573,6 +573,7 @@ class PjitFunction(SharedValue, Generic[P, R]):
             self._options,
             over_devices,
             functools.partial(self._on_one_device, traced, places, dynamic, keywords),
+            functools.partial(self._stated, traced, places, dynamic, keywords),
         )
 
         def lower() -> Lowered:
@@ -584,6 +585,15 @@ class PjitFunction(SharedValue, Generic[P, R]):
             return Lowered(module, traced.captured, signature)
 
         return TracedStage(traced.name, traced.computation, traced.captured, signature, lower)
+
+    def _stated(
+        self, traced: Traced, places: Sequence[Sharding | None], args: Any, kwargs: Any
+    ) -> tuple[Sequence[Sharding | None], Sequence[Sharding | None]]:
+        """The places of the arguments' and of the results' leaves that examples and jit's arguments say."""
+        ins, outs = [None] * len(traced.in_avals), [None] * len(traced.out_avals)
+        if self._shardings is not None:
+            ins, outs = self._shardings.check(args, kwargs, traced.in_avals, traced)
+        return [p or i for p, i in zip(places, ins, strict=True)], outs
 
     def _on_one_device(
         self, traced: Traced, places: Sequence[Sharding | None], args: Any, kwargs: Any

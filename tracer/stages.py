@@ -81,6 +81,8 @@ class Signature:
     """Where there are several devices: compiles it for those that it is for, if these are several."""
     on_one_device: Callable[[], tuple[Sequence[Sharding | None], Sequence[Sharding | None]]] | None = None
     """Otherwise: the places of its arguments and results; None for those that are over no mesh."""
+    stated: Callable[[], tuple[Sequence[Sharding | None], Sequence[Sharding | None]]] | None = None
+    """The places of its arguments and results that the user has said; None for the others."""
 
     def __reduce__(self) -> Any:
         """For another process: without the function and its static arguments, which may be left out of calls."""

@@ -46,12 +46,12 @@ def dictionary_text(attributes: Mapping[str, Attribute]) -> str:
 
 def attributes_in(pairs: Pairs) -> dict[str, Attribute]:
     """The attributes of pairs that `pairs_of` or HLO text made."""
-    return {key: _of_value(value) for key, value in pairs}
+    return {str(key): _of_value(value) for key, value in pairs}  # a key may be marked as bare text
 
 
 def attributes_of_text(text: str) -> dict[str, Attribute]:
     """The attributes of the text of a dictionary. ValueError if it is malformed."""
-    return {key: Unit() if value is None else _attribute(value) for key, value in read_dictionary_raw(text)}
+    return {str(key): Unit() if value is None else _attribute(value) for key, value in read_dictionary_raw(text)}
 
 
 # ---- attributes as text

@@ -1,9 +1,8 @@
 from . import linalg as linalg
 from ..autodiff.stopping import stop_gradient as stop_gradient
 from ..hlo.ops.linalg import FftType as FftType
-from ..tracer.control_flow.branches import (
-    cond as cond, platform_dependent as platform_dependent, switch as switch, while_loop as while_loop,
-)
+from ..tracer.control_flow.branches import cond as cond, switch as switch, while_loop as while_loop
+from ..tracer.control_flow.platforms import platform_dependent as platform_dependent
 from ..tracer.control_flow.scan import fori_loop as fori_loop, scan as scan
 from ..tracer.sharding.placement import with_sharding_constraint as with_sharding_constraint
 from .accuracy import AccuracyMode as AccuracyMode, Tolerance as Tolerance

@@ -52,10 +52,7 @@ ravel_first_arg ravel_first_arg_ runge_kutta_step
 """,
     "experimental.shard_map": "jshmap traceback_util",
     "experimental.sparse": "SparseTracer bcoo_gather",
-    "export": """
-maximum_supported_calling_convention_version minimum_supported_calling_convention_version
-symbolic_dim_bounds
-""",
+    "export": "symbolic_dim_bounds",
     "extend": "lowering mlir pallas sharding xla",
     "extend.core": """
 CallPrimitive Effects call_impl create_call_primitive eval_jaxpr_transpose
@@ -108,10 +105,6 @@ def lacking(space: str) -> frozenset[str]:
 SEARCHED = ("", "numpy", "lax", "nn", "random", "tree", "numpy.linalg", "nn.initializers", "tree_util", "flatten_util")
 """Namespaces in which a name is looked for that another one lacks."""
 
-_NO_EXPORT = (
-    "programs are exported as StableHLO by JAX; `jit(f).lower(...).as_text()` is HLO text, which hloom.run_hlo and the "
-    "`hloom` command run"
-)
 _DEVICES = "not written yet; docs/scaling.md says how programs use several devices and processes"
 _ACCELERATORS = "it is for GPUs and TPUs"
 _INSIDE = "it belongs to the inside of JAX's compiler, which hloom does not have"
@@ -146,7 +139,7 @@ ADVICE = {
     **_all("ad_checkpoint experimental.xla_metadata extend.core.primitives", "*", _INSIDE),
     **_all("lax dtypes nn custom_derivatives sharding", "*", _NOT_YET),
     **_all("profiler", "ProfileEvent ProfileLine ProfilePlane ProfileSession export_profile_data", _TRACES),
-    **_all("export", "*", _NO_EXPORT),
+    **_all("export", "*", _NOT_YET),
     "experimental.jax2tf": "TensorFlow's programs are neither read nor written; HLO text is",
     "lib": "it has the version of jaxlib, and after hloom.as_jax() the version of JAX",
     "no_execution": "nothing forbids to run programs; `jit(f).lower(...).compile()` compiles without running",

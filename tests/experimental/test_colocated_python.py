@@ -134,8 +134,6 @@ def test_custom_partitioning() -> None:
 @pytest.mark.parametrize(
     "use",
     [
-        lambda: hloom.export.export(hloom.jit(abs)),
-        lambda: hloom.export.symbolic_shape("a, b"),
         lambda: pallas.semaphore_read(None),
         lambda: pallas.ops.tpu.splash_attention.splash_attention_mask.CausalMask((2, 2)),
         lambda: hloom.extend.ifrt_programs.ifrt_programs.make_plugin_program(""),
@@ -148,7 +146,6 @@ def test_names_that_are_imported_and_not_written(use: Any) -> None:
 
 def test_small_functions_beside_them() -> None:
     assert not isinstance(1, hloom.export.Exported) and not hasattr(hloom.export, "no_such_name")
-    assert (hloom.export.is_symbolic_dim(3), hloom.export.default_export_platform()) == (False, "cpu")
     assert (pallas.cdiv(7, 2), pallas.align_to(7, 4), pallas.next_power_of_2(9)) == (4, 8, 16)
     assert (pallas.next_power_of_2(0), pallas.strides_from_shape(()), pallas.strides_from_shape((2, 3))) == (
         1, (), (3, 1),

@@ -50,6 +50,7 @@ _UNPUBLISHED = {"JaxprPrimitive": ("impl", "def_impl"), "JaxprEqn": ("ctx",)}
 
 _NAME = re.compile(r"PrivateName: not here: ([\w.]+)")
 _ATTRIBUTE = re.compile(r"AttributeError: (?:module )?'([\w.]+)'(?: object)? has no attribute '(\w+)'")
+_LOWERING = re.compile(r"the lowering of the primitive \w+ fails on traced arrays|rules for lowering write MLIR")
 _CLASS = re.compile(r"'\.\*ArrayImpl'")
 _DEVICES = re.compile(r"devices must be those of hloom\.devices\(\), not Mock\w+")
 
@@ -59,6 +60,8 @@ def machinery(why: str) -> str | None:
     if found := _NAME.search(why):
         names = found[1]
         return next((reason for reason, starts in MACHINERY.items() if names.startswith(starts)), None)
+    if _LOWERING.search(why):
+        return "lowering to MLIR"
     if _DEVICES.search(why):
         return "how TPUs are arranged"
     if _CLASS.search(why):

@@ -1,6 +1,7 @@
-"""Control flow that depends on traced values: while_loop, cond, switch, platform_dependent.
+"""Control flow that depends on traced values: while_loop, cond, switch.
 
-`scan.py` has the loops over arrays, `types.py` the argument and result types of all their functions.
+`scan.py` has the loops over arrays, `platforms.py` has platform_dependent, `types.py` the argument and result types of
+all their functions.
 
 They are HLO's ops while and conditional. Values that the functions use from outside become loop state that does not
 change, or operands of all branches.
@@ -321,38 +322,3 @@ def _conditional(
         computations.append(takes_one_tuple(trace_to_computation(run, avals, t.name).computation))
         begin = end
     return computations
-
-
-# ---- platforms
-
-
-PLATFORM = "cpu"
-"""Where every program runs."""
-
-
-def platform_dependent(
-    *args: Any, default: Callable[..., Any] | None = None, **per_platform: Callable[..., Any]
-) -> Any:
-    """The function of this platform, ``cpu``, or else `default`, applied to `args`.
-
-    With traced arguments, the functions of the other platforms are traced too, so that they must return the same
-    types (TreeStructureError). NotImplementedError if there is no function for this platform and no default.
-
-    >>> lax.platform_dependent(jnp.arange(3), cpu=lambda x: x + 1, default=lambda x: x)
-    Array([1, 2, 3], dtype=int32)
-    """
-    functions = dict(per_platform) if default is None else {**per_platform, "default": default}
-    require_functions("platform_dependent", **functions)
-    if "gpu" in per_platform:
-        raise ValueError("lax.platform_dependent: use 'cuda' or 'rocm', not 'gpu'")
-    chosen = functions.get(PLATFORM, default)
-    if chosen is None:
-        raise NotImplementedError(
-            f"lax.platform_dependent has functions for {', '.join(per_platform) or 'no platform'}, but programs run "
-            f"on {PLATFORM}\n  Add {PLATFORM}=... or default=..."
-        )
-    if any(isinstance(leaf, Tracer) for leaf in tree.leaves(args)):
-        values, treedef = arguments_of(chosen, *args)
-        traced = [trace_function(f, treedef, avals_of(values)) for f in functions.values()]
-        joined_types("platform_dependent", traced, list(functions.values()), list(functions))
-    return chosen(*args)

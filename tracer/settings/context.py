@@ -84,6 +84,9 @@ class Context:
     """"raise": programs remember that an operation gave NaN, divided by zero, or had an index out of bounds
     (`error_state.py`)."""
 
+    lowering_platforms: tuple[str, ...] = ()
+    """The platforms for which a function is exported; () where programs are to run here."""
+
     @property
     def looks_for_errors(self) -> bool:
         """Whether programs remember errors of operations."""

@@ -23,7 +23,8 @@ from ...hlo.support.records import dataclass
 from ..arrays.array import Array
 from ..aval import ShapedArray
 from ..core import Call, Primitive, Value, bind_call
-from .hlo_shardings import assignment_of, manual_hlo, open_dimensions, to_hlo
+from .hlo_shardings import assignment_of, manual_hlo, open_dimensions, over_abstract_mesh, to_hlo
+from .mesh import AbstractMesh
 from .partition_spec import PartitionSpec
 from .shardings import ManualSharding, NamedSharding, Sharding
 from .spmd import SHARDINGS, move
@@ -151,7 +152,11 @@ def _stated(
 
 @lru_cache(maxsize=1024)
 def _constraint_meaning(shape: Shape, sharding: Sharding) -> HloComputation:
-    text = to_hlo(sharding, shape.rank, assignment_of(sharding.device_set)).to_text()
+    if isinstance(getattr(sharding, "mesh", None), AbstractMesh):
+        assert isinstance(sharding, NamedSharding), f"{sharding} has a mesh"
+        text = over_abstract_mesh(sharding, shape.rank).to_text()
+    else:
+        text = to_hlo(sharding, shape.rank, assignment_of(sharding.device_set)).to_text()
     x = make_parameter(0, shape)
     y = _stated("Sharding", x, shape, text, open_dimensions(sharding))
     return make_computation("sharding_constraint", make_tuple([y]), [x])

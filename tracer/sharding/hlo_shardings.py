@@ -78,14 +78,21 @@ def to_hlo(sharding: Sharding, rank: int, assignment: Assignment) -> HloSharding
         return sharding.hlo
     if not isinstance(sharding, NamedSharding) or isinstance(sharding.mesh, AbstractMesh):
         return HloSharding.replicate()
-    mesh: Mesh = sharding.mesh
+    return _of_axes(sharding.mesh, _axes_by_dimension(sharding, rank), (), assignment)
+
+
+def over_abstract_mesh(sharding: NamedSharding, rank: int) -> HloSharding:
+    """The sharding of an array of `rank` dimensions over the devices 0, 1, 2, ... in the order of the mesh."""
+    return _of_axes(sharding.mesh.abstract_mesh, _axes_by_dimension(sharding, rank), (), ())
+
+
+def _axes_by_dimension(sharding: NamedSharding, rank: int) -> list[Sequence[Any]]:
     entries = [() if e is UNCONSTRAINED else axes_of(e) for e in sharding.spec.partitions]
-    by_dimension = [*entries, *[()] * (rank - len(entries))]
-    return _of_axes(mesh, by_dimension, (), assignment)
+    return [*entries, *[()] * (rank - len(entries))]
 
 
 def _of_axes(
-    mesh: Mesh, by_dimension: Sequence[Sequence[Any]], manual: Sequence[Any], assignment: Assignment
+    mesh: Mesh | AbstractMesh, by_dimension: Sequence[Sequence[Any]], manual: Sequence[Any], assignment: Assignment
 ) -> HloSharding:
     def size(axes: Sequence[Any]) -> int:
         return math.prod([mesh.shape[a] for a in axes])
@@ -93,7 +100,8 @@ def _of_axes(
     used = [a for axes in by_dimension for a in axes]
     rest = [a for a in mesh.axis_names if a not in used and a not in manual]
     numbers = {d: k for k, d in enumerate(assignment)}
-    grid = np.array([numbers[d] for d in mesh.devices.flat]).reshape(mesh.axis_sizes)
+    places = range(mesh.size) if isinstance(mesh, AbstractMesh) else [numbers[d] for d in mesh.devices.flat]
+    grid = np.array(places).reshape(mesh.axis_sizes)
     order = grid.transpose([mesh.axis_names.index(a) for a in (*used, *manual, *rest)])
     devices = [int(n) for n in order.flat]
     return HloSharding.from_tiles([size(axes) for axes in by_dimension], devices, size(rest), size(manual))

@@ -76,6 +76,34 @@ def named_shardings(computation: HloComputation) -> tuple[Sharding, ...]:
     return found
 
 
+DEVICE_COUNTS: dict[Primitive, Callable[[Call], tuple[str, int]]] = {}
+"""The primitives whose programs are for a number of devices: the name of the program, and that number."""
+
+
+def check_device_counts(computation: HloComputation, count: int) -> None:
+    """ValueError if a computation that runs on `count` devices calls a program that is for another number."""
+    waiting = [computation] if DEVICE_COUNTS else []
+    seen = {*waiting}
+    while waiting:
+        for i in waiting.pop().instructions:
+            call = call_of(i.attributes) if i.opcode is Opcode.CALL else None
+            if call is not None and call.primitive in DEVICE_COUNTS:
+                name, wanted = DEVICE_COUNTS[call.primitive](call)
+                if wanted not in (1, count):
+                    raise wrong_device_count(name, wanted, count)
+            new = {*i.called_computations()} - seen
+            seen |= new
+            waiting += new
+
+
+def wrong_device_count(name: str, wanted: int, count: int) -> ValueError:
+    """The error for a program on another number of devices than it was exported for."""
+    return ValueError(
+        f"Function {name} was exported for {wanted} devices and is called in a context with {count} devices, which is "
+        "not allowed."
+    )
+
+
 def device_set_of(
     places: Sequence[Place],
     avals: Sequence[ShapedArray],

@@ -12,7 +12,7 @@ from ..traced import Traced, with_avals
 from ..trees import tree
 from .placed_operations import spmd
 from .shardings import Sharding, SingleDeviceSharding
-from .spmd import Spmd, device_set_of, is_several, move, named_shardings, places_of
+from .spmd import Spmd, check_device_counts, device_set_of, is_several, move, named_shardings, places_of
 
 Places = Sequence[Sharding | None]
 
@@ -69,6 +69,7 @@ def compiled_over_devices(
     avals = [*traced.in_avals, *[v.aval for v in held]]
     further = [*named_shardings(traced.computation), *[r for r in results if r is not None]]
     assignment = device_set_of(everything, avals, further, name, labels() if any(everything) else ())
+    check_device_counts(traced.computation, 1 if assignment is None else len(assignment))
     if assignment is None or not is_several(assignment):
         return None
     outs = [None if isinstance(r, SingleDeviceSharding) else r for r in results]

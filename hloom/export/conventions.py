@@ -1,0 +1,215 @@
+"""JAX's calling convention, added to a program in StableHLO.
+
+A program for several platforms or with symbolic sizes has constants that are known when it is compiled: the number of
+the platform, and the variables of its sizes. Functions that need one take all of them first, as arguments with the
+attribute `jax.global_constant`. `main` takes the number of the platform. It computes the variables from the sizes of
+its arguments, asserts what must hold, and calls `_wrapped_jax_export_main`. Source: "Module calling convention" in
+JAX's documentation of export.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ..hlo.element_type import ElementType
+from ..hlo.mlir.tree import (
+    Block,
+    Function,
+    Integer,
+    Operation,
+    Region,
+    Symbol,
+    TypeAttribute,
+    Value,
+)
+from ..hlo.symbolic.arguments import Solution
+from ..tracer.control_flow.platforms import PLATFORM_INDEX
+from .checks import operations
+from .dynamic import asked_size, is_dynamic, make_dynamic, with_question_marks
+from .emit import SCALAR, Emitter, Sizes
+from .nested import WRAPPED, inline_program, is_nested_program
+
+PLATFORM = "_platform_index"
+
+
+def add_convention(
+    module: Operation, platforms: Sequence[str], solution: Solution | None, uses_constants: bool, devices: int,
+    shardings: tuple[Sequence[str], Sequence[str]], results: Sequence[str],
+) -> None:  # fmt: skip
+    """Change the module in place. shardings: of the arguments and of the results, in HLO's words; "" is none. results:
+    their names, for readers.
+
+    solution: of the variables of its arguments' sizes; None: they are numbers. uses_constants: whether the program, or
+    one that it calls, has such constants.
+    """
+    functions = functions_of(module)
+    for function in functions.values():
+        _complete_attributes(function)
+    for name, texts in zip(("arg_attrs", "res_attrs"), shardings, strict=True):
+        own: Any = functions["main"].attributes[name]
+        functions["main"].attributes[name] = tuple(
+            [{**a, "mhlo.sharding": text} if text else a for a, text in zip(own, texts, strict=True)]
+        )
+    named: Any = functions["main"].attributes["res_attrs"]
+    functions["main"].attributes["res_attrs"] = tuple(
+        [{"jax.result_info": name, **a} for a, name in zip(named, results, strict=True)]
+    )
+    constants = [PLATFORM] if len(platforms) > 1 else []
+    constants += sorted(solution.values) if solution is not None else []
+    module.attributes["jax.uses_shape_polymorphism"] = uses_constants
+    module.attributes["mhlo.num_partitions"] = Integer(devices, ElementType.S32)
+    module.attributes["mhlo.num_replicas"] = Integer(1, ElementType.S32)
+    if constants:
+        taking = _taking(functions, constants)
+        for name, function in functions.items():
+            _use_constants(module, function, taking.get(name, {}), taking)
+    with_question_marks(module)
+    if solution is not None:
+        _wrap_main(module, functions["main"], constants, solution)
+
+
+def functions_of(module: Operation) -> dict[str, Operation]:
+    """The functions of a module by name."""
+    return {str(f.attributes["sym_name"]): f for f in module.regions[0].block.operations if f.name == "func.func"}
+
+
+def function_type(function: Operation) -> Function:
+    declared = function.attributes["function_type"]
+    assert isinstance(declared, TypeAttribute) and isinstance(declared.type, Function), f"{declared} is no such type"
+    return declared.type
+
+
+def callee_of(operation: Operation) -> str | None:
+    """The function that an operation calls."""
+    name = {"func.call": "callee", "stablehlo.composite": "decomposition"}.get(operation.name)
+    found = operation.attributes.get(name) if name else None
+    return found.names[-1] if isinstance(found, Symbol) else None
+
+
+def _complete_attributes(function: Operation) -> None:
+    """A function has a dictionary for each argument and each result."""
+    type_ = function_type(function)
+    for name, values in (("arg_attrs", type_.inputs), ("res_attrs", type_.results)):
+        if not isinstance(function.attributes.get(name), tuple):
+            function.attributes[name] = tuple([{} for _ in values])
+
+
+# ---- constants
+
+
+def _taking(functions: Mapping[str, Operation], constants: Sequence[str]) -> dict[str, dict[str, Value]]:
+    """Give the functions that need a constant all of them, as their first arguments: their values, by function."""
+    needing = {name for name, f in functions.items() if any(map(_needs_constant, operations(f)))} | {"main"}
+    while True:
+        more = {n for n, f in functions.items() if any(callee_of(o) in needing for o in operations(f))} - needing
+        if not more:
+            return {name: _new_arguments(functions[name], constants) for name in sorted(needing)}
+        needing |= more
+
+
+def _needs_constant(operation: Operation) -> bool:
+    return _asks_platform(operation) or is_dynamic(operation) or is_nested_program(operation)
+
+
+def _asks_platform(operation: Operation) -> bool:
+    return operation.name == "stablehlo.custom_call" and operation.attributes["call_target_name"] == PLATFORM_INDEX
+
+
+def _new_arguments(function: Operation, constants: Sequence[str]) -> dict[str, Value]:
+    block, type_ = function.regions[0].block, function_type(function)
+    added = {name: Value(SCALAR) for name in constants}
+    block.arguments[:0] = added.values()
+    if block.argument_locations:
+        block.argument_locations[:0] = [None] * len(added)
+    inputs = (*[SCALAR] * len(added), *type_.inputs)
+    function.attributes["function_type"] = TypeAttribute(Function(inputs, type_.results))
+    others: Any = function.attributes["arg_attrs"]
+    function.attributes["arg_attrs"] = (*[{"jax.global_constant": name} for name in constants], *others)
+    return added
+
+
+def _use_constants(
+    module: Operation, function: Operation, own: Mapping[str, Value], taking: Mapping[str, Any]
+) -> None:
+    block = function.regions[0].block
+    start: list[Operation] = []
+    variables = {name: value for name, value in own.items() if name != PLATFORM}
+    sizes = Sizes(Emitter(start), variables)
+    replaced: dict[Value, Value] = {}
+    _use_in_block(module, block, own, taking, sizes, replaced)
+    block.operations[:0] = start
+    used = set()
+    for operation in operations(function):
+        operation.operands[:] = [replaced.get(o, o) for o in operation.operands]
+        used.update(operation.operands)
+    block.operations[:] = [o for o in block.operations if o.name != "stablehlo.dynamic_iota" or o.results[0] in used]
+
+
+def _use_in_block(
+    module: Operation, block: Block, own: Mapping[str, Value], taking: Mapping[str, Any], sizes: Sizes,
+    replaced: dict[Value, Value],
+) -> None:  # fmt: skip
+    kept: list[Operation] = []
+    for operation in block.operations:
+        for region in operation.regions:
+            for inner in region.blocks:
+                _use_in_block(module, inner, own, taking, sizes, replaced)
+        if _asks_platform(operation):
+            replaced[operation.results[0]] = own[PLATFORM]
+            continue
+        if is_nested_program(operation):
+            inline_program(module, operation, Emitter(kept), own.get(PLATFORM), replaced)
+            continue
+        if operation.name == "stablehlo.get_dimension_size" and is_dynamic(operation):
+            replaced[operation.results[0]] = sizes.scalar(asked_size(operation))
+            continue
+        if is_dynamic(operation):
+            make_dynamic(operation, sizes, Emitter(kept))
+        if callee_of(operation) in taking:
+            operation.operands[:0] = own.values()
+        kept.append(operation)
+    block.operations[:] = kept
+
+
+# ---- the function that users call
+
+
+def _wrap_main(module: Operation, inner: Operation, constants: Sequence[str], solution: Solution) -> None:
+    """A new `main`, without the variables of sizes among its arguments."""
+    inner.attributes.update(sym_name=WRAPPED, sym_visibility="private")
+    type_ = function_type(inner)
+    first, count = [n for n in constants if n == PLATFORM], len(constants)
+    inputs = (*[SCALAR] * len(first), *type_.inputs[count:])
+    block = Block([Value(t) for t in inputs])
+    attributes: Any = inner.attributes["arg_attrs"]
+    main = Operation(
+        "func.func",
+        attributes={
+            "sym_name": "main",
+            "sym_visibility": "public",
+            "function_type": TypeAttribute(Function(inputs, type_.results)),
+            "arg_attrs": (*attributes[: len(first)], *attributes[count:]),
+            "res_attrs": inner.attributes["res_attrs"],
+        },
+        regions=[Region([block])],
+    )
+    module.regions[0].block.operations.insert(0, main)
+    emitter = Emitter(block.operations)
+    arrays = block.arguments[len(first) :]
+    given = {name: emitter.size(arrays[k], d) for name, k, d in solution.sizes}
+    sizes = Sizes(emitter, given)
+    for check in solution.checks:
+        _assert(emitter, sizes, check)
+    values = [sizes.scalar(solution.values[name]) for name in constants if name != PLATFORM]
+    results = emitter.call(WRAPPED, [*block.arguments[: len(first)], *values, *arrays], type_.results)
+    emitter.add("func.return", results, [])
+
+
+def _assert(emitter: Emitter, sizes: Sizes, check: Any) -> None:
+    holds = emitter.compare("EQ" if check.is_equality else "GE", sizes.scalar(check.left), sizes.scalar(check.right))
+    message, shown = check.numbered_message()
+    emitter.add(
+        "stablehlo.custom_call", [holds, *[sizes.scalar(s) for s in shown]], [], call_target_name="shape_assertion",
+        api_version=Integer(2, ElementType.S32), error_message=message, has_side_effect=True,
+    )  # fmt: skip

@@ -1,0 +1,130 @@
+"""Exported programs as HLO, for the sizes of a call's arguments. They are kept with the exported function."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ..hlo.builder import make_computation, make_tuple
+from ..hlo.element_type import ElementType
+from ..hlo.ir import HloComputation, HloInstruction
+from ..hlo.opcode import Opcode
+from ..hlo.ops.custom_call import CustomCallAttributes
+from ..hlo.passes.rewrite import clone_computation, cloned_effects
+from ..hlo.shape import Shape
+from ..hlo.sizes import is_symbolic
+from ..hlo.stablehlo.to_hlo import hlo_of
+from ..hlo.support.records import dataclass
+from ..hlo.symbolic.arguments import Solution, solve
+from ..hlo.symbolic.evaluate import evaluate
+from ..tracer.aval import Float0Type, ShapedArray
+from ..tracer.core import Value
+from .artifacts import module_of
+from .conventions import functions_of
+from .nested import nested_program
+from .paths import argument_names
+from .placing import text_of, with_order
+from .platforms import index_for
+from .record import ExportedFunction
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Program:
+    """An exported program for arguments of certain sizes."""
+
+    computation: HloComputation
+    """Parameters: the number of the platform, if it takes that, and the kept arguments. Its root is a tuple."""
+    out_avals: tuple[Any, ...]
+    takes_platform: bool
+
+
+def program_of(exported: ExportedFunction, shapes: Sequence[Sequence[Any]], order: tuple[int, ...] = ()) -> Program:
+    """The program for arguments of these shapes, one for each leaf, on devices in this order (`placing.device_order`).
+    ValueError if they do not fit the function's."""
+    made: dict[Any, Program] = vars(exported).setdefault("_programs", {})
+    key = order, tuple(map(tuple, shapes)) if exported.uses_global_constants else ()
+    found = made.get(key)
+    if found is None:
+        found = made[key] = _made(exported, shapes, order)
+    return found
+
+
+def constants_of(exported: ExportedFunction, program: Program) -> list[Value]:
+    """The operands that come before the arguments."""
+    return [index_for(exported)] if program.takes_platform else []
+
+
+def _made(exported: ExportedFunction, shapes: Sequence[Sequence[Any]], order: tuple[int, ...]) -> Program:
+    values = sizes_for(exported, shapes)
+    out_avals = tuple([at_sizes(a, values) for a in exported.out_avals])
+    arguments = [stored_type(at_sizes(exported.in_avals[k], values)).hlo for k in exported.module_kept_var_idx]
+    if any(is_symbolic(n) for shape in shapes for n in shape):
+        results = [stored_type(a).hlo for a in out_avals]
+        return Program(nested_program(exported, arguments, results), out_avals, False)
+    tree = module_of(exported)
+    count = len(exported.platforms) > 1
+    types = [Shape.array(ElementType.S32, ())] * count + arguments
+    main = functions_of(tree).get("main")
+    if main is None:
+        raise ValueError(f"the program of {exported} has no function @main")
+    takes = len(main.regions[0].block.arguments)
+    if takes != len(types):
+        raise ValueError(
+            f"the program of {exported} takes {takes} arguments, and its types say {len(types)} for "
+            f"{len(exported.platforms)} platforms"
+        )
+    entry = hlo_of(tree, types if exported.uses_global_constants else None).entry
+    ins = [exported._in_named_shardings[k] for k in exported.module_kept_var_idx]
+    given = [text_of(s, exported.in_avals[k]) for k, s in zip(exported.module_kept_var_idx, ins, strict=True)]
+    made = [text_of(s, a) for s, a in zip(exported._out_named_shardings, exported.out_avals, strict=True)]
+    entry = _with_places(entry, [*[""] * count, *given], made)
+    return Program(with_order(entry, order), out_avals, count)
+
+
+def stored_type(aval: Any) -> ShapedArray:
+    """The type of an argument or a result of the program: booleans stand for float0."""
+    return ShapedArray(aval.shape, np.bool_) if isinstance(aval, Float0Type) else aval
+
+
+def sizes_for(exported: ExportedFunction, shapes: Sequence[Sequence[Any]]) -> dict[str, Any]:
+    """The values of the variables in the function's types for arguments of these shapes. ValueError if they do not fit:
+    a size that no values give, or a constraint that does not hold."""
+    own = [a.shape for a in exported.in_avals]
+    if not any(is_symbolic(n) for shape in own for n in shape):
+        return {}
+    solution: Solution | None = vars(exported).get("_solution")
+    if solution is None:
+        solution = vars(exported)["_solution"] = solve(own, argument_names(exported.in_tree))
+    return solution.evaluate(shapes)
+
+
+def at_sizes(aval: Any, values: dict[str, Any]) -> Any:
+    """The type with these values of the variables."""
+    if not any(map(is_symbolic, aval.shape)):
+        return aval
+    shape = tuple([evaluate(n, values) for n in aval.shape])
+    return Float0Type(shape) if isinstance(aval, Float0Type) else aval.update(shape=shape)
+
+
+def _with_places(entry: HloComputation, ins: Sequence[str], outs: Sequence[str]) -> HloComputation:
+    """A computation that returns a tuple, with arguments and results divided over devices as shardings say."""
+    root = entry.root
+    is_tuple = root.opcode is Opcode.TUPLE
+    if is_tuple and not any((*ins, *outs)):
+        return entry
+    parameters = [replace(p, annotations=()) for p in entry.parameters]
+    given = {p: _placed(new, s) for p, new, s in zip(entry.parameters, parameters, ins, strict=True)}
+    root, copies = clone_computation(entry, given)
+    results = root.operands if is_tuple else (root,)
+    placed = [_placed(r, s) for r, s in zip(results, outs, strict=True)]
+    return make_computation(entry.name, make_tuple(placed), parameters, cloned_effects(entry, copies))
+
+
+def _placed(x: HloInstruction, sharding: str) -> HloInstruction:
+    if not sharding:
+        return x
+    found = HloInstruction(Opcode.CUSTOM_CALL, x.shape, (x,), CustomCallAttributes("Sharding"))
+    return replace(found, annotations=(("sharding", sharding),))
