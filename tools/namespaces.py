@@ -122,7 +122,7 @@ def lists() -> str:
     for space in RECORDED["names"]:
         missing = sorted({*here_and_not(space)[1], *here_and_not(space, "newer")[1]})
         names = textwrap.wrap(" ".join(missing), 100)
-        if len(names) == 1:
+        if len(names) == 1 and len(space) + len(names[0]) < 108:
             lines.append(f'    "{space}": "{names[0]}",')
         elif names:
             lines += [f'    "{space}": """', *names, '""",']

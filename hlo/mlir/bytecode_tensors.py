@@ -88,8 +88,8 @@ def blob_of(dense: Dense) -> bytes | memoryview:
         return np.packbits(values, bitorder="little").tobytes()
     raw = values.view(np.uint8)
     if isinstance(element, ElementType) and element.bit_width < 8 and not element.is_floating:
-        raw = raw & (1 << element.bit_width) - 1
-    return memoryview(np.ascontiguousarray(raw))
+        raw = raw & np.uint8((1 << element.bit_width) - 1)
+    return np.ascontiguousarray(raw).data
 
 
 def _all_equal(array: np.ndarray[Any, Any]) -> bool:

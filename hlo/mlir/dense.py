@@ -99,7 +99,7 @@ def _from_bytes(digits: str, dtype: np.dtype[Any], dimensions: tuple[int, ...], 
 def _viewed(data: NDArray, dtype: np.dtype[Any]) -> NDArray:
     """Bytes as elements, in the machine's order. Numbers of less than a byte keep their sign in the whole byte."""
     if dtype == np.bool_:
-        return data != 0
+        return data.astype(np.bool_)
     name = dtype.name
     if name in ("int2", "int4", "uint2", "uint4"):
         return data.astype(np.int8 if name[0] == "i" else np.uint8).astype(dtype)

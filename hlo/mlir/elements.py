@@ -22,7 +22,7 @@ def type_name(element: ElementType) -> str:
 
 
 def _name(element: ElementType) -> str:
-    name = element.value
+    name: str = element.value
     if element is ElementType.PRED:
         return "i1"
     if element.is_complex:
@@ -32,7 +32,7 @@ def _name(element: ElementType) -> str:
     return "f" + name[1:].upper() if "e" in name else name
 
 
-_NAMES = {element: _name(element) for element in ElementType if element not in (ElementType.S1, ElementType.U1)}
+_NAMES: dict[ElementType, str] = {element: _name(element) for element in ElementType if element not in (ElementType.S1, ElementType.U1)}
 ELEMENT_TYPES = {name: element for element, name in _NAMES.items()}
 """The element types by their names in MLIR text. `i1` is PRED: MLIR has no integers of one bit beside it."""
 

@@ -34,8 +34,9 @@ from .tree import Attribute, DenseArray, Operation, Tensor
 class Part(Protocol):
     """A part of a form."""
 
-    attributes: Sequence[str]
-    """The attributes that it writes."""
+    @property
+    def attributes(self) -> Sequence[str]:
+        """The attributes that it writes."""
 
     def begins(self, token: str) -> bool:
         """The part is there if this token comes next."""
@@ -73,7 +74,7 @@ class Values:
 
 
 class _Literal:
-    attributes: ClassVar[Sequence[str]] = ()
+    attributes: Sequence[str] = ()
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -135,7 +136,7 @@ class _Attribute(_Literal):
     """An attribute of a known kind: see KINDS."""
 
     def __init__(self, name: str, kind: str, dialect: str) -> None:
-        self.attributes = (name,)  # type: ignore[misc]
+        self.attributes = (name,)
         self._name, self._dialect = name, dialect
         self._kind, _, self._detail = kind.partition(":")
 
@@ -174,7 +175,7 @@ class _Group(_Literal):
 
     def __init__(self, parts: Sequence[Part], otherwise: Sequence[Part]) -> None:
         self._parts, self._otherwise = parts, otherwise
-        self.attributes = [name for part in parts for name in part.attributes]  # type: ignore[misc]
+        self.attributes = [name for part in parts for name in part.attributes]
 
     def read(self, reader: OperationReader, draft: Draft) -> None:
         for part in self._parts if self._parts[0].begins(reader.next) else self._otherwise:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -36,7 +36,7 @@ def list_text(values: Sequence[Any]) -> str:
 class _SliceRanges(Directive):
     """`[0:3, 1:8:2]`: start, limit, and a stride that is not 1."""
 
-    attributes: ClassVar[Sequence[str]] = ("start_indices", "limit_indices", "strides")
+    attributes = ("start_indices", "limit_indices", "strides")
 
     def read(self, reader: OperationReader, draft: Draft) -> None:
         reader.expect("[", "to begin the ranges of a slice")
@@ -62,7 +62,7 @@ def _range(reader: OperationReader) -> tuple[int, int, int]:
 class _ConvolutionDimensions(Directive):
     """`[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]`."""
 
-    attributes: ClassVar[Sequence[str]] = ("dimension_numbers",)
+    attributes = ("dimension_numbers",)
 
     def read(self, reader: OperationReader, draft: Draft) -> None:
         draft.attributes["dimension_numbers"] = read_convolution_dimensions(reader)
@@ -78,7 +78,7 @@ class _ConvolutionDimensions(Directive):
 class _Window(Directive):
     """`stride = [1, 1], pad = [[0, 0], [1, 1]], lhs_dilate = [2, 2], rhs_dilate = [1, 1], reverse = [false, true]`."""
 
-    attributes: ClassVar[Sequence[str]] = (
+    attributes = (
         "window_strides", "padding", "lhs_dilation", "rhs_dilation", "window_reversal",
     )  # fmt: skip
     _words = ("stride", "pad", "lhs_dilate", "rhs_dilate", "reverse")
@@ -143,7 +143,7 @@ def _flag(reader: OperationReader) -> bool:
 class _DotDimensions(Directive):
     """`batching_dims = [0] x [0], contracting_dims = [2] x [1]`."""
 
-    attributes: ClassVar[Sequence[str]] = ("dot_dimension_numbers",)
+    attributes = ("dot_dimension_numbers",)
 
     def read(self, reader: OperationReader, draft: Draft) -> None:
         fields: dict[str, Any] = {}
@@ -178,7 +178,7 @@ class _DotDimensions(Directive):
 class _Precision(Directive):
     """`, precision = [DEFAULT, HIGH], algorithm = <...>`, both optional."""
 
-    attributes: ClassVar[Sequence[str]] = ("precision_config", "algorithm")
+    attributes = ("precision_config", "algorithm")
 
     def read(self, reader: OperationReader, draft: Draft) -> None:
         if not reader.accept(","):
@@ -211,7 +211,7 @@ class _Precision(Directive):
 class _Format(Directive):
     """`e8m10`: bits of the exponent and of the mantissa."""
 
-    attributes: ClassVar[Sequence[str]] = ("exponent_bits", "mantissa_bits")
+    attributes = ("exponent_bits", "mantissa_bits")
 
     def read(self, reader: OperationReader, draft: Draft) -> None:
         start = reader.index
@@ -231,7 +231,7 @@ class _Format(Directive):
 class _Constant(Directive):
     """`dense<1> : tensor<i32>`, or the generic form, after the name without quotes, where the types differ."""
 
-    attributes: ClassVar[Sequence[str]] = ("value",)
+    attributes = ("value",)
 
     def read(self, reader: OperationReader, draft: Draft) -> None:
         if reader.next == "(":
@@ -259,7 +259,7 @@ class _Constant(Directive):
 class _CheckedLiteral(Directive):
     """`dense<1> : tensor<i32>`, of the type of the operand."""
 
-    attributes: ClassVar[Sequence[str]] = ("value",)
+    attributes = ("value",)
 
     def read(self, reader: OperationReader, draft: Draft) -> None:
         start = reader.index

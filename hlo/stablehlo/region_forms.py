@@ -5,7 +5,6 @@ Source: StableHLO's AssemblyFormat.cpp and ChloOps.cpp (print and parse function
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import ClassVar
 
 from ..element_type import ElementType
@@ -87,7 +86,7 @@ class _Reduce(Directive):
     """
 
     has_regions: ClassVar[bool] = True
-    attributes: ClassVar[Sequence[str]] = ("dimensions",)
+    attributes = ("dimensions",)
 
     def read(self, reader: OperationReader, draft: Draft) -> None:
         start = reader.starts[draft.start]
@@ -193,7 +192,7 @@ class _Scan(Directive):
 
     has_regions: ClassVar[bool] = True
     _sizes = ("operandSegmentSizes", "resultSegmentSizes")
-    attributes: ClassVar[Sequence[str]] = ("dimension", *_sizes)
+    attributes = ("dimension", *_sizes)
 
     def read(self, reader: OperationReader, draft: Draft) -> None:
         reader.expect("(", "to begin the inputs of a scan")

@@ -394,7 +394,7 @@ def _profile(commands: _Commands[argparse.ArgumentParser]) -> None:
         "Our options come before the program. docs/profiling.md explains the tables.",
         "exit codes:\n  those of the program\n  1  it ended with an error\n  2  the command line is wrong\n",
     )
-    parser.usage = "hloom profile [OPTION...] (SCRIPT.py | -m MODULE | -c CODE | - | FILE.hlo | FILE.mlir) [ARGUMENT...]"
+    parser.usage = "hloom profile [OPTION...] (SCRIPT.py | -m MODULE | -c CODE | - | FILE.mlir) [ARGUMENT...]"
     parser.add_argument("--timeline", metavar="PATH", help="write a timeline for ui.perfetto.dev there, too")
     parser.add_argument("--top", metavar="N", type=_positive, default=20, help="rows of a table (default: 20)")
     parser.add_argument(

@@ -50,7 +50,8 @@ OURS = {
     },
     "experimental": {"disable_x64", "enable_x64", "error_check"},  # JAX has not published error_check yet
     "experimental.sparse": {"linalg"},  # JAX has the module there, too
-    "experimental.pallas": {"mosaic_gpu", "ops", "tpu", "triton"},  # JAX has them after `import jax.experimental.pallas.tpu`
+    # JAX has them after `import jax.experimental.pallas.tpu`
+    "experimental.pallas": {"mosaic_gpu", "ops", "tpu", "triton"},
     "experimental.shard_map": {"shard_map"},  # JAX has it, and warns
     "extend": {"Linear", "Primitive"},  # JAX has Primitive in `extend.core`
     "extend.core": {"Linear"},

@@ -558,7 +558,11 @@ ERRORS: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         "an entry for each argument",
     ),
     "no place": (lambda: hloom.vjp(lambda a: a, 1.0)[1].with_refs(3), ValueError, "with_refs takes references"),
-    "grad of a reference": (lambda: hloom.grad(lambda r: r[...])(ref()), TypeError, "Attempting to pass a Ref Ref{float32"),
+    "grad of a reference": (
+        lambda: hloom.grad(lambda r: r[...])(ref()),
+        TypeError,
+        "Attempting to pass a Ref Ref{float32",
+    ),
     "a new one as a residual": (fwd_returns_new, ValueError, "custom_vjp fwd function"),
     "pickled": (lambda: pickle.dumps(ref()), TypeError, "pickle"),
     "as a truth value": (lambda: bool(ref()), TypeError, "truth"),
