@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterable
-from typing import Any, ClassVar, TypeGuard
+from typing import Any, ClassVar
 
 
 class SymbolicSize:
@@ -32,12 +32,12 @@ class SymbolicSize:
         raise NotImplementedError
 
 
-def is_symbolic(size: object) -> TypeGuard[SymbolicSize]:
+def is_symbolic(size: object) -> bool:
     """Whether a size is an expression of variables."""
     return isinstance(size, SymbolicSize)
 
 
-def as_size(size: Any) -> Any:
+def as_size(size: Any) -> int:
     """A size as it is used in shapes: an integer of Python, or symbolic. TypeError for anything else."""
     return size if is_symbolic(size) else operator.index(size)
 

@@ -52,7 +52,7 @@ LARGEST = (1 << 63) - 1
 
 def dilated(size: int, dilation: int) -> int:
     """The extent of `size` elements with `dilation - 1` holes between neighbours."""
-    return size if dilation == 1 else larger((size - 1) * dilation + 1, 0)  # type: ignore[no-any-return]
+    return size if dilation == 1 else larger((size - 1) * dilation + 1, 0)
 
 
 def places(size: int, window: WindowDimension) -> int:

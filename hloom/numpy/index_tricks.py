@@ -30,7 +30,7 @@ from .searching import nonzero
 
 def _integer(name: str, what: str, given: Any) -> int:
     try:
-        return as_size(given)  # type: ignore[no-any-return]
+        return as_size(given)
     except ConcretizationTypeError:
         raise
     except TypeError:

@@ -316,10 +316,10 @@ def run_scan(rule: Scan, operands: Sequence[Value]) -> list[Value]:
     return [*final, *stacked]
 
 
-def _counts_to(length: int, state: Sequence[ShapedArray], metadata: Metadata | None) -> HloComputation:
+def _counts_to(length: Any, state: Sequence[ShapedArray], metadata: Metadata | None) -> HloComputation:
     """The condition of a loop that counts up its first value to `length`. Written by hand: every loop has one."""
     if is_symbolic(length):
-        less_than = lambda values: [ops.compare(values[0], "LT", ops.scalar(length, values[0].aval.dtype))]  # noqa: E731
+        less_than = lambda values: [ops.compare(values[0], "LT", array_from_scalar(length, values[0].aval.dtype))]  # noqa: E731
         traced = trace_to_computation(less_than, state, "condition_condition", metadata=metadata).computation
         return returns_element(takes_one_tuple(traced))
     parameter = make_parameter(0, Shape.tuple([a.hlo for a in state]))

@@ -7,6 +7,7 @@ from collections.abc import Sequence as _Sequence
 from typing import Any as _Any
 
 from ...errors import InconclusiveDimensionOperation as _InconclusiveDimensionOperation
+from ...hlo.sizes import SymbolicSize as _SymbolicSize
 from ...hlo.sizes import as_size as _as_size
 from ...hlo.sizes import is_symbolic as _is_symbolic
 from ...hlo.sizes import larger as _larger
@@ -73,7 +74,7 @@ def is_symbolic_dim(v: _Any) -> bool:
 
 def dimension_as_value(d: _Any) -> _Any:
     """A size as a number of the program; a number is itself."""
-    return d.dimension_as_value() if _is_symbolic(d) else d
+    return _SymbolicSize.value_of(d, None) if _is_symbolic(d) else d
 
 
 def is_constant_dim(d: _Any) -> bool:
@@ -153,7 +154,7 @@ def dilate_dim(d: int, dilation: int) -> int:
 
 def stride_dim(d: int, window_size: int, window_stride: int) -> int:
     """The number of windows on a dimension."""
-    return _larger((d - window_size) // window_stride + 1, 0)
+    return _larger((d - window_size) // window_stride + 1, 0)  # type: ignore[no-any-return]
 
 
 def typematch(t1: _Any, t2: _Any, no_dtype_check: bool = False) -> bool:

@@ -2,7 +2,6 @@
 
 from typing import Any as _Any
 
-from ....hlo.sizes import is_symbolic as _is_symbolic
 from ....hlo.symbolic.expressions import Dim as _DimExpr
 from ....hlo.symbolic.expressions import Precision as _Precision
 from ....hlo.symbolic.expressions import Size as DimSize
@@ -13,7 +12,7 @@ __all__ = ["DimSize", "_DimExpr", "_bounds_decision", "_convertible_to_int", "_e
 
 def _bounds_decision(d: _Any, prec: _Any = _Precision.BEST) -> tuple[float, float]:
     """The least and the largest value of a size. `prec`: JAX's or hloom's precision, which have the same values."""
-    return d.scope.bounds(d, _Precision(getattr(prec, "value", prec))) if _is_symbolic(d) else (int(d), int(d))
+    return d.scope.bounds(d, _Precision(getattr(prec, "value", prec))) if isinstance(d, _DimExpr) else (int(d), int(d))
 
 
 def _ensure_poly(p: _Any, operation_name: str, scope: _Any) -> _DimExpr:
