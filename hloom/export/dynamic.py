@@ -132,7 +132,13 @@ def _random_bits(operation: Operation, sizes: Sizes, here: Emitter) -> None:
 
 
 def _custom_call(operation: Operation, sizes: Sizes, here: Emitter) -> None:
-    """The sizes of each result are a further operand."""
+    """The sizes of each result are a further operand. So is the number of largest elements, where that is symbolic."""
+    given = operation.attributes.get("mhlo.attributes")
+    if operation.attributes["call_target_name"] == "mhlo.topk" and isinstance(given, dict):
+        k: Any = given["k"]
+        if is_symbolic(k.value):
+            operation.operands.append(sizes.scalar(k.value))
+            operation.attributes = {"call_target_name": "stablehlo.dynamic_top_k"}
     count = len(operation.operands)
     for result in operation.results:
         assert isinstance(result.type, Tensor), f"{operation.name} makes arrays"
@@ -140,6 +146,15 @@ def _custom_call(operation: Operation, sizes: Sizes, here: Emitter) -> None:
     places = range(count, len(operation.operands))
     found = Dense(Tensor((len(places),), ElementType.S64), np.array(places, np.int64))
     operation.attributes["indices_of_shape_operands"] = found
+
+
+def _convolution(operation: Operation, sizes: Sizes, here: Emitter) -> None:
+    """The padding is an operand, a row for each dimension."""
+    padding: Any = operation.attributes.pop("padding")
+    rows, columns = padding.array.shape
+    flat = sizes.vector(padding.array.reshape(-1).tolist())
+    operation.name = "stablehlo.dynamic_conv"
+    operation.operands.append(here.one("reshape", [flat], Tensor((rows, columns), ElementType.S32)))
 
 
 _BY_TYPE: dict[str, Rule] = {
@@ -155,6 +170,7 @@ _BY_ATTRIBUTE: dict[str, Rule] = {
     "stablehlo.pad": _with_attributes("dynamic_pad", "edge_padding_low", "edge_padding_high", "interior_padding"),
     "stablehlo.gather": _with_attributes("dynamic_gather", "slice_sizes"),
     "stablehlo.dynamic_slice": _dynamic_slice,
+    "stablehlo.convolution": _convolution,
 }
 
 

@@ -276,6 +276,8 @@ SIZES: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "reductions": ("b, c", lambda x: (x.sum(0), x.max(), jnp.mean(x, 1), jnp.argmax(x, 1))),
     "gather": ("b, c", lambda x: (x[jnp.array([1, 0])], x.at[0].set(7.0))),
     "functions": ("b, c", lambda x: hloom.jit(hloom.nn.softmax)(x) + lax.fori_loop(0, 2, lambda _, y: y * 2, x)),
+    "convolution": ("b, c", lambda x: lax.conv(x[None, None], jnp.ones((1, 1, 2, 2)), (2, 2), "SAME")),
+    "largest": ("b, c", lambda x: lax.top_k(x, x.shape[1] - 1)),
     "expressions": ("2*b, c + 1", lambda x: x.reshape(2, -1, x.shape[1])),
 }
 
