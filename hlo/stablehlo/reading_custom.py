@@ -14,7 +14,16 @@ from ..ops.movement import SliceAttributes
 from ..ops.random import RngBitGeneratorAttributes
 from ..ops.sort import SortAttributes, TopKAttributes
 from ..shape import Shape
-from .attributes import function_name, integers, read_boolean, read_integer, read_string, read_table, table
+from .attributes import (
+    function_name,
+    integers,
+    read_boolean,
+    read_integer,
+    read_integers,
+    read_string,
+    read_table,
+    table,
+)
 from .ops import OP_NAMED, fields_of
 from .parts import groups_of
 from .refine import integers_of
@@ -40,14 +49,21 @@ def _of_mhlo(scope: Scope, operation: Operation) -> Results:
     given = operation.attributes.get("mhlo.attributes", {})
     assert isinstance(given, dict)
     renamed = Operation(row.name, [], operation.results, given, operation.regions)
-    return by_row(scope, renamed, row, scope.operands(operation))
+    return by_row(scope, renamed, row, _arguments(scope, operation))
+
+
+def _arguments(scope: Scope, operation: Operation) -> list[HloInstruction]:
+    """The operands without the sizes of results, which follow from the others."""
+    sizes = operation.attributes.get("indices_of_shape_operands")
+    which = () if sizes is None else read_integers(sizes)
+    return [operand for k, operand in enumerate(scope.operands(operation)) if k not in which]
 
 
 def _topk(scope: Scope, operation: Operation) -> Results:
     given = operation.attributes.get("mhlo.attributes", {})
     assert isinstance(given, dict)
     attributes = TopKAttributes(read_integer(given.get("k")), read_boolean(given.get("largest", True)))
-    return scope.unpacked(scope.main(Opcode.TOPK, scope.operands(operation), attributes, None), 2)
+    return scope.unpacked(scope.main(Opcode.TOPK, _arguments(scope, operation), attributes, None), 2)
 
 
 def _shape_assertion(scope: Scope, operation: Operation) -> Results:

@@ -18,6 +18,7 @@ from ..hlo.mlir.tree import (
     Dense,
     DenseArray,
     Function,
+    IndexType,
     Integer,
     Operation,
     Tensor,
@@ -146,6 +147,10 @@ def _custom_call(operation: Operation, sizes: Sizes, here: Emitter) -> None:
     places = range(count, len(operation.operands))
     found = Dense(Tensor((len(places),), ElementType.S64), np.array(places, np.int64))
     operation.attributes["indices_of_shape_operands"] = found
+    layouts: Any = operation.attributes.get("operand_layouts")
+    if layouts is not None:
+        of_sizes = Dense(Tensor((1,), IndexType()), np.zeros(1, np.int64))
+        operation.attributes["operand_layouts"] = (*layouts, *(of_sizes for _ in places))
 
 
 def _convolution(operation: Operation, sizes: Sizes, here: Emitter) -> None:
