@@ -30,7 +30,6 @@ from hloom.hlo.backend import get_compiler  # noqa: E402
 from hloom.hlo.collectives.world import local_device_count, set_local_device_count  # noqa: E402
 from hloom.hlo.custom_calls import register_custom_call  # noqa: E402
 from hloom.hlo.errors import HloError, UnsupportedError  # noqa: E402
-from hloom.hlo.mlir.reader import read  # noqa: E402
 from hloom.hlo.mlir.tree import (  # noqa: E402
     Block,
     Dense,
@@ -43,6 +42,7 @@ from hloom.hlo.mlir.tree import (  # noqa: E402
     TypeAttribute,
     Value,
 )
+from hloom.hlo.stablehlo.text import read  # noqa: E402
 from hloom.hlo.stablehlo.to_hlo import hlo_of  # noqa: E402
 
 from hloom.namespaces import backends  # noqa: E402, F401  # makes the backends known

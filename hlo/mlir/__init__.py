@@ -6,8 +6,8 @@ bytecode format (mlir.llvm.org/docs/LangRef, .../BytecodeFormat).
 
     tree.py             operations, types, attributes
     scanner.py          text as tokens; type_reader.py, attribute_reader.py, location_reader.py, operation_reader.py:
-                        classes that read them, each derived from the one before; reader.py: `read(text)`
-    operation_writer.py operations as text, with attribute_writer.py and naming.py; writer.py: `write(module)`
+                        classes that read them, each derived from the one before
+    operation_writer.py operations as text, with attribute_writer.py and naming.py
     form.py             how an operation is written, as data that both interpret; form_kinds.py, form_types.py and
                         functions.py: its parts
     dense.py            literals, with the numbers of elements.py

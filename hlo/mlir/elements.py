@@ -28,11 +28,11 @@ def _name(element: ElementType) -> str:
     if element.is_complex:
         return f"complex<{element.real.value}>"
     if element.is_integral:
-        return "i" + name[1:] if element.is_signed else "u" + "i" + name[1:]
+        return "i" + name[1:] if element.is_signed else "ui" + name[1:]
     return "f" + name[1:].upper() if "e" in name else name
 
 
-_NAMES: dict[ElementType, str] = {element: _name(element) for element in ElementType if element not in (ElementType.S1, ElementType.U1)}
+_NAMES = {element: _name(element) for element in ElementType if element not in (ElementType.S1, ElementType.U1)}
 ELEMENT_TYPES = {name: element for element, name in _NAMES.items()}
 """The element types by their names in MLIR text. `i1` is PRED: MLIR has no integers of one bit beside it."""
 

@@ -6,10 +6,12 @@ An MLIR tree (`hlo/mlir/tree.py`) of StableHLO's ops and an HloModule become one
     attributes.py      the forms of attributes
     types.py           types and shapes
     structure.py       how many operands, results and regions each op has
-    to_hlo.py          a tree as HLO; regions.py: bodies of ops; reading_*.py: ops that HLO has in another form
+    to_hlo.py          a tree as HLO; scope.py: bodies of ops; reading_*.py: ops that HLO has in another form
     refine.py          sizes that are written `?` and follow from constants
-    from_hlo.py        HLO as a tree; writing_*.py: opcodes that StableHLO has in another form
-    forms.py           how each op is written as text; directives.py, records.py: its parts with a syntax of their own
+    from_hlo.py        HLO as a tree; body.py: computations; writing_*.py: opcodes that StableHLO has in another form
+    text.py            a tree as text, and text as a tree
+    forms.py           how each op is written as text; region_forms.py, directives.py, records.py: its parts with a
+                       syntax of their own
     vhlo.py            portable bytecode as a tree, and a tree as portable bytecode; vhlo_*.py: its tables
 
 Source: https://openxla.org/stablehlo/spec, and the definitions of its dialects (StablehloOps.td, ChloOps.td).
@@ -65,7 +67,7 @@ def parse(text: str, file: str = "<stablehlo>") -> HloModule:
     >>> module.entry.root
     <add = f32[2] add(x, x)>
     """
-    tree = load("..mlir.reader", __name__).read(text, file)
+    tree = load(".text", __name__).read(text, file)
     try:
         return _module_of(tree)
     except HloError as error:
@@ -99,7 +101,7 @@ def to_text(module: HloModule, *, generic: bool = False, locations: bool = False
     UnsupportedError names an instruction that StableHLO does not have.
     """
     tree = load(".from_hlo", __name__).stablehlo_of(module)
-    text: str = load("..mlir.writer", __name__).write(tree, generic=generic, locations=locations)
+    text: str = load(".text", __name__).write(tree, generic=generic, locations=locations)
     return text
 
 

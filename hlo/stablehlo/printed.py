@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from ..ir import HloModule
 from ..mlir.tree import Operation
-from ..mlir.writer import write
 from .from_hlo import stablehlo_of
+from .text import write
 
 
 class MlirModule:

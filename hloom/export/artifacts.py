@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..hlo.mlir.tree import Operation
-from ..hlo.mlir.writer import write
+from ..hlo.stablehlo.text import write
 from ..hlo.stablehlo.vhlo import read_bytecode, write_bytecode
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from hloom.hlo import evaluate, parse, verify
-from hloom.hlo.mlir.reader import read as read_mlir
-from hloom.hlo.mlir.writer import write as write_mlir
 from hloom.hlo.stablehlo.from_hlo import stablehlo_of
+from hloom.hlo.stablehlo.text import read as read_mlir
+from hloom.hlo.stablehlo.text import write as write_mlir
 from hloom.hlo.stablehlo.to_hlo import hlo_of
 
 import hloom

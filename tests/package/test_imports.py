@@ -251,6 +251,12 @@ FOLDER_CIRCLES: dict[frozenset[str], str] = {
 }
 
 
+def test_mlir_knows_no_dialect(root: Path) -> None:
+    edges = graph(root)
+    assert any(name.startswith("hlo.mlir.") for name in edges["hlo.stablehlo.text"])
+    assert not [name for name in edges if name.startswith("hlo.mlir") for to in edges[name] if "stablehlo" in to]
+
+
 def test_folders_of_the_backend_form_no_circle(root: Path) -> None:
     """So a folder can be read with those below it, and without those above: `ahead` uses `emit`, for example."""
     folders = {path.name for path in (root / "hloom" / "numba_backend").iterdir() if path.is_dir()}

@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pytest
 from hloom.hlo import HloParseError, UnsupportedError
-from hloom.hlo.mlir.reader import read
 from hloom.hlo.mlir.tree import Operation
-from hloom.hlo.mlir.writer import write
 from hloom.hlo.stablehlo.forms import FORMS
+from hloom.hlo.stablehlo.text import read, write
 
 from support.mlir_texts import LINES, module_with
 

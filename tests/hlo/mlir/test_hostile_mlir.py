@@ -10,10 +10,9 @@ from pathlib import Path
 
 import pytest
 from hloom.hlo import HloError, HloParseError, UnsupportedError
-from hloom.hlo.mlir.reader import read
 from hloom.hlo.mlir.scanner import MAX_DEPTH
-from hloom.hlo.mlir.writer import write
 from hloom.hlo.stablehlo import parse
+from hloom.hlo.stablehlo.text import read, write
 
 from support.mlir_texts import LINES, module_with
 

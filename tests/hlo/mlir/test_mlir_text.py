@@ -9,7 +9,6 @@ import ml_dtypes
 import numpy as np
 import pytest
 from hloom.hlo import ElementType, HloParseError, UnsupportedError
-from hloom.hlo.mlir.reader import read
 from hloom.hlo.mlir.tree import (
     Dense,
     DenseArray,
@@ -31,7 +30,7 @@ from hloom.hlo.mlir.tree import (
     TypeAttribute,
     Unit,
 )
-from hloom.hlo.mlir.writer import write
+from hloom.hlo.stablehlo.text import read, write
 
 DATA = Path(__file__).parents[2] / "data" / "mlir"
 S64, F32, F64 = ElementType.S64, ElementType.F32, ElementType.F64

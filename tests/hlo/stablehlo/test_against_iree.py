@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import pytest
 from hloom.hlo import Opcode
-from hloom.hlo.mlir.writer import write
 from hloom.hlo.stablehlo.from_hlo import stablehlo_of
+from hloom.hlo.stablehlo.text import write
 
 import hloom
 import hloom.numpy as jnp

@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 from hloom.hlo import Opcode, evaluate
 from hloom.hlo.errors import UnsupportedError
-from hloom.hlo.mlir.reader import read
-from hloom.hlo.mlir.writer import write
 from hloom.hlo.stablehlo.from_hlo import stablehlo_of
+from hloom.hlo.stablehlo.text import read, write
 from hloom.hlo.stablehlo.to_hlo import hlo_of
 
 import hloom

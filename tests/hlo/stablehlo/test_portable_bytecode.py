@@ -14,7 +14,6 @@ import pytest
 from hloom.hlo import UnsupportedError
 from hloom.hlo.element_type import ElementType
 from hloom.hlo.mlir.bytecode_reader import producer_of
-from hloom.hlo.mlir.reader import read
 from hloom.hlo.mlir.tree import (
     DYNAMIC,
     Block,
@@ -39,7 +38,7 @@ from hloom.hlo.mlir.tree import (
     Unit,
     Value,
 )
-from hloom.hlo.mlir.writer import write
+from hloom.hlo.stablehlo.text import read, write
 from hloom.hlo.stablehlo.vhlo import read_bytecode, write_bytecode
 
 from support.mlir_trees import lines_of

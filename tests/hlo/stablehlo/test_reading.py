@@ -12,9 +12,8 @@ import scipy.special
 from hloom.hlo import HloModule, evaluate, evaluate_on_devices, verify
 from hloom.hlo.collectives import set_local_device_count
 from hloom.hlo.errors import HloError, ShapeError, UnsupportedError
-from hloom.hlo.mlir.reader import read
-from hloom.hlo.mlir.writer import write
 from hloom.hlo.stablehlo.from_hlo import stablehlo_of
+from hloom.hlo.stablehlo.text import read, write
 from hloom.hlo.stablehlo.to_hlo import hlo_of
 
 import hloom

@@ -10,7 +10,7 @@ import pytest
 from hloom.hlo import Shape, evaluate, verify
 from hloom.hlo.element_type import element_type_of
 from hloom.hlo.errors import ShapeError, UnsupportedError
-from hloom.hlo.mlir.reader import read
+from hloom.hlo.stablehlo.text import read
 from hloom.hlo.stablehlo.to_hlo import hlo_of
 
 NDArray = np.ndarray[Any, Any]
