@@ -1,36 +1,30 @@
 """How each operation of StableHLO, CHLO and the dialects beside them is written: the table of their forms.
 
 A row has names of operations, their form (see `hlo/mlir/form.py`; "" if they have none), and the attributes of their
-declarations; an attribute in the form has its kind, `name=kind`. Source: the dialects' declarations (StablehloOps.td,
-ChloOps.td, CheckOps.td, Shardy's ops.td, MLIR's func and builtin dialects).
+declarations; an attribute in the form has its kind, `name=kind`. Rows of StableHLO's operations have only these:
+`vhlo_ops.py` has all. Source: the dialects' declarations (StablehloOps.td, ChloOps.td, CheckOps.td, Shardy's ops.td,
+MLIR's func and builtin dialects).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 from ..element_type import ElementType
 from ..mlir.form import Form
 from ..mlir.tree import Attribute, Integer
-from .records import DEFAULT_ACCURACY
 from .region_forms import DIRECTIVES
+from .vhlo_ops import ACCURACY, OPS, attribute_names
 
 _Rows = tuple[tuple[str, str, str], ...]
-_CONVOLUTION = (
-    "window_strides padding lhs_dilation rhs_dilation window_reversal dimension_numbers feature_group_count "
-    "batch_group_count precision_config"
-)
-_GROUPS = "replica_groups channel_handle"
 
 _STABLEHLO: _Rows = (
+    (" ".join(OPS.keys() - {"call", "func"}), "", ""),  # those that have a form are in rows below
     (
-        "abs ceil convert count_leading_zeros floor imag not negate popcnt real round_nearest_afz round_nearest_even "
-        "sign uniform_quantize uniform_dequantize",
+        "abs cbrt ceil convert cosine count_leading_zeros exponential exponential_minus_one floor imag log "
+        "log_plus_one logistic negate not popcnt real round_nearest_afz round_nearest_even rsqrt sign sine sqrt "
+        "tan tanh uniform_dequantize uniform_quantize",
         "%operand {} : <same>", "",
-    ),
-    (
-        "cbrt cosine exponential exponential_minus_one log log_plus_one logistic rsqrt sine sqrt tan tanh",
-        "%operand {} : <same>", "result_accuracy",
     ),
     (
         "add atan2 divide maximum minimum multiply power remainder shift_left shift_right_arithmetic "
@@ -47,7 +41,7 @@ _STABLEHLO: _Rows = (
         "%operands* {} : <function>", "",
     ),
     ("create_token replica_id partition_id", "{} : <result>", ""),
-    ("constant", "<constant>", "value"),
+    ("constant", "<constant>", ""),
     ("iota", "dim = $iota_dimension {} : <result>", "iota_dimension=integer:i64"),
     ("dynamic_iota", "%output_shape , dim = $iota_dimension {} : <function>", "iota_dimension=integer:i64"),
     ("get_tuple_element", "%operand [ $index ] {} : <function>", "index=integer:i32"),
@@ -55,13 +49,13 @@ _STABLEHLO: _Rows = (
         "compare", "$comparison_direction , %lhs , %rhs (? , $compare_type ?) {} : <function>",
         "comparison_direction=enum:comparison_direction compare_type=enum:comparison_type",
     ),
-    ("slice", "%operand <slice_ranges> {} : <function>", "start_indices limit_indices strides"),
+    ("slice", "%operand <slice_ranges> {} : <function>", ""),
     ("dynamic_slice", "%operand , %start_indices*, sizes = $slice_sizes {} : <function>", "slice_sizes=integers"),
     ("broadcast", "%operand , sizes = $broadcast_sizes {} : <function>", "broadcast_sizes=integers"),
     ("broadcast_in_dim", "%operand , dims = $broadcast_dimensions {} : <function>", "broadcast_dimensions=integers"),
     (
         "dynamic_broadcast_in_dim", "%operand , %output_dimensions , dims = $broadcast_dimensions {} : <function>",
-        "broadcast_dimensions=integers known_expanding_dimensions known_nonexpanding_dimensions",
+        "broadcast_dimensions=integers",
     ),
     ("transpose", "%operand , dims = $permutation {} : <function>", "permutation=integers"),
     ("reverse", "%operand , dims = $dimensions {} : <same>", "dimensions=integers"),
@@ -74,17 +68,13 @@ _STABLEHLO: _Rows = (
     ("concatenate", "%inputs*, dim = $dimension {} : <function>", "dimension=integer:i64"),
     ("get_dimension_size", "%operand , dim = $dimension {} : <function>", "dimension=integer:i64"),
     ("set_dimension_size", "%operand , %size , dim = $dimension {} : <function>", "dimension=integer:i64"),
-    ("reduce_precision", "%operand , format = <format> {} : <same>", "exponent_bits mantissa_bits"),
-    ("dot", "%lhs , %rhs ~ <precision> {} : <function>", "precision_config"),
-    (
-        "dot_general", "%lhs , %rhs , <dot_dimensions> ~ <precision> {} : <function>",
-        "dot_dimension_numbers precision_config algorithm",
-    ),
+    ("reduce_precision", "%operand , format = <format> {} : <same>", ""),
+    ("dot", "%lhs , %rhs ~ <precision> {} : <function>", ""),
+    ("dot_general", "%lhs , %rhs , <dot_dimensions> ~ <precision> {} : <function>", ""),
     (
         "convolution",
-        "( %operands* ) dim_numbers = <convolution_dimensions> , window = { <window> } {} : <function>", _CONVOLUTION,
+        "( %operands* ) dim_numbers = <convolution_dimensions> , window = { <window> } {} : <function>", "",
     ),
-    ("dynamic_conv", "", _CONVOLUTION.replace("padding ", "")),
     ("einsum", "%lhs , %rhs , config = $einsum_config {} : <function>", "einsum_config=string"),
     ("unary_einsum", "%operand , config = $einsum_config {} : <function>", "einsum_config=string"),
     ("cholesky", "%a (? , lower = $lower ?) {} : <same>", "lower=bool"),
@@ -101,40 +91,11 @@ _STABLEHLO: _Rows = (
         "rng_algorithm=enum:rng_algorithm",
     ),
     ("while", "<while>", ""),
-    ("reduce", "<reduce>", "dimensions"),
+    ("reduce", "<reduce>", ""),
     ("return", "%results* {} (? : <operands> ?)", ""),
     ("optimization_barrier", "{} (? %operand* : <pairwise> ?: ( ) ?)", ""),
-    (
-        "custom_call", "$call_target_name ( %inputs* ) {} : <function>",
-        "call_target_name=symbol_name has_side_effect backend_config api_version called_computations operand_layouts "
-        "result_layouts output_operand_aliases result_tilings",
-    ),
-    (
-        "composite", "$name %operands* <regions> {} : <function>",
-        "name=string composite_attributes decomposition version",
-    ),
-    ("if case async_start async_done", "", ""),
-    ("infeed", "", "infeed_config layout"),
-    ("outfeed", "", "outfeed_config"),
-    ("send recv", "", "channel_handle is_host_transfer source_target_pairs"),
-    ("all_gather", "", f"all_gather_dim {_GROUPS} use_global_device_ids"),
-    ("all_reduce", "", f"{_GROUPS} use_global_device_ids"),
-    ("reduce_scatter", "", f"scatter_dimension {_GROUPS} use_global_device_ids"),
-    ("all_to_all", "", f"split_dimension concat_dimension split_count {_GROUPS}"),
-    ("collective_broadcast", "", f"{_GROUPS} has_dynamic_root"),
-    ("collective_reduce", "", f"{_GROUPS} use_global_device_ids has_dynamic_root"),
-    ("collective_permute", "", "source_target_pairs channel_handle"),
-    ("cross-replica-sum", "", "replica_groups"),
-    ("batch_norm_grad batch_norm_inference batch_norm_training", "", "epsilon feature_index"),
-    ("gather", "", "dimension_numbers slice_sizes indices_are_sorted"),
-    ("dynamic_gather", "", "dimension_numbers indices_are_sorted"),
-    ("scatter", "", "scatter_dimension_numbers indices_are_sorted unique_indices"),
-    ("select_and_scatter", "", "window_dimensions window_strides padding"),
-    ("sort", "", "dimension is_stable"),
-    ("map", "", "dimensions"),
-    ("reduce_window", "", "window_dimensions window_strides base_dilations window_dilations padding"),
-    ("triangular_solve", "", "left_side lower unit_diagonal transpose_a"),
-    ("torch_index_select", "", "dim batch_dims"),
+    ("custom_call", "$call_target_name ( %inputs* ) {} : <function>", "call_target_name=symbol_name"),
+    ("composite", "$name %operands* <regions> {} : <function>", "name=string"),
 )  # fmt: skip
 
 _CHLO: _Rows = (
@@ -238,7 +199,7 @@ _DEFAULTS: dict[str, dict[str, Attribute]] = {
     "chlo.scan": {"is_reverse": False},
 }  # fmt: skip
 """Values of attributes that a form leaves out."""
-_ACCURACY: Mapping[str, Attribute] = {"result_accuracy": DEFAULT_ACCURACY}
+_ACCURACY: Mapping[str, Attribute] = {"result_accuracy": ACCURACY.make(0)}
 _ARGUMENTS = {"stablehlo.while": ("iterArg",), "chlo.scan": ("input", "carry")}
 """The names of arguments of regions."""
 _RESULTS = {
@@ -250,21 +211,23 @@ _RESULTS = {
 """The names of results, where an operation has several that are not alike."""
 
 
-def _forms(dialect: str, rows: _Rows) -> Iterator[tuple[str, Form]]:
-    for names, assembly, attributes in rows:
-        kinds = {name: kind for name, _, kind in (word.partition("=") for word in attributes.split())}
-        for name in (f"{dialect}.{each}" for each in names.split()):
-            defaults = _ACCURACY if "result_accuracy" in kinds else _DEFAULTS.get(name, {})
-            arguments, results = _ARGUMENTS.get(name, ()), _RESULTS.get(name, ())
-            yield name, Form(name, assembly, kinds, defaults, DIRECTIVES, arguments, results)
+def _form(name: str, assembly: str, written: str) -> Form:
+    kinds = {name: kind for name, _, kind in (word.partition("=") for word in written.split())}
+    dialect, _, base = name.partition(".")
+    if dialect == "stablehlo":
+        kinds = {**dict.fromkeys(attribute_names(base), ""), **kinds}
+    defaults = _ACCURACY if "result_accuracy" in kinds else _DEFAULTS.get(name, {})
+    return Form(name, assembly, kinds, defaults, DIRECTIVES, _ARGUMENTS.get(name, ()), _RESULTS.get(name, ()))
 
 
-FORMS: dict[str, Form] = {
-    name: form
-    for dialect, rows in (
-        ("stablehlo", _STABLEHLO), ("chlo", _CHLO), ("sdy", _SHARDY), ("builtin", _BUILTIN), ("func", _FUNC),
-        ("arith", _ARITH), ("check", _CHECK), ("interpreter", _INTERPRETER),
-    )
-    for name, form in _forms(dialect, rows)
+_DIALECTS = {
+    "stablehlo": _STABLEHLO, "chlo": _CHLO, "sdy": _SHARDY, "builtin": _BUILTIN, "func": _FUNC, "arith": _ARITH,
+    "check": _CHECK, "interpreter": _INTERPRETER,
 }  # fmt: skip
+FORMS: dict[str, Form] = {
+    name: _form(name, assembly, written)
+    for dialect, rows in _DIALECTS.items()
+    for names, assembly, written in rows
+    for name in (f"{dialect}.{each}" for each in names.split())
+}
 """The forms of all operations, by their full names."""

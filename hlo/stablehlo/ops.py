@@ -39,6 +39,7 @@ from .parts import (
     replica_groups,
     window,
 )
+from .record_fields import DOT, GATHER, SCATTER
 
 O = Opcode  # noqa: E741
 
@@ -129,20 +130,6 @@ _ALGORITHMS = {
     "THREE_FRY": RandomAlgorithm.THREEFRY,
     "PHILOX": RandomAlgorithm.PHILOX,
 }
-_GATHER = (
-    *("offset_dims", "collapsed_slice_dims", "operand_batching_dims", "start_indices_batching_dims"),
-    *("start_index_map", "index_vector_dim"),
-)
-_SCATTER = (
-    *("update_window_dims", "inserted_window_dims", "input_batching_dims", "scatter_indices_batching_dims"),
-    *("scatter_dims_to_operand_dims", "index_vector_dim"),
-)
-_DOT = {
-    "lhs_batching_dimensions": "lhs_batch_dims",
-    "rhs_batching_dimensions": "rhs_batch_dims",
-    "lhs_contracting_dimensions": "lhs_contracting_dims",
-    "rhs_contracting_dimensions": "rhs_contracting_dims",
-}
 _UNUSED = ("constrain_layout", "source_target_pairs", "slice_sizes")
 """Fields of the attributes that all collectives share."""
 _GROUPS = (replica_groups(), channel())
@@ -167,8 +154,8 @@ OPS: tuple[Op, ...] = (
     _op(O.SLICE),
     _op(O.TRANSPOSE, renamed("permutation", "dimensions")),
     # indexing and sorting
-    _op(O.GATHER, record("dimension_numbers", "gather", dict(zip(_GATHER, _GATHER)))),
-    _op(O.SCATTER, record("scatter_dimension_numbers", "scatter", dict(zip(_SCATTER, _SCATTER)))),
+    _op(O.GATHER, record("dimension_numbers", "gather", dict(zip(GATHER, GATHER)))),
+    _op(O.SCATTER, record("scatter_dimension_numbers", "scatter", dict(zip(SCATTER, SCATTER)))),
     _op(O.SORT, one("dimension", "dimension", INTEGER64, -1)),
     _op(O.TOPK, one("is_stable", "is_stable", BOOLEAN, True, is_new=True), name="chlo.top_k", left_out=("largest",)),
     # reductions, windows, products
@@ -176,7 +163,7 @@ OPS: tuple[Op, ...] = (
     _op(O.REDUCE_WINDOW, window("window_dimensions", "window_strides", "base_dilations", "window_dilations")),
     _op(O.SELECT_AND_SCATTER, window("window_dimensions", "window_strides", "", "")),
     _op(
-        O.DOT, record("dot_dimension_numbers", "dot", _DOT), precision(), dot_algorithm(),
+        O.DOT, record("dot_dimension_numbers", "dot", DOT), precision(), dot_algorithm(),
         name="stablehlo.dot_general",
     ),
     _op(

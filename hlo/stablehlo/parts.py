@@ -31,6 +31,7 @@ from .attributes import (
     table,
     wrong,
 )
+from .record_fields import CONVOLUTION
 
 Attributes = Mapping[str, Attribute]
 Reader = Callable[[Attributes, Sequence[Shape]], dict[str, Any]]
@@ -163,17 +164,7 @@ def window(sizes: str, strides: str, base_dilations: str, window_dilations: str)
     return Part((*named, "padding", *([] if sizes else ["window_reversal"])), ("window",), read, write)
 
 
-_NUMBERS = {
-    "input_batch_dimension": "input_batch",
-    "input_feature_dimension": "input_feature",
-    "input_spatial_dimensions": "input_spatial",
-    "kernel_input_feature_dimension": "kernel_input_feature",
-    "kernel_output_feature_dimension": "kernel_output_feature",
-    "kernel_spatial_dimensions": "kernel_spatial",
-    "output_batch_dimension": "output_batch",
-    "output_feature_dimension": "output_feature",
-    "output_spatial_dimensions": "output_spatial",
-}
+_NUMBERS = {name: name.removesuffix("s").removesuffix("_dimension") for name in CONVOLUTION}
 assert [f.name for f in fields_of_class(ConvolutionDimensionNumbers)] == list(_NUMBERS.values())
 
 

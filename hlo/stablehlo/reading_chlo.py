@@ -26,6 +26,7 @@ from .computing import compare, splat
 from .ops import OP_NAMED
 from .parts import precision
 from .reading_arrays import broadcast
+from .record_fields import DOT
 from .rows import by_row, made
 from .scope import Rule, Scope
 
@@ -162,20 +163,11 @@ def _constant_like(scope: Scope, operation: Operation) -> Results:
     raise UnsupportedError(f"a constant of the value {value!r} is not supported")
 
 
-_RAGGED = {
-    "lhs_batching_dimensions": "lhs_batch_dims",
-    "rhs_batching_dimensions": "rhs_batch_dims",
-    "lhs_contracting_dimensions": "lhs_contracting_dims",
-    "rhs_contracting_dimensions": "rhs_contracting_dims",
-}
-"""The fields of `#chlo.ragged_dot` that `#stablehlo.dot` has, too."""
-
-
 def _ragged_dot(scope: Scope, operation: Operation) -> Results:
     numbers = operation.attributes.get("ragged_dot_dimension_numbers")
     if not isinstance(numbers, Record):
         raise UnsupportedError("the attribute ragged_dot_dimension_numbers is missing")
-    fields: dict[str, Any] = {field: read_integers(numbers.fields.get(key, ())) for key, field in _RAGGED.items()}
+    fields: dict[str, Any] = {field: read_integers(numbers.fields.get(key, ())) for key, field in DOT.items()}
     asked = precision("chlo").read(operation.attributes, ())
     attributes = RaggedDotAttributes(
         DotAttributes(**fields, **asked), read_integers(numbers.fields.get("lhs_ragged_dimensions", ())),

@@ -12,6 +12,7 @@ from ..mlir.attribute_reader import AttributeForm, AttributeReader
 from ..mlir.attribute_writer import bounds_text, type_text
 from ..mlir.elements import float_text
 from ..mlir.tree import DYNAMIC, Attribute, Dense, Enumerated, Float, Integer, Record, Symbol, TypeAttribute
+from .record_fields import CONVOLUTION, DOT, DOT_ALGORITHM, GATHER, SCATTER
 
 Written = Callable[[Attribute], str]
 
@@ -19,9 +20,9 @@ Written = Callable[[Attribute], str]
 class Fields:
     """`<name = value, ...>`. `sparse`: fields that are 0 or empty are left out. `always`: those that are not."""
 
-    def __init__(self, name: str, fields: str, sparse: bool = False, always: Sequence[str] = ()) -> None:
+    def __init__(self, name: str, *fields: str, sparse: bool = False, always: Sequence[str] = ()) -> None:
         self._dialect, _, self._kind = name.partition(".")
-        self._fields = tuple(fields.split())
+        self._fields = fields
         self._sparse, self._always = sparse, always
 
     def read(self, reader: AttributeReader) -> Record:
@@ -208,46 +209,26 @@ def convolution_dimensions_text(record: Record) -> str | None:
     return f"{texts[0]}x{texts[1]}->{texts[2]}"
 
 
-_CONVOLUTION = (
-    "input_batch_dimension input_feature_dimension input_spatial_dimensions kernel_input_feature_dimension "
-    "kernel_output_feature_dimension kernel_spatial_dimensions output_batch_dimension output_feature_dimension "
-    "output_spatial_dimensions"
-)
-_DOT = "lhs_batching_dimensions rhs_batching_dimensions lhs_contracting_dimensions rhs_contracting_dimensions"
-ALGORITHM = Fields(
-    "stablehlo.dot_algorithm",
-    "lhs_precision_type rhs_precision_type accumulation_type lhs_component_count rhs_component_count "
-    "num_primitive_operations allow_imprecise_accumulation",
-)
+ALGORITHM = Fields("stablehlo.dot_algorithm", *DOT_ALGORITHM)
 RECORDS: dict[str, AttributeForm] = {
-    "stablehlo.replica_group_mesh_axes": Fields("stablehlo.replica_group_mesh_axes", "mesh axes"),
-    "stablehlo.axis_ref": Optional("stablehlo.axis_ref", "name sub_axis_info"),
-    "stablehlo.mesh_axis": Fields("stablehlo.mesh_axis", "name size"),
-    "stablehlo.mesh": Optional("stablehlo.mesh", "axes device_ids"),
-    "stablehlo.scatter": Fields(
-        "stablehlo.scatter",
-        "update_window_dims inserted_window_dims input_batching_dims scatter_indices_batching_dims "
-        "scatter_dims_to_operand_dims index_vector_dim",
-        sparse=True,
-    ),
-    "stablehlo.gather": Fields(
-        "stablehlo.gather",
-        "offset_dims collapsed_slice_dims operand_batching_dims start_indices_batching_dims start_index_map "
-        "index_vector_dim",
-        sparse=True,
-    ),
-    "stablehlo.dot": Fields("stablehlo.dot", _DOT, sparse=True),
-    "chlo.ragged_dot": Fields("chlo.ragged_dot", f"{_DOT} lhs_ragged_dimensions rhs_group_dimensions", sparse=True),
+    "stablehlo.replica_group_mesh_axes": Fields("stablehlo.replica_group_mesh_axes", "mesh", "axes"),
+    "stablehlo.axis_ref": Optional("stablehlo.axis_ref", "name", "sub_axis_info"),
+    "stablehlo.mesh_axis": Fields("stablehlo.mesh_axis", "name", "size"),
+    "stablehlo.mesh": Optional("stablehlo.mesh", "axes", "device_ids"),
+    "stablehlo.scatter": Fields("stablehlo.scatter", *SCATTER, sparse=True),
+    "stablehlo.gather": Fields("stablehlo.gather", *GATHER, sparse=True),
+    "stablehlo.dot": Fields("stablehlo.dot", *DOT, sparse=True),
+    "chlo.ragged_dot": Fields("chlo.ragged_dot", *DOT, "lhs_ragged_dimensions", "rhs_group_dimensions", sparse=True),
     "stablehlo.dot_algorithm": ALGORITHM,
-    "stablehlo.conv": Convolution("stablehlo.conv", _CONVOLUTION),
+    "stablehlo.conv": Convolution("stablehlo.conv", *CONVOLUTION),
     "stablehlo.output_operand_alias": Fields(
-        "stablehlo.output_operand_alias", "output_tuple_indices operand_index operand_tuple_indices"
+        "stablehlo.output_operand_alias", "output_tuple_indices", "operand_index", "operand_tuple_indices"
     ),
-    "stablehlo.channel_handle": Fields("stablehlo.channel_handle", "handle type"),
+    "stablehlo.channel_handle": Fields("stablehlo.channel_handle", "handle", "type"),
     "stablehlo.bounds": _Bounds(),
     "stablehlo.type_extensions": _TypeExtensions("stablehlo.type_extensions", "bounds"),
     "stablehlo.result_accuracy": Fields(
-        "stablehlo.result_accuracy", "atol rtol ulps mode", sparse=True, always=("mode",)
+        "stablehlo.result_accuracy", "atol", "rtol", "ulps", "mode", sparse=True, always=("mode",)
     ),
 }
 """The attributes that are records, by the names with which they are written."""
@@ -270,8 +251,3 @@ class _DottedEnumeration:
 
 
 RECORDS["stablehlo.result_accuracy_mode"] = _DottedEnumeration("stablehlo.result_accuracy_mode")
-
-DEFAULT_ACCURACY = Record(
-    "stablehlo", "result_accuracy", {"mode": Enumerated("stablehlo", "result_accuracy_mode", "DEFAULT")}
-)
-"""What `result_accuracy` is where it is not given."""

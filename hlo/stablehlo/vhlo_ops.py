@@ -18,6 +18,7 @@ import numpy as np
 
 from ..element_type import ElementType
 from ..mlir.tree import Dense, DenseArray, Enumerated, Integer, NoneType, Record, Tensor, TypeAttribute
+from .record_fields import CONVOLUTION, DOT, DOT_ALGORITHM, GATHER, SCATTER
 
 S64 = ElementType.S64
 CURRENT = (1, 20)
@@ -175,40 +176,14 @@ _TRANSFER = (
     Group("channel_handle", "channel_handle", (), ("channel_id", "channel_type"), False, fields=("handle", "type")),
     Plain("is_host_transfer", default=_FALSE), Plain("source_target_pairs", default=EMPTY_TENSOR),
 )  # fmt: skip
-_GATHER = Group(
-    "dimension_numbers", "gather",
-    ("offset_dims", "collapsed_slice_dims", "operand_batching_dims", "start_indices_batching_dims", "start_index_map"),
-    ("index_vector_dim",),
-)  # fmt: skip
-_SCATTER = Group(
-    "scatter_dimension_numbers", "scatter",
-    (
-        "update_window_dims", "inserted_window_dims", "input_batching_dims", "scatter_indices_batching_dims",
-        "scatter_dims_to_operand_dims",
-    ),
-    ("index_vector_dim",),
-)  # fmt: skip
+_GATHER = Group("dimension_numbers", "gather", GATHER[:-1], GATHER[-1:])
+_SCATTER = Group("scatter_dimension_numbers", "scatter", SCATTER[:-1], SCATTER[-1:])
 _CONV = Group(
-    "dimension_numbers", "conv",
-    ("input_spatial_dimensions", "kernel_spatial_dimensions", "output_spatial_dimensions"),
-    (
-        "input_batch_dimension", "input_feature_dimension", "kernel_input_feature_dimension",
-        "kernel_output_feature_dimension", "output_batch_dimension", "output_feature_dimension",
-    ),
-    omits=False,
+    "dimension_numbers", "conv", tuple(name for name in CONVOLUTION if "spatial" in name),
+    tuple(name for name in CONVOLUTION if "spatial" not in name), omits=False,
 )  # fmt: skip
-_DOT = Group(
-    "dot_dimension_numbers", "dot",
-    ("lhs_batching_dimensions", "rhs_batching_dimensions", "lhs_contracting_dimensions", "rhs_contracting_dimensions"),
-)  # fmt: skip
-_ALGORITHM = Group(
-    "algorithm", "dot_algorithm", (),
-    (
-        "lhs_precision_type", "rhs_precision_type", "accumulation_type", "lhs_component_count", "rhs_component_count",
-        "num_primitive_operations", "allow_imprecise_accumulation",
-    ),
-    omits=False, may_miss=True,
-)  # fmt: skip
+_DOT = Group("dot_dimension_numbers", "dot", tuple(DOT))
+_ALGORITHM = Group("algorithm", "dot_algorithm", (), DOT_ALGORITHM, omits=False, may_miss=True)
 _CONVOLUTION = (
     *_ints("window_strides", "lhs_dilation", "rhs_dilation", default=_ONES),
     Plain("window_reversal", Kind.BOOLEANS, filled(0, dtype=ElementType.PRED)),
@@ -351,6 +326,11 @@ OPS: dict[str, Op] = {
     "triangular_solve": Op(_plain("left_side", "lower", "unit_diagonal", "transpose_a")),
     "unary_einsum": Op(_plain("einsum_config")),
 }  # fmt: skip
+
+
+def attribute_names(name: str) -> tuple[str, ...]:
+    """The attributes that `stablehlo.NAME` may have."""
+    return tuple(each.name for each in OPS[name].attributes)
 
 
 @lru_cache(maxsize=1024)

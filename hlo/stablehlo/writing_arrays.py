@@ -24,6 +24,7 @@ from .attributes import INTEGER32, INTEGERS, integer, table
 from .body import Body, Rule, Tree, leaf_shapes, refuse, tree_of
 from .ops import OP_OF, RNG_DISTRIBUTION, attributes_of, regions_of
 from .parts import channel_handle, precision
+from .record_fields import DOT
 from .types import type_of
 from .writing_structure import called, context
 
@@ -142,10 +143,7 @@ def _rng(body: Body, instruction: HloInstruction) -> Tree:
 def _ragged_dot(body: Body, instruction: HloInstruction) -> Tree:
     attributes, dot = instruction.attributes, instruction.attributes.dot
     fields = {
-        "lhs_batching_dimensions": dot.lhs_batch_dims,
-        "rhs_batching_dimensions": dot.rhs_batch_dims,
-        "lhs_contracting_dimensions": dot.lhs_contracting_dims,
-        "rhs_contracting_dimensions": dot.rhs_contracting_dims,
+        **{name: getattr(dot, field) for name, field in DOT.items()},
         "lhs_ragged_dimensions": attributes.lhs_ragged_dims,
         "rhs_group_dimensions": attributes.rhs_group_dims,
     }
