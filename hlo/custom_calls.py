@@ -321,7 +321,10 @@ def _unknown(name: str) -> str:
         return f"{start} cannot be run: {why}. hloom.register_custom_call({name!r}, fn) gives it a function"
     close = difflib.get_close_matches(name, [*_registered, *BUILT_IN], 1, 0.8)
     hint = f"; did you mean {close[0]!r}?" if close else ""
-    return f"{start} is not known{hint}: register a function for it with hloom.register_custom_call({name!r}, fn)"
+    return (
+        f"{start} is not known{hint}: register a function for it with hloom.register_custom_call({name!r}, fn), or a "
+        "handler of XLA's typed FFI with hloom.ffi.register_ffi_target"
+    )
 
 
 def _run_host(function: HostFunction) -> Run:

@@ -1,4 +1,4 @@
-"""run_hlo: any HLO module, as text or as an object, run on arrays. Programs that were run lately are kept compiled."""
+"""run_hlo: any program in HLO or StableHLO, run on arrays. Programs that were run lately are kept compiled."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from .settings.context import current_context
 
 
 def run_hlo(
-    text_or_module: str | HloModule, *args: Any, backend: str | None = None, target: str | Target | None = None
+    text_or_module: str | bytes | HloModule, *args: Any, backend: str | None = None, target: str | Target | None = None
 ) -> list[Any]:
     """Compile a module and run it on array-likes, one for each leaf of the entry's parameters.
 
-    The text is HLO, or StableHLO, which is known by its beginning.
+    Text is HLO, or StableHLO, which is known by its beginning; bytes are StableHLO's portable bytecode.
 
     Returns the result's leaves as NumPy arrays. For a module of several devices (replica_count, num_partitions), each
     argument is a sequence of array-likes, one for each device of this process, and the result is a list of leaves for
@@ -39,8 +39,9 @@ def run_hlo(
     backend: "numba" or "evaluator"; None: the name in `hloom.config.hloom_backend`.
     target: "cpu" or another target, which determines the layouts inside of the program; None:
     `hloom.config.hloom_target`.
-    HloParseError for malformed text, ExecutionError if the arguments do not have the parameters' types (Python numbers
-    are converted) or if there are not enough devices, CollectiveError if devices do not reach the same collectives.
+    HloParseError for malformed text and bytecode, ExecutionError if the arguments do not have the parameters' types
+    (Python numbers are converted) or if there are not enough devices, CollectiveError if devices do not reach the same
+    collectives.
 
     >>> text = '''HloModule double
     ... ENTRY main {
@@ -78,17 +79,21 @@ def _arrays(module: HloModule, args: Sequence[Any]) -> list[np.ndarray[Any, Any]
 
 @lru_cache(maxsize=32)
 def _compiled(
-    program: str | HloModule, backend: str, target: str | Target, settings: tuple[PassOptions, int], devices: int
-) -> tuple[HloModule, Executable | WholeArrays]:
+    program: str | bytes | HloModule, backend: str, target: str | Target, settings: tuple[PassOptions, int],
+    devices: int,
+) -> tuple[HloModule, Executable | WholeArrays]:  # fmt: skip
     """The program, read and compiled. One of whole arrays that states shardings is partitioned if the process has
     several devices. `settings` are all else on which the result depends."""
-    if isinstance(program, HloModule):
-        module = program
-    else:
-        module = stablehlo.parse(program) if stablehlo.is_text(program) else parse(program)
+    module = program if isinstance(program, HloModule) else _read(program)
     if devices > 1:
         module = with_partitions(module)
     return compiled(module, partial(get_compiler(backend).compile, target=target))
+
+
+def _read(program: str | bytes) -> HloModule:
+    if isinstance(program, bytes):
+        return stablehlo.parse_bytecode(program)
+    return stablehlo.parse(program) if stablehlo.is_text(program) else parse(program)
 
 
 on_clear(_compiled.cache_clear)

@@ -60,7 +60,8 @@ class _Parser:
                 self._module_attribute(module, seen)
             self.instructions.sources.read(scanner)
         elif not _COMPUTATION.match(scanner.text, position):
-            raise scanner.expected("'HloModule'")
+            other = " (hloom.hlo.stablehlo.parse reads StableHLO)" if "func.func" in scanner.text else ""
+            raise scanner.expected(f"'HloModule'{other}")
         while not scanner.at_end():
             computation = self._computation()
             module.computations += self.instructions.inner

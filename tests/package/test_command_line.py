@@ -18,7 +18,7 @@ from pathlib import Path
 import ml_dtypes
 import numpy as np
 import pytest
-from hloom.hlo import ElementType, parse, stablehlo, verify
+from hloom.hlo import ElementType, HloParseError, parse, stablehlo, verify
 from hloom.hlo.comparing import compare
 from hloom.hlo.evaluator.table import EVALUATE
 from hloom.hlo.opcode import Opcode
@@ -627,5 +627,13 @@ def test_stablehlo_that_is_wrong(
 
 
 def test_run_hlo_takes_stablehlo() -> None:
-    (result,) = run_hlo(STABLEHLO, np.float32([1, 2, 3]))
-    assert result.tolist() == [2, 4, 6]
+    for program in (STABLEHLO, stablehlo.to_bytecode(stablehlo.parse(STABLEHLO))):
+        (result,) = run_hlo(program, np.float32([1, 2, 3]))
+        assert result.tolist() == [2, 4, 6]
+    with pytest.raises(HloParseError, match="bytecode"):
+        run_hlo(b"no program", np.float32([1, 2, 3]))
+
+
+def test_the_parser_of_hlo_knows_stablehlo() -> None:
+    with pytest.raises(HloParseError, match=r"1:1: expected 'HloModule' \(hloom.hlo.stablehlo.parse reads StableHLO\)"):
+        parse(STABLEHLO)
