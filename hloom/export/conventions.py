@@ -165,7 +165,7 @@ def _use_in_block(
             replaced[operation.results[0]] = sizes.scalar(asked_size(operation))
             continue
         if is_dynamic(operation):
-            make_dynamic(operation, sizes, Emitter(kept))
+            make_dynamic(operation, sizes, Emitter(kept, module.regions[0].block.operations))
         if callee_of(operation) in taking:
             operation.operands[:0] = own.values()
         kept.append(operation)

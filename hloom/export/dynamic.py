@@ -21,6 +21,7 @@ from ..hlo.mlir.tree import (
     IndexType,
     Integer,
     Operation,
+    Symbol,
     Tensor,
     Tuple,
     Type,
@@ -28,6 +29,7 @@ from ..hlo.mlir.tree import (
     Value,
 )
 from ..hlo.sizes import is_symbolic
+from ..hlo.stablehlo.scope import captures
 from .emit import SCALAR, Emitter, Sizes
 
 Rule = Callable[[Operation, Sizes, Emitter], None]
@@ -162,6 +164,26 @@ def _convolution(operation: Operation, sizes: Sizes, here: Emitter) -> None:
     operation.operands.append(here.one("reshape", [flat], Tensor((rows, columns), ElementType.S32)))
 
 
+def _reduce_window(operation: Operation, sizes: Sizes, here: Emitter) -> None:
+    """A custom call: the window's sizes, its strides, both dilations and the padding are operands, and the region is a
+    function."""
+    (region,) = operation.regions
+    block, given = region.block, operation.attributes
+    if captures([region]):
+        raise UnsupportedError("export: the function of a reduce_window with symbolic sizes takes no sizes itself")
+    block.operations[-1].name = "func.return"
+    rank = len(given["window_dimensions"].values)  # type: ignore[union-attr]
+    for name in ("window_dimensions", "window_strides", "base_dilations", "window_dilations"):
+        listed: Any = given.get(name)
+        operation.operands.append(sizes.vector((1,) * rank if listed is None else listed.values))
+    padding: Any = given.get("padding")
+    flat = [0] * (2 * rank) if padding is None else padding.array.reshape(-1).tolist()
+    operation.operands.append(here.one("reshape", [sizes.vector(flat)], Tensor((rank, 2), ElementType.S32)))
+    called = Symbol((here.define("reduce_window", block),))
+    operation.name, operation.regions = "stablehlo.custom_call", []
+    operation.attributes = {"call_target_name": "stablehlo.dynamic_reduce_window", "called_computations": (called,)}
+
+
 _BY_TYPE: dict[str, Rule] = {
     "stablehlo.broadcast_in_dim": _with_shape("dynamic_broadcast_in_dim"),
     "stablehlo.reshape": _with_shape("dynamic_reshape"),
@@ -176,6 +198,7 @@ _BY_ATTRIBUTE: dict[str, Rule] = {
     "stablehlo.gather": _with_attributes("dynamic_gather", "slice_sizes"),
     "stablehlo.dynamic_slice": _dynamic_slice,
     "stablehlo.convolution": _convolution,
+    "stablehlo.reduce_window": _reduce_window,
 }
 
 

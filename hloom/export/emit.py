@@ -2,13 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
 import numpy as np
 
 from ..hlo.element_type import ElementType
-from ..hlo.mlir.tree import Dense, DenseArray, Enumerated, Integer, Operation, Symbol, Tensor, Type, Value
+from ..hlo.mlir.tree import (
+    Block,
+    Dense,
+    DenseArray,
+    Enumerated,
+    Function,
+    Integer,
+    Operation,
+    Region,
+    Symbol,
+    Tensor,
+    Type,
+    TypeAttribute,
+    Value,
+)
 from ..hlo.symbolic.evaluate import evaluate
 from ..hlo.symbolic.expressions import FLOORDIV, MAX, MIN, MOD
 
@@ -17,10 +31,11 @@ _TRUTH = Tensor((), ElementType.PRED)
 
 
 class Emitter:
-    """Appends operations to a list."""
+    """Appends operations to a list. `functions`: the operations of the module, where functions are added."""
 
-    def __init__(self, into: list[Operation]) -> None:
+    def __init__(self, into: list[Operation], functions: list[Operation] | None = None) -> None:
         self.into = into
+        self.functions = [] if functions is None else functions
         self._constants: dict[int, Value] = {}
 
     def add(self, name: str, operands: Sequence[Value], results: Sequence[Type], **attributes: Any) -> list[Value]:
@@ -36,6 +51,19 @@ class Emitter:
     def call(self, name: str, operands: Sequence[Value], results: Sequence[Type]) -> list[Value]:
         """A call of a function."""
         return self.add("func.call", operands, results, callee=Symbol((name,)))
+
+    def define(self, stem: str, block: Block) -> str:
+        """Add a private function with this block, which ends with its return. Its name: the stem, or the stem and a
+        number."""
+        name = unused_name(stem, {f.attributes.get("sym_name") for f in self.functions})
+        arguments, results = block.arguments, block.operations[-1].operands
+        type_ = Function(tuple([a.type for a in arguments]), tuple([r.type for r in results]))
+        attributes: dict[str, Any] = {
+            "sym_name": name, "sym_visibility": "private", "function_type": TypeAttribute(type_),
+            "arg_attrs": ({},) * len(arguments), "res_attrs": ({},) * len(results),
+        }  # fmt: skip
+        self.functions.append(Operation("func.func", [], [], attributes, [Region([block])]))
+        return name
 
     def number(self, value: int) -> Value:
         """A constant, i32."""
@@ -66,6 +94,15 @@ class Emitter:
     def size(self, x: Value, dimension: int) -> Value:
         """The size of an array's dimension."""
         return self.one("get_dimension_size", [x], dimension=Integer(dimension, ElementType.S64))
+
+
+def unused_name(stem: str, taken: Set[Any]) -> str:
+    """The stem, or the stem and the first number that makes a name not taken."""
+    name, k = stem, 0
+    while name in taken:
+        k += 1
+        name = f"{stem}_{k}"
+    return name
 
 
 class Number:

@@ -18,7 +18,7 @@ from ..hlo.shape import Shape
 from .artifacts import module_of
 from .checks import operations
 from .dynamic import open_type
-from .emit import Emitter
+from .emit import Emitter, unused_name
 from .platforms import numbers_of_platforms
 from .record import ExportedFunction
 
@@ -81,10 +81,7 @@ def _added(module: Operation, exported: ExportedFunction) -> Operation:
     for function in functions:
         old = str(function.attributes["sym_name"])
         stem = re.sub(r"\W", "_", f"call_exported_{exported.fun_name}" if old == "main" else old)
-        name, k = stem, 0
-        while name in taken:
-            k += 1
-            name = f"{stem}_{k}"
+        name = unused_name(stem, taken)
         taken.add(name)
         names[old] = name
     for operation in operations(inner):

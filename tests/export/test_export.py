@@ -277,6 +277,21 @@ SIZES: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "gather": ("b, c", lambda x: (x[jnp.array([1, 0])], x.at[0].set(7.0))),
     "functions": ("b, c", lambda x: hloom.jit(hloom.nn.softmax)(x) + lax.fori_loop(0, 2, lambda _, y: y * 2, x)),
     "convolution": ("b, c", lambda x: lax.conv(x[None, None], jnp.ones((1, 1, 2, 2)), (2, 2), "SAME")),
+    "cumulative": ("b, c", lambda x: (jnp.cumsum(x, 0), jnp.cumprod(x, 1), lax.cummax(x, 0, reverse=True))),
+    "pooling": ("b, c", lambda x: lax.reduce_window(x, -jnp.inf, lax.max, (2, 2), (2, 1), "SAME")),
+    "windows as large as the array": (
+        "b, c", lambda x: lax.reduce_window(x, 0.0, lax.add, (x.shape[0], 1), (1, 1), "VALID")
+    ),
+    "windows of two arrays": (
+        "b, c", lambda x: lax.reduce_window(
+            (x, x + 1), (0.0, 1.0), lambda a, b: (a[0] + b[0], a[1] * b[1]), (2, 2), (1, 1), "SAME"
+        )
+    ),
+    "random bits": (
+        "b, c", lambda x: lax.rng_bit_generator(
+            jnp.arange(4, dtype=jnp.uint32), x.shape, algorithm=lax.RandomAlgorithm.RNG_THREE_FRY
+        )
+    ),
     "largest": ("b, c", lambda x: lax.top_k(x, x.shape[1] - 1)),
     "functions of MHLO": ("b, 3", lambda x: (hloom.scipy.special.erf(x), lax.top_k(x, 2))),
     "expressions": ("2*b, c + 1", lambda x: x.reshape(2, -1, x.shape[1])),

@@ -60,6 +60,16 @@ CASES: dict[str, Case] = {
     "sizes in expressions": Case(
         lambda jax, jnp, lax, x: (x.reshape(2, -1), jnp.ones((x.shape[0] // 2, x.shape[1] % 2 + 1))), (X,), "2*b, c"
     ),
+    "windows of all sizes": Case(
+        lambda jax, jnp, lax, x: (
+            jnp.cumsum(x, 0), jnp.cumprod(x, 1), lax.reduce_window(x, -jnp.inf, lax.max, (2, 2), (2, 1), "SAME"),
+            lax.reduce_window(x, 0.0, lax.add, (x.shape[0], 1), (1, 1), "VALID"),
+            lax.rng_bit_generator(
+                jnp.arange(4, dtype=jnp.uint32), x.shape, algorithm=lax.RandomAlgorithm.RNG_THREE_FRY
+            ),
+        ),
+        (X,), "b, c",
+    ),
 }  # fmt: skip
 
 
