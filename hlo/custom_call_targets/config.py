@@ -8,14 +8,14 @@ symbols) stays text. Source: MLIR's language reference, "Attribute Value Syntax"
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from ..element_type import ElementType, element_type_named, element_type_of
+from ..element_type import ElementType, element_type_of
+from ..mlir.elements import ELEMENT_TYPES, number_text, type_name
 from ..text.mlir_dictionary import key_text, quoted, read_dictionary_raw, read_string
 
 _TYPE = r"[a-z]+[0-9]+\w*"
@@ -93,11 +93,7 @@ def _value(text: str | None, depth: int) -> Any:
 
 def _element_of(type_: str) -> ElementType:
     """The element type that MLIR calls `type_`. ValueError if there is none."""
-    if type_ in ("i1", "index"):
-        return ElementType.PRED if type_ == "i1" else ElementType.S64
-    signs = re.fullmatch(r"(i|si|ui)([0-9]+)", type_)
-    name = f"{'u' if signs[1] == 'ui' else 's'}{signs[2]}" if signs else type_.lower()
-    found = element_type_named(name)
+    found = ElementType.S64 if type_ == "index" else ELEMENT_TYPES.get(type_.removeprefix("s"))  # si8 is i8
     if found is None:
         raise ValueError(f"there is no element type {type_}")
     return found
@@ -154,43 +150,19 @@ def _written(key: str, value: Any) -> str:
         raise TypeError(f"the attribute {key!r} cannot be a {type(value).__name__}: {value!r}") from None
     if element.is_complex:
         raise TypeError(f"the attribute {key!r} cannot be complex")
-    type_ = _mlir_type(element)
+    type_ = type_name(element)
     if isinstance(value, np.generic):
-        return _digits(value, element) if element is ElementType.PRED else f"{_digits(value, element)} : {type_}"
+        text = number_text(value, element)
+        return text if element is ElementType.PRED else f"{text} : {type_}"
     array = np.asarray(value)
     sizes = "".join([f"{size}x" for size in array.shape])
     return f"dense<{_nested(array, element)}> : tensor<{sizes}{type_}>"
 
 
-def _mlir_type(element: ElementType) -> str:
-    if element is ElementType.PRED:
-        return "i1"
-    name = element.value
-    if element.is_integral:
-        return f"i{name[1:]}" if element.is_signed else f"ui{name[1:]}"
-    return re.sub("e.*", lambda match: match.group().upper(), name) if name.startswith(("f8", "f4")) else name
-
-
 def _nested(array: np.ndarray[Any, Any], element: ElementType) -> str:
     if array.ndim == 0:
-        return _digits(array[()], element)
+        return number_text(array[()], element)
     return "[" + ", ".join([_nested(inner, element) for inner in array]) + "]" if array.size else ""
-
-
-def _digits(value: Any, element: ElementType) -> str:
-    """A number as MLIR writes it, exactly: a decimal number with a point, or the bits of one that is not finite."""
-    if element is ElementType.PRED:
-        return "true" if value else "false"
-    if element.is_integral:
-        return str(int(value))
-    if not math.isfinite(float(value)):
-        data = np.asarray(value, element.dtype).tobytes()
-        return f"0x{int.from_bytes(data, 'little'):0{2 * len(data)}X}"
-    short = f"{float(value):.6e}"
-    if element.dtype.type(float(short)) == value:
-        return short
-    digits, exponent, power = repr(float(value)).partition("e")
-    return f"{digits if '.' in digits else digits + '.0'}{exponent}{power}"
 
 
 def _split(text: str) -> list[str]:

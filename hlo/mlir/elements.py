@@ -76,6 +76,17 @@ def float_text(bits: int, element: ElementType) -> str:
     return f"0x{bits:X}"
 
 
+def number_text(value: Any, element: ElementType) -> str:
+    """A number of the type, as MLIR prints it."""
+    if element.is_complex:
+        return f"({number_text(value.real, element.real)},{number_text(value.imag, element.real)})"
+    if element is ElementType.PRED:
+        return "true" if value else "false"
+    if element.is_integral:
+        return str(int(value))
+    return float_text(int(bits_of(np.asarray(value, element.dtype).reshape(1))[0]), element)
+
+
 def float_bits(value: float, element: ElementType) -> int:
     """The bit pattern of the nearest number of a type. OverflowError if a finite number would not be one there."""
     with np.errstate(over="ignore", invalid="ignore"):

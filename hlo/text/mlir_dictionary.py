@@ -13,7 +13,7 @@ from .scanner import pattern
 
 _KEY = r"[A-Za-z_][A-Za-z0-9_.$]*"
 _PLAIN = (
-    r"-?[0-9][0-9a-zA-Z.+\-]*(?: : [a-z][a-z0-9]*)?|true|false|dense<[-+0-9a-z.,\[\] ]*> : tensor<[0-9a-z]+>"
+    r"-?[0-9][0-9a-zA-Z.+\-]*(?: : [a-z]\w*)?|true|false|dense<[-+0-9a-zA-F.,\[\] ]*> : tensor<\w+>"
 )
 """Values without quotes. All others are written as strings."""
 

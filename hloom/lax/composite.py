@@ -1,4 +1,4 @@
-"""Functions that programs name, so that a compiler may know them: `composite`. The name follow jax.lax."""
+"""Functions that programs name, so that a compiler may know them: `composite`. The names follow jax.lax."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ..hlo.element_type import element_type_of
+from ..hlo.element_type import ElementType, element_type_of
+from ..hlo.mlir.elements import number_text, type_name
 from ..hlo.support.records import dataclass
 from ..hlo.text.mlir_dictionary import Bare, write_dictionary
 from ..tracer.arrays.array import Array, as_value
@@ -109,11 +110,11 @@ def _attribute(value: Any) -> str | None:
         case int():
             return f"{value} : i64"
         case float():
-            return _element(value, "f64")
+            return _element(np.float64(value))
         case np.dtype():
-            return Bare(_mlir_type(value))
+            return Bare(type_name(element_type_of(value)))
         case np.generic():
-            return _element(value.item(), _mlir_type(value.dtype))
+            return _element(value)
         case np.ndarray():
             return _dense(value)
         case Mapping():
@@ -125,26 +126,19 @@ def _attribute(value: Any) -> str | None:
     return None
 
 
-def _mlir_type(dtype: np.dtype[Any]) -> str:
-    name = str(element_type_of(dtype).value)
-    signed = {"pred": "i1", **{f"s{n}": f"i{n}" for n in (2, 4, 8, 16, 32, 64)}}
-    signed |= {f"u{n}": f"ui{n}" for n in (2, 4, 8, 16, 32, 64)}
-    return signed.get(name, name)
-
-
-def _element(value: Any, kind: str | None) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    text = f"{value:e}" if isinstance(value, float) else str(value)
-    return text if kind is None else f"{text} : {kind}"
+def _element(value: Any) -> str:
+    """`1.500000e+00 : f32`"""
+    element = element_type_of(value.dtype)
+    return f"{number_text(value, element)} : {type_name(element)}"
 
 
 def _dense(array: np.ndarray[Any, Any]) -> str:
     """``dense<[0, 1]> : tensor<2xi64>``; an array of equal elements is written as one."""
-    kind = "x".join([*map(str, array.shape), _mlir_type(array.dtype)])
-    flat = {_element(v, None) for v in array.reshape(-1).tolist()}
-    return f"dense<{flat.pop() if len(flat) == 1 else _nested(array.tolist())}> : tensor<{kind}>"
+    element = element_type_of(array.dtype)
+    kind = "x".join([*map(str, array.shape), type_name(element)])
+    flat = {number_text(v, element) for v in array.reshape(-1)}
+    return f"dense<{flat.pop() if len(flat) == 1 else _nested(array, element)}> : tensor<{kind}>"
 
 
-def _nested(items: Any) -> str:
-    return f"[{', '.join(map(_nested, items))}]" if isinstance(items, list) else _element(items, None)
+def _nested(array: Any, element: ElementType) -> str:
+    return f"[{', '.join([_nested(v, element) for v in array])}]" if array.ndim else number_text(array, element)
