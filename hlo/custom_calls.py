@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast
 import numpy as np
 
 from .custom_call_targets.call import Call, Run, Value
-from .custom_call_targets.config import read_config, read_typed_config
 from .custom_call_targets.table import BUILT_IN, UNAVAILABLE, UNWRITTEN
 from .errors import CustomCallError, UnsupportedError
 from .ops.custom_call import CustomCallApiVersion, CustomCallAttributes
@@ -197,7 +196,7 @@ def call_of(attributes: CustomCallAttributes, operands: Sequence[Shape], result:
     config: dict[str, Any] = {"backend_config": text} if text else {}
     if attributes.api_version is CustomCallApiVersion.TYPED_FFI:
         try:
-            config = read_config(text or "{}")
+            config = load(".custom_call_targets.config", __package__).read_config(text or "{}")
         except (ValueError, OverflowError) as error:
             raise CustomCallError(f"custom call {target!r}: its backend_config cannot be read: {error}") from error
     return Call(
@@ -281,7 +280,7 @@ def typed_call(handler: NativeFunction, call: Call, *, partitions: int = 1, rais
     handlers cannot get, CustomCallError if the handler fails."""
     plans = load(".ffi.plans", __package__)
     given, made = plans.buffers_of(call.operands), plans.buffers_of([call.result])
-    attributes = read_typed_config(call.text or "{}")
+    attributes = load(".custom_call_targets.config", __package__).read_typed_config(call.text or "{}")
     try:
         found: TypedCall = plans.TypedCall(handler, given, made, attributes, partitions=partitions, raises=raises)
     except UnsupportedError as error:

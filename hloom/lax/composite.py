@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..hlo.element_type import ElementType, element_type_of
-from ..hlo.mlir.elements import number_text, type_name
+from ..hlo.support.loading import load
 from ..hlo.support.records import dataclass
 from ..hlo.text.mlir_dictionary import Bare, write_dictionary
 from ..tracer.arrays.array import Array, as_value
@@ -110,11 +110,11 @@ def _attribute(value: Any) -> str | None:
         case int():
             return f"{value} : i64"
         case float():
-            return _element(np.float64(value))
+            return f"{_number(np.float64(value), ElementType.F64)} : f64"
         case np.dtype():
-            return Bare(type_name(element_type_of(value)))
+            return Bare(_type(value))
         case np.generic():
-            return _element(value)
+            return f"{_number(value, element_type_of(value.dtype))} : {_type(value.dtype)}"
         case np.ndarray():
             return _dense(value)
         case Mapping():
@@ -126,19 +126,23 @@ def _attribute(value: Any) -> str | None:
     return None
 
 
-def _element(value: Any) -> str:
-    """`1.500000e+00 : f32`"""
-    element = element_type_of(value.dtype)
-    return f"{number_text(value, element)} : {type_name(element)}"
+def _number(value: Any, element: ElementType) -> str:
+    text: str = load("..hlo.mlir.elements", __package__).number_text(value, element)
+    return text
+
+
+def _type(dtype: np.dtype[Any]) -> str:
+    text: str = load("..hlo.mlir.elements", __package__).type_name(element_type_of(dtype))
+    return text
 
 
 def _dense(array: np.ndarray[Any, Any]) -> str:
     """``dense<[0, 1]> : tensor<2xi64>``; an array of equal elements is written as one."""
     element = element_type_of(array.dtype)
-    kind = "x".join([*map(str, array.shape), type_name(element)])
-    flat = {number_text(v, element) for v in array.reshape(-1)}
+    kind = "x".join([*map(str, array.shape), _type(array.dtype)])
+    flat = {_number(v, element) for v in array.reshape(-1)}
     return f"dense<{flat.pop() if len(flat) == 1 else _nested(array, element)}> : tensor<{kind}>"
 
 
 def _nested(array: Any, element: ElementType) -> str:
-    return f"[{', '.join([_nested(v, element) for v in array])}]" if array.ndim else number_text(array, element)
+    return f"[{', '.join([_nested(v, element) for v in array])}]" if array.ndim else _number(array, element)
