@@ -6,7 +6,7 @@ The rules work on the operations that `stablehlo_of` makes of a program with sym
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -26,7 +26,6 @@ from ..hlo.mlir.tree import (
     Tuple,
     Type,
     TypeAttribute,
-    Value,
 )
 from ..hlo.sizes import is_symbolic
 from ..hlo.stablehlo.scope import captures
@@ -114,15 +113,9 @@ def _dynamic_slice(operation: Operation, sizes: Sizes, here: Emitter) -> None:
         found = here.one("clamp", [sizes.scalar(0), given, sizes.scalar(whole - size)])
         first.append(found)
         end.append(here.one("add", [found, sizes.scalar(size)]))
-    bounds = [_vector(here, values) for values in (first, end)]
+    bounds = [here.vector(values) for values in (first, end)]
     operation.name = "stablehlo.real_dynamic_slice"
     operation.operands[:] = [x, *bounds, here.table([1] * len(starts))]
-
-
-def _vector(e: Emitter, values: Sequence[Value]) -> Value:
-    one = Tensor((1,), SCALAR.element)
-    parts = [e.one("reshape", [v], one) for v in values]
-    return e.one("concatenate", parts, Tensor((len(parts),), SCALAR.element), dimension=Integer(0, ElementType.S64))
 
 
 def _random_bits(operation: Operation, sizes: Sizes, here: Emitter) -> None:

@@ -77,6 +77,14 @@ class Emitter:
         type_ = Tensor((len(values),), ElementType.S32)
         return self.one("constant", [], type_, value=Dense(type_, np.array(values, np.int32)))
 
+    def vector(self, values: Sequence[Value]) -> Value:
+        """Scalars as a vector, i32."""
+        one, whole = Tensor((1,), ElementType.S32), Tensor((len(values),), ElementType.S32)
+        parts = [self.one("reshape", [value], one) for value in values]
+        if len(parts) == 1:
+            return parts[0]
+        return self.one("concatenate", parts, whole, dimension=Integer(0, ElementType.S64))
+
     def compare(self, direction: str, x: Value, y: Value) -> Value:
         """A comparison of signed integers."""
         return self.one(
@@ -156,13 +164,7 @@ class Sizes:
         key = "vector", *sizes
         found = self._found.get(key)
         if found is None:
-            one = Tensor((1,), ElementType.S32)
-            parts = [self.emitter.one("reshape", [self.scalar(size)], one) for size in sizes]
-            whole = Tensor((len(parts),), ElementType.S32)
-            found = parts[0]
-            if len(parts) > 1:
-                found = self.emitter.one("concatenate", parts, whole, dimension=Integer(0, ElementType.S64))
-            self._found[key] = found
+            found = self._found[key] = self.emitter.vector([self.scalar(size) for size in sizes])
         return found
 
     def _operations(self) -> dict[str, Any]:

@@ -205,7 +205,7 @@ def _dim(dim: Any) -> BlockDim:
         return dim
     try:
         return Blocked(int(dim))
-    except Exception as error:
+    except (TypeError, ValueError) as error:
         raise ValueError(
             f"Unsupported block dimension type: {type(dim)}. Allowed types: `pl.Squeezed`, `pl.Blocked`, `pl.Element`, "
             "`int`, `None`."
