@@ -184,7 +184,7 @@ _CONV = Group(
 )  # fmt: skip
 _DOT = Group("dot_dimension_numbers", "dot", tuple(DOT))
 _ALGORITHM = Group("algorithm", "dot_algorithm", (), DOT_ALGORITHM, omits=False, may_miss=True)
-_CONVOLUTION = (
+_CONVOLUTION: tuple[Plain | Group, ...] = (
     *_ints("window_strides", "lhs_dilation", "rhs_dilation", default=_ONES),
     Plain("window_reversal", Kind.BOOLEANS, filled(0, dtype=ElementType.PRED)),
     _CONV, *_plain("feature_group_count", "batch_group_count"), _PRECISION_CONFIG,

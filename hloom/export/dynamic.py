@@ -65,7 +65,7 @@ def _has_symbols(attribute: Any) -> bool:
         case Integer():
             return is_symbolic(attribute.value)
         case Dense():
-            return attribute.array.dtype == object
+            return bool(attribute.array.dtype == object)
     return False
 
 
@@ -165,7 +165,8 @@ def _reduce_window(operation: Operation, sizes: Sizes, here: Emitter) -> None:
     if captures([region]):
         raise UnsupportedError("export: the function of a reduce_window with symbolic sizes takes no sizes itself")
     block.operations[-1].name = "func.return"
-    rank = len(given["window_dimensions"].values)  # type: ignore[union-attr]
+    window: Any = given["window_dimensions"]
+    rank = len(window.values)
     for name in ("window_dimensions", "window_strides", "base_dilations", "window_dilations"):
         listed: Any = given.get(name)
         operation.operands.append(sizes.vector((1,) * rank if listed is None else listed.values))
