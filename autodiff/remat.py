@@ -25,7 +25,18 @@ from ..tracer.arrays.array import as_value
 from ..tracer.arrays.float0 import hide_float0
 from ..tracer.arrays.overlay import overlaid_all
 from ..tracer.checks.key_uses import Uses
-from ..tracer.core import Call, Primitive, Tracer, Value, bind, bind_call, current_trace, run_meaning, run_program
+from ..tracer.core import (
+    Call,
+    Primitive,
+    Tracer,
+    Value,
+    bind,
+    bind_call,
+    current_trace,
+    places_are_exact,
+    run_meaning,
+    run_program,
+)
 from ..tracer.recording import TracedComputation, run_computation, trace_to_computation
 from ..tracer.references.refs import Ref, check_aliases, refuse_result, replace_all, values_of_references
 from ..tracer.source import function_line
@@ -153,7 +164,7 @@ def checkpoint(
             return (traced, out_tree), not (places or any(outside))
 
         statics = [(k, type(v), v) for k, v in (*fixed.items(), *sorted(fixed_by_name.items()))]
-        key = structure, tuple([v.aval for v in values]), len(args), tuple(statics)
+        key = structure, tuple([v.aval for v in values]), len(args), tuple(statics), places_are_exact()
         traced, out_tree = _traces.get((function,), key, make)
         if traced.rules_take_references and current_trace().differentiates:
             return function(*args, **kwargs)  # a rule will write to them: it runs as it is, and keeps all

@@ -6,14 +6,15 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..hlo.instruction import HloInstruction
+from ..hlo.metadata import PlacedMetadata, line_of
 from ..hlo.opcode import Opcode
 from ..tracer.arguments import NO_STATICS, abstract, check_function, leaf_describer, leaf_names
 from ..tracer.arrays.array import as_value
 from ..tracer.aval import ShapedArray, aval_of_shape
-from ..tracer.core import Value, call_of
+from ..tracer.core import Value, call_of, exact_places
 from ..tracer.ops import is_inexact
 from ..tracer.recording import HloTracer, trace_to_computation
 from ..tracer.traced import JIT
@@ -24,7 +25,8 @@ from .remat import CHECKPOINT
 
 
 def saved_residuals(f: Callable[..., Any], *args: Any, **kwargs: Any) -> list[tuple[ShapedArray, str]]:
-    """For each value that is kept: its type, and where it comes from. Arguments first."""
+    """For each value that is kept: its type, and where it comes from. JAX's order: literals, constants, arguments, and
+    other values in the order in which they are computed."""
     check_function(f, "saved_residuals")
     leaves, structure = tree.flatten((args, kwargs))
     names = leaf_names(f, args, kwargs, NO_STATICS)
@@ -47,11 +49,11 @@ def saved_residuals(f: Callable[..., Any], *args: Any, **kwargs: Any) -> list[tu
                 constants.append(value.aval)
         return results
 
-    computation = trace_to_computation(run, avals, getattr(f, "__name__", "function"), tracks_varying=True).computation
-    place = {p: k for k, p in enumerate(computation.parameters)}
-    kept.sort(key=lambda i: place.get(i, len(place)))  # the others stay in the order in which they are used
-    found = [(aval_of_shape(i.shape), _origin(i, names)) for i in kept]
-    return [*found, *((aval, "from a constant") for aval in constants)]
+    with exact_places():
+        trace_to_computation(run, avals, getattr(f, "__name__", "function"), tracks_varying=True)
+    found = [_Residual(_LITERAL if not aval.shape else _CONSTANT, aval, _TEXTS[bool(aval.shape)]) for aval in constants]
+    found += [_residual(i, names) for i in kept]
+    return [(r.aval, r.origin) for r in sorted(found, key=lambda r: r.order)]
 
 
 def print_saved_residuals(f: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
@@ -71,14 +73,33 @@ def _short(aval: ShapedArray) -> str:
     return f"{name}[{','.join(map(str, aval.shape))}]"
 
 
-def _origin(instruction: HloInstruction, names: Sequence[str]) -> str:
+class _Residual(NamedTuple):
+    order: tuple[int, ...]
+    aval: ShapedArray
+    origin: str
+
+
+_LITERAL, _CONSTANT, _ARGUMENT, _COMPUTED = (0,), (1,), 2, 3
+_TEXTS = "from a literal", "from a constant"
+
+
+def _residual(instruction: HloInstruction, names: Sequence[str]) -> _Residual:
+    aval = aval_of_shape(instruction.shape)
     if instruction.opcode is Opcode.PARAMETER:
         number = instruction.attributes.number
-        return f"from the argument {names[number]}" if number < len(names) else "from a constant"
+        if number < len(names):
+            return _Residual((_ARGUMENT, number), aval, f"from the argument {names[number]}")
+        return _Residual(_CONSTANT, aval, _TEXTS[1])
+    if instruction.opcode is Opcode.CONSTANT:
+        return _Residual(_CONSTANT if aval.shape else _LITERAL, aval, _TEXTS[bool(aval.shape)])
     source, name = _made_by(instruction)
+    outer = instruction.operands[0] if instruction.opcode is Opcode.GET_TUPLE_ELEMENT else instruction
+    order = (_COMPUTED, *(i.metadata.order for i in (outer, source) if isinstance(i.metadata, PlacedMetadata)))
     metadata = source.metadata or instruction.metadata
-    line = f" from {metadata.source_file}:{metadata.source_line}" if metadata and metadata.source_file else ""
-    return f"{name}{line}"
+    if metadata is None or not metadata.source_file:
+        return _Residual(order, aval, name)
+    place = metadata if isinstance(metadata, PlacedMetadata) else line_of(metadata)
+    return _Residual(order, aval, f"{name} from {place}")
 
 
 def _made_by(instruction: HloInstruction) -> tuple[HloInstruction, str]:

@@ -16,6 +16,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
+from itertools import count
 from typing import Any, cast
 
 import numpy as np
@@ -45,7 +46,7 @@ from .primitive import Call as Call
 from .primitive import Primitive as Primitive
 from .settings.context import current_context, thread
 from .sharding.varying import result_vmas, unified
-from .source import user_metadata
+from .source import placed_metadata, user_metadata
 from .tracer import Trace as Trace
 from .tracer import Tracer as Tracer
 from .tracer import leaked as leaked
@@ -232,6 +233,8 @@ class _ThreadState(threading.local):
         """Overrides the user's line: an instruction that `eval_computation` repeats keeps its first line."""
         self.scope: str = ""
         """The names of the `named_scope` blocks around, each with a slash after it."""
+        self.placed: Iterator[int] | None = None
+        """Numbers for the instructions that are recorded with their exact places (`exact_places`)."""
 
     recorder: Any = None
     """The object that defers operations in this thread (`deferral.py`): None, as in most threads, where nothing
@@ -296,7 +299,26 @@ def source_metadata(metadata: Metadata | None) -> Iterator[None]:
 def current_metadata(function: str, op: str) -> Metadata:
     """The metadata of an instruction recorded now: the user's line, or the value of `source_metadata`. Its name: the
     traced function, the scopes, the op."""
-    return _state.metadata or user_metadata(f"{function}/{_state.scope}{op}")
+    if _state.metadata is not None:
+        return _state.metadata
+    name = f"{function}/{_state.scope}{op}"
+    return user_metadata(name) if _state.placed is None else placed_metadata(name, next(_state.placed))
+
+
+def places_are_exact() -> bool:
+    """True within `exact_places`: a part of the key where computations are kept."""
+    return _state.placed is not None
+
+
+@contextmanager
+def exact_places() -> Iterator[None]:
+    """Within the block, recorded instructions have `PlacedMetadata`: column, function, and order of recording."""
+    before = _state.placed
+    _state.placed = count()
+    try:
+        yield
+    finally:
+        _state.placed = before
 
 
 class scope:

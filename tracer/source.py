@@ -7,10 +7,18 @@ import sys
 import sysconfig
 import warnings
 
-from ..hlo.support.source import add_internal_folders, function_line, is_users, user_frame, user_line, user_metadata
+from ..hlo.support.source import (
+    add_internal_folders,
+    function_line,
+    is_users,
+    placed_metadata,
+    user_frame,
+    user_line,
+    user_metadata,
+)
 from .trees.nodes import optree
 
-__all__ = ["function_line", "is_users", "user_frame", "user_line", "user_metadata", "warn_user"]
+__all__ = ["function_line", "is_users", "placed_metadata", "user_frame", "user_line", "user_metadata", "warn_user"]
 
 add_internal_folders(
     os.path.dirname(os.path.abspath(optree.__file__)), os.path.join(sysconfig.get_path("purelib"), "opt_einsum")

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import itertools
 import os
 import sys
 from types import FrameType
 
-from ..metadata import Metadata
+from ..metadata import Metadata, PlacedMetadata
 
 _PACKAGE = __name__.removesuffix(".hlo.support.source")
 _FOLDERS = ("autodiff", "hlo", "hloom", "numba_backend", "tracer")
@@ -96,6 +97,16 @@ def user_metadata(op_name: str) -> Metadata:
     if frame is None:
         return _metadata(op_name, "", 0)
     return _metadata(op_name, frame.f_code.co_filename, frame.f_lineno)
+
+
+def placed_metadata(op_name: str, order: int) -> Metadata:
+    """`user_metadata` with the column and the function, as `PlacedMetadata`; without them where there is no user."""
+    frame = user_frame()
+    if frame is None:
+        return _metadata(op_name, "", 0)
+    code = frame.f_code
+    _, _, column, _ = next(itertools.islice(code.co_positions(), frame.f_lasti // 2, None))
+    return PlacedMetadata(op_name, code.co_filename, frame.f_lineno, (), column or 0, code.co_qualname, order)
 
 
 @functools.lru_cache(maxsize=4096)

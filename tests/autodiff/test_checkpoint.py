@@ -253,12 +253,32 @@ def test_saved_residuals_of_other_functions(capsys: pytest.CaptureFixture[str]) 
 
     print_saved_residuals(f, {"w": f32(X), "b": [f32(Y)]}, k=2.0)
     lines = capsys.readouterr().out.splitlines()
-    assert lines[:2] == ["f32[3] from the argument p['b'][0]", "f32[3] from the argument p['w']"]
-    assert lines[-1] == "f32[3] from a constant"
+    assert lines[0] == "f32[3] from a constant"
+    assert lines[1:3] == ["f32[3] from the argument p['b'][0]", "f32[3] from the argument p['w']"]
     assert any("f32[3] output of jitted function '<lambda>' from" in line for line in lines)
     assert any(line.startswith("f32[2,3] output of scan from") for line in lines)
     with pytest.raises(TypeError, match="missing 1 required keyword"):
         print_saved_residuals(f, {"w": f32(X), "b": [f32(Y)]})
+
+
+def test_saved_residuals_in_the_words_of_jax(capsys: pytest.CaptureFixture[str]) -> None:
+    """Recorded with JAX 0.10.2: the example of its document on checkpoints, with the lines of this file."""
+
+    def g(w: Any, x: Any) -> Any:
+        return lax.sin(lax.dot(w, x))
+
+    def f(w1: Any, w2: Any, x: Any) -> Any:
+        return g(w2, g(w1, x))
+
+    line = g.__code__.co_firstlineno + 1
+    sine, dot = (f"from {__file__}:{line}:{column} ({g.__qualname__})" for column in (15, 23))
+    arguments = [f"f64[3,3] from the argument {w}" for w in ("w1", "w2")] + ["f64[3] from the argument x"]
+    computed = [f"f64[3] output of {name} {sine}" for name in ("sin", "cos", "cos")]
+    dots = [f"f64[3] output of dot_general {dot}"] * 2
+    grad(lambda x: sum_all(checkpoint(f, policy=P.dots_saveable)(f64(W), f64(W), x)))(f64(X))  # an earlier trace
+    for function, kept in ((f, computed), (checkpoint(f, policy=P.dots_saveable), dots)):
+        print_saved_residuals(function, f64(W), f64(W), f64(X))
+        assert capsys.readouterr().out.splitlines() == arguments + kept
 
 
 def test_a_function_is_traced_once_for_each_type() -> None:
