@@ -13,6 +13,11 @@ from typing import Any
 class HloError(Exception):
     """Something is wrong with an HLO module, its text or its inputs."""
 
+    operation: Any = None
+    """The operation of an MLIR tree that it is about (`mlir/tree.py`), where it is about one."""
+    instruction: Any = None
+    """The instruction that it is about, or its name, where that is known."""
+
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickled and copied by message and attributes: a class may make its message from other arguments."""
         return _restored, (type(self), self.args), self.__dict__

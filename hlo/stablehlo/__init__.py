@@ -71,7 +71,7 @@ def parse(text: str, file: str = "<stablehlo>") -> HloModule:
     try:
         return _module_of(tree)
     except HloError as error:
-        operation: Operation = getattr(error, "operation", tree)
+        operation: Operation = error.operation or tree
         label = error.label if isinstance(error, ShapeError) else "syntax"
         message = str(error)
         placed = Scanner(text, file).error(message, operation.position, label)

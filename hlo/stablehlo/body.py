@@ -92,9 +92,9 @@ class Body:
         try:
             found = self.program.rule(instruction)(self, instruction)
         except HloError as error:
-            if not hasattr(error, "instruction"):
+            if error.instruction is None:
                 error.args = (f"{instruction.opcode.value} {instruction.name} in StableHLO: {error}",)
-                error.instruction = instruction  # type: ignore[attr-defined]
+                error.instruction = instruction
             raise
         self.values[instruction] = found
         return found

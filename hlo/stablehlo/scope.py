@@ -137,7 +137,7 @@ class Scope:
             if len(results) != len(operation.results):
                 raise UnsupportedError(f"it has {len(operation.results)} results, not {len(results)}")
         except HloError as error:
-            if not hasattr(error, "operation"):
+            if error.operation is None:
                 _place(error, operation)
             raise
         self.values.update(zip(operation.results, results, strict=True))
@@ -241,7 +241,7 @@ def _place(error: HloError, operation: Operation) -> None:
     place = operation.location
     line = f" at {place.file}:{place.line}" if place is not None and place.file else ""
     error.args = (f"{operation.name} ({types}){line}: {error}",)
-    error.operation = operation  # type: ignore[attr-defined]
+    error.operation = operation
 
 
 # ---- marks

@@ -117,5 +117,5 @@ def _is_compatible(value: Tensor, result: Tensor) -> bool:
 
 def _fail(operation: Operation, reason: str) -> None:
     error = ShapeError(f"{operation.name}: {reason}")
-    error.operation = operation  # type: ignore[attr-defined]
+    error.operation = operation
     raise error

@@ -491,5 +491,5 @@ def test_an_error_has_its_operation() -> None:
     text = function([("a", "tensor<4xf32>")], "", '"stablehlo.nothing"(%a) : (tensor<4xf32>) -> ()\nreturn')
     with pytest.raises(UnsupportedError) as found:
         hlo_of(read(text))
-    operation = found.value.operation  # type: ignore[attr-defined]
+    operation = found.value.operation
     assert operation.name == "stablehlo.nothing" and text[operation.position :].startswith('"stablehlo.nothing"')

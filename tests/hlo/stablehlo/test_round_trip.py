@@ -51,7 +51,7 @@ def test_ops_without_a_counterpart_are_refused_by_name(case: OpCase) -> None:
     name = case.opcode.value
     with pytest.raises(UnsupportedError, match=rf"^{name} {name} in StableHLO: StableHLO") as found:
         stablehlo_of(build_module(case))
-    assert found.value.instruction.opcode is case.opcode  # type: ignore[attr-defined]
+    assert found.value.instruction.opcode is case.opcode
 
 
 def test_every_opcode_and_every_operation_has_a_row_or_a_rule() -> None:
