@@ -84,6 +84,16 @@ def beyond_the_border(j: Any) -> Any:
     return j.call(kernel, j.like(8), grid=(2,), in_specs=[block], out_specs=block)
 
 
+@case(_floats(4), expected=lambda x: (np.full(4, np.nan, _F32), np.full(4, -(2**31), np.int32), x))
+def a_result_that_is_only_read(j: Any) -> Any:
+    def kernel(x: Any, o: Any, n: Any, p: Any) -> None:
+        p[...] = j.jnp.where(j.jnp.isnan(o[...]) & (n[...] < 0), x[...], 0)
+
+    block = j.pl.BlockSpec((2,), lambda i: (i,))
+    results = j.like(4), j.like(4, dtype=np.int32), j.like(4)
+    return j.call(kernel, results, grid=(2,), in_specs=[block], out_specs=(block, j.pl.BlockSpec((2,)), block))
+
+
 @case(np.arange(3, dtype=np.int8), expected=lambda x: np.array([-128, 0, 1, 2, -128], np.int8))
 def elements_with_padding(j: Any) -> Any:
     def kernel(x: Any, o: Any) -> None:
@@ -112,6 +122,31 @@ def reversed_rows(j: Any) -> Any:
     return j.call(
         kernel, j.like(4, 3), grid=(4,), in_specs=[j.pl.BlockSpec((1, 3), lambda i: (3 - i, 0))],
         out_specs=j.pl.BlockSpec((1, 3), lambda i: (i, 0)),
+    )  # fmt: skip
+
+
+@case(np.arange(140, dtype=np.int32), expected=lambda x: np.concatenate([x[:128], x[12:24]]))
+def positions_of_eight_bits(j: Any) -> Any:
+    """From the 128th point on they are negative, so they count from the end."""
+
+    def kernel(x: Any, o: Any) -> None:
+        o[...] = x[...]
+
+    return j.call(
+        kernel, j.like(140, dtype=np.int32), grid=(140,),
+        in_specs=[j.pl.BlockSpec((1,), lambda i: (i.astype(np.int8).astype(np.int32),))],
+        out_specs=j.pl.BlockSpec((1,), lambda i: (i,)),
+    )  # fmt: skip
+
+
+@case(_floats(140), expected=lambda x: np.concatenate([x[:12], x[128:], x[24:128], np.full(12, np.nan)]).astype(_F32))
+def results_at_positions_of_eight_bits(j: Any) -> Any:
+    def kernel(x: Any, o: Any) -> None:
+        o[...] = x[...]
+
+    return j.call(
+        kernel, j.like(140), grid=(140,), in_specs=[j.pl.BlockSpec((1,), lambda i: (i,))],
+        out_specs=j.pl.BlockSpec((1,), lambda i: (i.astype(np.int8).astype(np.int32),)),
     )  # fmt: skip
 
 

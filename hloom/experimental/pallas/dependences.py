@@ -13,6 +13,7 @@ import numpy as np
 from ...hlo.evaluator import evaluate_op
 from ...hlo.ir import HloComputation, HloInstruction
 from ...hlo.opcode import Opcode
+from ...hlo.shape import Shape
 from ...hlo.support.records import dataclass
 
 
@@ -72,14 +73,14 @@ def _form(i: HloInstruction, operands: Sequence[Form], count: int) -> Form:
     any_function = Form(None, 0, depends)
     if i.opcode is Opcode.PARAMETER:
         return _affine({i.attributes.number: 1}, 0) if i.attributes.number < count else any_function
-    if not i.shape.is_array or i.shape.dimensions or i.shape.element.dtype.kind not in "iu":
+    if not _is_wide_integer(i.shape):
         return any_function
     if i.opcode is Opcode.CONSTANT:
-        return constant_form(int(i.attributes.literal.array))
+        return constant_form(int(i.attributes.literal.array.astype(np.int32)))
     if any(o.terms is None for o in operands) or not operands:
         return any_function
     first, last = operands[0], operands[-1]
-    if i.opcode in _SAME and i.operands[0].shape.element.dtype.kind in "iu" and not i.operands[0].shape.dimensions:
+    if i.opcode in _SAME and _is_wide_integer(i.operands[0].shape):
         return first
     if i.opcode is Opcode.NEGATE:
         return first.scaled(-1)
@@ -92,6 +93,12 @@ def _form(i: HloInstruction, operands: Sequence[Form], count: int) -> Form:
             if not x.terms:
                 return y.scaled(x.constant)
     return any_function
+
+
+def _is_wide_integer(shape: Shape) -> bool:
+    """Whether it is an integer whose sums and products, converted to int32, are those of int32. Fewer bits overflow
+    earlier."""
+    return shape.is_array and not shape.dimensions and (d := shape.element.dtype).kind in "iu" and d.itemsize >= 4
 
 
 # ---- control flow that depends on data

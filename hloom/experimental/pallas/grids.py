@@ -153,7 +153,7 @@ class _Run:
         """The arrays that the kernel writes, after all points; None for the others."""
         given: list[Value | None] = []
         for k, (array, part) in enumerate(zip(arrays, self.parts, strict=True)):
-            if array is None and k in self.written and not self._is_overwritten(k):
+            if array is None and self._is_needed(k):
                 array = unwritten(ShapedArray(part.mapping.padded, part.mapping.array.dtype))
             given.append(None if array is None or not self._is_needed(k) else part.apart(array))
         results = self._batched(0, {}, given)
