@@ -25,6 +25,7 @@ from ..tracer.errors import ConcretizationTypeError, OperandError
 from .promotion import (
     broadcast_values,
     check_arraylike,
+    elementwise,
     promote,
     promote_dtypes,
     promote_dtypes_inexact,
@@ -276,6 +277,7 @@ def greater_equal(x: ArrayLike, y: ArrayLike, /) -> Value:
 
 
 
+@elementwise
 def left_shift(x: ArrayLike, y: ArrayLike, /) -> Value:
     """x * 2**y for each element, of integers: bits that leave the type are lost. `bitwise_left_shift` is the same.
 
@@ -291,6 +293,7 @@ def left_shift(x: ArrayLike, y: ArrayLike, /) -> Value:
 bitwise_left_shift = left_shift
 
 
+@elementwise
 def right_shift(x: ArrayLike, y: ArrayLike, /) -> Value:
     """x / 2**y rounded down, of integers: arithmetic for signed integers, logical for unsigned ones.
 
@@ -444,6 +447,7 @@ def _known_power(base: Value, exponent: float) -> Value:
 pow = power
 
 
+@elementwise
 def float_power(x: ArrayLike, y: ArrayLike, /) -> Value:
     """x**y as a float, also of integers: of the default float type, where NumPy has float64 at least.
 

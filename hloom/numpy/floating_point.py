@@ -21,6 +21,7 @@ from .binary_ufuncs import copysign
 from .promotion import (
     broadcast_values,
     check_arraylike,
+    elementwise,
     ensure_arraylike,
     no_out,
     promote_inexact,
@@ -129,6 +130,7 @@ def modf(x: ArrayLike, /, out: None = None) -> tuple[Value, Value]:
     return copysign(fraction, value), whole
 
 
+@elementwise
 def nextafter(x: ArrayLike, y: ArrayLike, /) -> Value:
     """The float next to x in the direction of y; NaN if one is NaN. Integers become floats. Shapes broadcast.
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..hlo.sizes import as_size
 from ..lax.movement import broadcast_in_dim, broadcast_shapes, canonical_axis
+from ..namespaces.declaring import F, declared
 from ..tracer import dtypes
 from ..tracer.arrays.array import Array, array_from_numpy, array_from_scalar, as_value, refuse_masked
 from ..tracer.arrays.operators import ArrayBase, ArrayLike
@@ -40,6 +41,18 @@ def ensure_arraylike(name: str, x: Any) -> Value:
     if not isinstance(x, ArrayBase):
         check_arraylike(name, x)
     return as_value(x)
+
+
+def elementwise(function: F) -> F:
+    """A function of single elements, which applies to elements that a traced mask chooses, too (`selections.py`)."""
+
+    def op(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return function(*args, **kwargs)
+        except ConcretizationTypeError as error:
+            return error.of_elements(op, *args, **kwargs)
+
+    return declared(function, op)
 
 
 def ensure_arraylikes(name: str, *args: Any) -> list[Value]:

@@ -35,10 +35,13 @@ from .promotion import canonical_axes
 
 _EXTREMA = {"max": 0, "amax": 0, "min": 1, "amin": 1}
 """Reductions without a value for no elements: they start from the dtype's least (0) or greatest (1) value."""
+_WITHOUT_NAN = {"nanmax": 0, "nanmin": 1}
+"""As `_EXTREMA`, but of floats without one that is not NaN the result is NaN."""
 _PRODUCTS = frozenset({"dot", "matmul", "vdot", "inner"})
 _OF_ELEMENTS = frozenset({
-    "clip", "copysign", "divmod", "floor_divide", "fmax", "fmin", "fmod", "heaviside", "hypot", "isclose", "logaddexp",
-    "logaddexp2", "logical_and", "logical_or", "logical_xor", "mod", "sinc",
+    "bitwise_count", "clip", "copysign", "divmod", "floor_divide", "fmax", "fmin", "fmod", "frexp", "gcd", "heaviside",
+    "hypot", "isclose", "lcm", "ldexp", "logaddexp", "logaddexp2", "logical_and", "logical_or", "logical_xor", "mod",
+    "modf", "remainder", "sinc", "spacing",
 })  # fmt: skip
 """Functions of single elements that are programs of their own (`compound`)."""
 _DEPTH = 16
@@ -136,10 +139,11 @@ class Selection:
             raise AttributeError(f"the elements of a traced mask have no attribute {name!r}")
         raise self.error
 
-    def _refuse(self) -> Any:
+    def _refuse(self, *_: Any) -> Any:
         raise self.error
 
     __jax_array__ = __array__ = __len__ = __iter__ = __bool__ = __float__ = __int__ = __index__ = _refuse
+    __complex__ = __getitem__ = __round__ = _refuse
 
     def __repr__(self) -> str:
         sizes = list(map(str, self.values.aval.shape))
@@ -208,11 +212,15 @@ class Selection:
             return self.with_values(function(*bound.args, **bound.kwargs), self.axis + later)
         chosen = self._along(self.chosen)
         given["where"] = chosen if where is None else implementation("bitwise_and")(chosen, where)
-        kind = _EXTREMA.get(function.__name__)
+        kind = (_EXTREMA | _WITHOUT_NAN).get(function.__name__)
         if kind is not None and given["initial"] is None:
-            if dtypes.is_complex(self.dtype):
+            if function.__name__ in _WITHOUT_NAN and dtypes.is_inexact(self.dtype):
+                chosen, nan = given.pop("where"), lax.full_like(self.values, np.nan)
+                given[next(iter(given))] = lax.select(chosen, self.values, nan)
+            elif dtypes.is_complex(self.dtype):
                 raise self.error
-            given["initial"] = np.asarray(limits(self.dtype)[kind], self.dtype)
+            else:
+                given["initial"] = np.asarray(limits(self.dtype)[kind], self.dtype)
         return function(*bound.args, **bound.kwargs)
 
     def _product(self, function: Callable[..., Any], a: Any, b: Any, kwargs: Mapping[str, Any]) -> Any:
@@ -254,6 +262,7 @@ def _of_itself(name: str) -> Callable[..., Any]:
 _OPERATORS = {
     "add": "add", "sub": "subtract", "mul": "multiply", "truediv": "divide", "floordiv": "floor_divide", "mod": "mod",
     "pow": "power", "matmul": "matmul", "and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor",
+    "lshift": "left_shift", "rshift": "right_shift", "divmod": "divmod",
 }  # fmt: skip
 _COMPARISONS = {
     "eq": "equal", "ne": "not_equal", "lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal",

@@ -21,7 +21,7 @@ from ..tracer.compound import compound
 from ..tracer.core import Value
 from ..tracer.errors import ConcretizationTypeError, OperandError
 from ..tracer.ops import convert
-from .promotion import ensure_arraylike, no_out, promote_inexact, strong, strong_array
+from .promotion import elementwise, ensure_arraylike, no_out, promote_inexact, strong, strong_array
 
 
 def _inexact(function: Callable[[Any], Value]) -> Callable[[F], F]:
@@ -321,6 +321,7 @@ def log10(x: ArrayLike, /) -> Value:
     """
 
 
+@elementwise
 def trunc(x: ArrayLike) -> Value:
     """The integral value next towards 0, for each element: a float. Integers are given back. `fix` is the same.
 
@@ -354,6 +355,7 @@ def abs(x: ArrayLike, /) -> Value:
 absolute = abs
 
 
+@elementwise
 def fabs(x: ArrayLike, /) -> Value:
     """|x| as a float, for each element; not for complex numbers.
 
@@ -377,6 +379,7 @@ def negative(x: ArrayLike, /) -> Value:
     return lax.neg(value)
 
 
+@elementwise
 def positive(x: ArrayLike, /) -> Value:
     """x itself: the function of the operator +x.
 
@@ -417,6 +420,7 @@ def square(x: ArrayLike, /) -> Value:
     return lax.square(numbers(value)[0])
 
 
+@elementwise
 def round(a: ArrayLike, decimals: int = 0, out: None = None) -> Value:
     """The nearest value with `decimals` digits after the point, for each element; halves go to the even neighbour.
 
@@ -541,6 +545,7 @@ def real_only(name: str, value: Value) -> Value:
     return value
 
 
+@elementwise
 def signbit(x: ArrayLike, /) -> Value:
     """True where the sign bit is set: negative numbers, and -0.0, which no comparison finds.
 
@@ -576,6 +581,7 @@ def imag(val: ArrayLike, /) -> Value:
     return lax.imag(value) if dtypes.is_complex(value.aval.dtype) else lax.full_like(value, 0)
 
 
+@elementwise
 def conj(x: ArrayLike, /) -> Value:
     """The complex conjugate of each element; real numbers are given back. `conjugate` is the same.
 
@@ -603,6 +609,7 @@ def angle(z: ArrayLike, deg: bool = False) -> Value:
     return rad2deg(result) if deg else result
 
 
+@elementwise
 def deg2rad(x: ArrayLike, /) -> Value:
     """x * pi / 180 for each element: degrees to radians. `radians` is the same.
 
@@ -613,6 +620,7 @@ def deg2rad(x: ArrayLike, /) -> Value:
     return strong_array(value * (math.pi / 180))
 
 
+@elementwise
 def rad2deg(x: ArrayLike, /) -> Value:
     """x * 180 / pi for each element: radians to degrees. `degrees` is the same.
 
@@ -626,6 +634,7 @@ def rad2deg(x: ArrayLike, /) -> Value:
 radians, degrees = deg2rad, rad2deg
 
 
+@elementwise
 def logical_not(x: ArrayLike, /) -> Value:
     """True where x is 0 or False. Booleans of the shape of x.
 
@@ -635,6 +644,7 @@ def logical_not(x: ArrayLike, /) -> Value:
     return ~to_bool(ensure_arraylike("logical_not", x))
 
 
+@elementwise
 def bitwise_not(x: ArrayLike, /) -> Value:
     """All bits of each integer inverted, so that x becomes -x - 1; of booleans the logical not. The function of the
     operator ~x.
@@ -657,6 +667,7 @@ def numbers(*values: Value) -> tuple[Value, ...]:
     return tuple([convert(v, dtypes.int32, False) for v in values])
 
 
+@elementwise
 def rint(x: ArrayLike, /) -> Value:
     """The nearest integral value, as a float; halves go to the even neighbour. Integers become floats too.
 

@@ -35,7 +35,12 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "all": lambda np, x, y, m, a, b, k: np.all(x[m] > 0),
     "count_nonzero": lambda np, x, y, m, a, b, k: np.count_nonzero(k[m]),
     "nansum": lambda np, x, y, m, a, b, k: np.nansum(np.sqrt(y[m])),
+    "nanmax": lambda np, x, y, m, a, b, k: np.nanmax(np.sqrt(y[m]) - 5),
+    "nanmin of rows": lambda np, x, y, m, a, b, k: np.nanmin(np.sqrt(a[m] + 1), axis=0, keepdims=True),
+    "nanmax of integers": lambda np, x, y, m, a, b, k: np.nanmax(-k[k > 0]),
+    "nanmin with initial": lambda np, x, y, m, a, b, k: np.nanmin(np.sqrt(y[m]), initial=-2, where=x[m] > 0.5),
     "where": lambda np, x, y, m, a, b, k: np.sum(x[m], where=y[m] > 0),
+    "shifts": lambda np, x, y, m, a, b, k: np.sum((abs(k)[m] << 2) + (k[m] >> 1)) + np.sum(divmod(k[m], 3)[1]),
     "operators": lambda np, x, y, m, a, b, k: np.sum((2 * x[m] - y[m]) ** 2 / x[m]),
     "floats and integers": lambda np, x, y, m, a, b, k: np.sum(x[m] * k[m]),
     "equal masks": lambda np, x, y, m, a, b, k: np.sum(x[x > 0] * y[x > 0]),
@@ -80,6 +85,31 @@ def test_as_in_numpy(name: str) -> None:
     assert found.shape == np.shape(wanted)
 
 
+UFUNCS = sorted(n for n in jnp.__all__ if isinstance(f := getattr(np, n, None), np.ufunc) and not f.signature)
+
+
+@pytest.mark.usefixtures("evaluator")
+@pytest.mark.one_in(3)
+@pytest.mark.parametrize("name", [*UFUNCS, "round"])
+def test_each_universal_function(name: str) -> None:
+    """Of floats, of integers or of booleans: of all for which it has a meaning."""
+    function, count = getattr(jnp, name), getattr(getattr(np, name), "nin", 1)
+    found = 0
+    for array in (abs(X) / 4, abs(K), M):
+
+        def sums(values: Any, function: Any = function) -> Any:
+            results = function(*[values] * count)
+            return [r.sum() for r in (results if isinstance(results, tuple) else (results,))]
+
+        try:
+            wanted = sums(jnp.asarray(array[M]))
+        except (TypeError, ValueError):
+            continue
+        found += 1
+        np.testing.assert_allclose(hloom.jit(lambda x, m: sums(x[m]))(array, M), wanted, rtol=1e-5)
+    assert found
+
+
 def test_updates_with_values_of_the_same_places() -> None:
     @hloom.jit
     def logs(x: Any, a: Any) -> Any:
@@ -110,12 +140,16 @@ def test_no_elements() -> None:
     none = np.zeros(12, bool)
     f = hloom.jit(lambda x, m: (x[m].sum(), x[m].prod(), x[m].max(), x[m].min(), x[m].any(), x[m].all(), x[m].mean()))
     np.testing.assert_array_equal(f(X, none), [0, 1, -np.inf, np.inf, False, True, np.nan])
+    assert hloom.jit(lambda x, m: jnp.isnan(jnp.nanmax(x[m])) & jnp.isnan(jnp.nanmin(x[m])))(X, none)
+    assert hloom.jit(lambda k, m: jnp.nanmin(k[m]))(K, none) == np.iinfo(np.int32).max
     assert hloom.jit(lambda k, m: jnp.max(k[m]))(K, none) == np.iinfo(np.int32).min
     assert hloom.jit(lambda x, m: x[m].sum())(X[:0], none[:0]) == 0
 
 
 REFUSED: dict[str, Callable[..., Any]] = {
     "returned": lambda x, y, m: x[m],
+    "an element": lambda x, y, m: x[m][0],
+    "a selection of it": lambda x, y, m: x[m][y[m] > 0],
     "shape": lambda x, y, m: x[m].shape[0],
     "size": lambda x, y, m: x[m].size,
     "len": lambda x, y, m: len(x[m]),
