@@ -11,7 +11,7 @@ from typing import Protocol
 
 from ..builder import make_get_tuple_element, make_instruction, make_parameter, make_tuple
 from ..effects import has_side_effect
-from ..errors import HloError, UnsupportedError
+from ..errors import HloError, ShapeError, UnsupportedError
 from ..instruction import NO_ATTRIBUTES, Attributes, HloComputation, HloInstruction
 from ..metadata import Metadata
 from ..mlir.tree import DYNAMIC, Block, Location, Operation, Region, Tensor, Type, Value
@@ -22,7 +22,7 @@ from ..shardy import NamedMesh
 from ..support.records import dataclass
 from .marks import read_marks
 from .refine import folded
-from .types import shape_of, type_text
+from .types import fits, shape_of, type_text
 
 
 class Program(Protocol):
@@ -104,9 +104,12 @@ class Scope:
         return values[0] if len(values) == 1 else self.add(make_tuple(values))
 
     def unpacked(self, value: HloInstruction, count: int) -> list[HloInstruction]:
-        """The elements of what `packed` made of `count` values."""
+        """The elements of what `packed` made of `count` values. ShapeError if it was another number."""
         if count == 1:
             return [value]
+        found = len(value.shape.tuple_shapes) if value.shape.tuple_shapes is not None else 1
+        if found != count:
+            raise ShapeError(f"it has {count} results, and {found} are returned")
         elements = []
         for k in range(count):
             element = make_get_tuple_element(value, k)
@@ -136,6 +139,9 @@ class Scope:
             results = self.program.rule(operation)(self, operation)
             if len(results) != len(operation.results):
                 raise UnsupportedError(f"it has {len(operation.results)} results, not {len(results)}")
+            for declared_, made in zip(operation.results, results, strict=True):
+                if not fits(made.shape, declared_.type):
+                    raise ShapeError(f"its result is {made.shape}, not {type_text(declared_.type)}")
         except HloError as error:
             if error.operation is None:
                 _place(error, operation)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from ..errors import ShapeError
 from ..mlir.attribute_writer import type_text
-from ..mlir.tree import DYNAMIC, Dense, Function, Operation, Quantized, Tensor, TypeAttribute
+from ..mlir.tree import DYNAMIC, Block, Dense, Function, Operation, Quantized, Tensor, Type, TypeAttribute
 
 _ANY = -1
 _COUNTS: dict[tuple[int, int, int], str] = {
@@ -47,12 +47,14 @@ _LEAST = {"case": (1, 0, 1), "recv": (1, 1, 0), "infeed": (1, 1, 0), "dynamic_sl
 _OF = {f"stablehlo.{name}": counts for counts, names in _COUNTS.items() for name in names.split()} | {
     "func.func": (0, 0, 1), "func.call": (_ANY, _ANY, 0), "func.return": (_ANY, 0, 0),
 }  # fmt: skip
+_ARGUMENTS = ("stablehlo.while", "stablehlo.if", "stablehlo.case")
 _PARTS = ("operands", "results", "regions")
 
 
 def check_structure(module: Operation) -> None:
     """ShapeError, with the operation as its attribute `operation`, for one whose parts are not those of its kind. Of
     operations of other dialects, only regions are looked at."""
+    _check_names(module)
     left = [each for region in module.regions for block in region.blocks for each in block.operations]
     while left:
         operation = left.pop()
@@ -61,6 +63,8 @@ def check_structure(module: Operation) -> None:
             _check_function(operation)
         if operation.name == "stablehlo.constant":
             _check_constant(operation)
+        if operation.name in _ARGUMENTS:
+            _check_arguments(operation)
         for region in operation.regions:
             if len(region.blocks) != 1 and not (operation.name == "func.func" and not region.blocks):
                 _fail(operation, f"a region of it has {len(region.blocks)} blocks, not one")
@@ -92,12 +96,55 @@ def _check_function(operation: Operation) -> None:
     blocks = operation.regions[0].blocks
     if blocks and len(blocks[0].arguments) != len(type_.type.inputs):
         _fail(operation, f"its body has {len(blocks[0].arguments)} arguments, its type {len(type_.type.inputs)}")
+    elif blocks:
+        _check_body(operation, blocks[0], type_.type)
     for name, types in (("arg_attrs", type_.type.inputs), ("res_attrs", type_.type.results)):
         given = attributes.get(name, ())
         if not isinstance(given, tuple) or not all(isinstance(each, dict) for each in given):
             _fail(operation, f"{name} is no list of dictionaries")
         elif len(given) not in (0, len(types)):
             _fail(operation, f"{name} has {len(given)} dictionaries for {len(types)} values")
+
+
+def _check_body(operation: Operation, body: Block, type_: Function) -> None:
+    """The types of a function's arguments and results are those that its body has."""
+    returned = [value.type for value in body.operations[-1].operands] if body.operations else []
+    if len(returned) != len(type_.results):
+        _fail(operation, f"its body returns {len(returned)} values, its type has {len(type_.results)}")
+    own = [*(a.type for a in body.arguments), *returned]
+    for found, said in zip(own, (*type_.inputs, *type_.results), strict=True):
+        if found != said:
+            _fail(operation, f"its body has {type_text(found)} where its type has {type_text(said)}")
+
+
+def _check_names(module: Operation) -> None:
+    seen: set[str] = set()
+    for operation in module.regions[0].block.operations if module.regions[0].blocks else ():
+        name = operation.attributes.get("sym_name")
+        if isinstance(name, str):
+            if name in seen:
+                _fail(operation, f"the name @{name} is defined twice")
+            seen.add(name)
+
+
+def _check_arguments(operation: Operation) -> None:
+    """The regions of a loop take its state, those of a conditional nothing."""
+    wanted = [value.type for value in operation.operands] if operation.name == "stablehlo.while" else []
+    for region in operation.regions:
+        for block in region.blocks:
+            if len(block.arguments) != len(wanted):
+                _fail(operation, f"a region of it has {len(block.arguments)} arguments, not {len(wanted)}")
+            for argument, type_ in zip(block.arguments, wanted, strict=True):
+                if not _is_like(argument.type, type_):
+                    _fail(operation, f"a region of it takes {type_text(argument.type)}, not {type_text(type_)}")
+
+
+def _is_like(one: Type, other: Type) -> bool:
+    """Whether two types agree but for sizes that one of them leaves open."""
+    if isinstance(one, Tensor) and isinstance(other, Tensor):
+        same = one.element == other.element and len(one.dimensions) == len(other.dimensions)
+        return same and all(n == m or DYNAMIC in (n, m) for n, m in zip(one.dimensions, other.dimensions))
+    return one == other
 
 
 def _check_constant(operation: Operation) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 from ..aliases import BufferDonor, InputOutputAlias
 from ..builder import make_instruction, with_unique_names
-from ..errors import UnsupportedError
+from ..errors import ShapeError, UnsupportedError
 from ..instruction import HloComputation, HloInstruction
 from ..ir import HloModule
 from ..literal import Literal
@@ -39,7 +39,7 @@ from .refine import is_size, needs_refinement
 from .rows import read_by_row
 from .scope import Marks, Rule, Scope, has_unknown_size, metadata_of
 from .structure import check_structure
-from .types import shape_of
+from .types import fits, shape_of, type_text
 
 _RULES: dict[str, Rule] = {}
 for _module in (
@@ -105,6 +105,9 @@ class _Program:
         arguments = function.regions[0].block.arguments
         if operands is not None and len(operands) != len(arguments):
             raise UnsupportedError(f"@{name} has {len(arguments)} arguments, not {len(operands)}")
+        for argument, operand in zip(arguments, operands or ()):
+            if not fits(operand.shape, argument.type):
+                raise ShapeError(f"@{name} takes {type_text(argument.type)}, not {operand.shape}")
         shapes = [shape_of(a.type) for a in arguments] if operands is None else [o.shape for o in operands]
         constants: list[Literal | None] = [None] * len(arguments)
         if self.is_refined and operands is not None:

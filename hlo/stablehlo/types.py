@@ -28,6 +28,27 @@ def shape_of(type_: Type) -> Shape:
     raise UnsupportedError(f"values of the type {type_text(type_)} are not supported")
 
 
+def fits(shape: Shape, type_: Type) -> bool:
+    """Whether an array, tuple or token of this shape is a value of the type. A size `?` is any; types that HLO does not
+    have are not looked at."""
+    match type_:
+        case Tensor():
+            if not shape.is_array or len(shape.dimensions) != len(type_.dimensions):
+                return False
+            is_size = all(known in (n, DYNAMIC) for n, known in zip(shape.dimensions, type_.dimensions))
+            return is_size and shape.element is element_of(type_)
+        case Token():
+            return shape.is_token
+        case Tuple():
+            elements = shape.tuple_shapes
+            return (
+                elements is not None
+                and len(elements) == len(type_.elements)
+                and all(map(fits, elements, type_.elements))
+            )
+    return True
+
+
 def element_of(type_: Tensor) -> ElementType:
     """The element type: of quantized numbers that of the stored integers; `index` is an integer of 64 bits.
     UnsupportedError for one that HLO does not have."""

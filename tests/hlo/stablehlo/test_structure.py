@@ -72,3 +72,61 @@ def test_sizes_that_nothing_says(line: str) -> None:
 def test_functions_have_a_type_and_a_name(function: str, message: str) -> None:
     with pytest.raises(HloParseError, match=f"func.func: {re.escape(message)}"):
         stablehlo.parse(function)
+
+
+_TYPED = """func.func @main(%x: tensor<f32>, %v: tensor<3xf32>, %p: tensor<i1>, %i: tensor<i32>) -> tensor<f32> {
+LINE
+return %x : tensor<f32>
+}
+func.func private @f(%a: tensor<f32>) -> tensor<f32> { return %a : tensor<f32> }
+func.func private @two(%a: tensor<f32>) -> (tensor<f32>, tensor<f32>) { return %a, %a : tensor<f32>, tensor<f32> }"""
+_RETURN = "({ stablehlo.return %x : tensor<f32> })"
+_THREE = "({ stablehlo.return %x, %x, %x : tensor<f32>, tensor<f32>, tensor<f32> })"
+
+
+def _loop(type_: str, arguments: str) -> str:
+    regions = f"({{ ^bb0({arguments}): stablehlo.return %p : tensor<i1> }}, {{ ^bb0(%b: {type_}): "
+    return f'"stablehlo.while"(%x) {regions} stablehlo.return %b : {type_} }}) : (tensor<f32>) -> tensor<f32>'
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("%0 = func.call @f(%x) : (tensor<f32>) -> tensor<i32>", "its result is f32[], not tensor<i32>"),
+        ("%0 = func.call @f(%v) : (tensor<3xf32>) -> tensor<f32>", "@f takes tensor<f32>, not f32[3]"),
+        ("%0 = func.call @f(%i) : (tensor<i32>) -> tensor<f32>", "@f takes tensor<f32>, not s32[]"),
+        ("%0 = func.call @two(%x) : (tensor<f32>) -> tensor<f32>", "its result is (f32[], f32[]), not tensor<f32>"),
+        ("%0:2 = func.call @f(%x) : (tensor<f32>) -> (tensor<f32>, tensor<f32>)", "it has 2 results, and 1 are"),
+        ("func.call @two(%x) : (tensor<f32>) -> ()", "it has 0 results, and 2 are"),
+        ('%0 = stablehlo.composite "a.b" %x {decomposition = @f} : (tensor<f32>) -> tensor<i32>', "its result is"),
+        (f'%0 = "stablehlo.case"(%i) {_RETURN} : (tensor<i32>) -> tensor<3xf32>', "its result is f32[], not"),
+        (f'%0:2 = "stablehlo.case"(%i) {_THREE} : (tensor<i32>) -> (tensor<f32>, tensor<f32>)', "it has 2 results"),
+        (f'%0 = "stablehlo.case"(%i) {_RETURN.replace("{", "{ ^bb0(%a: tensor<f32>):")} : (tensor<i32>) -> tensor<f32>',
+         "a region of it has 1 arguments, not 0"),
+        (_loop("tensor<i32>", "%a: tensor<i32>"), "a region of it takes tensor<i32>, not tensor<f32>"),
+        (_loop("tensor<f32>", "%a: tensor<f32>, %c: tensor<f32>"), "a region of it has 2 arguments, not 1"),
+        ('%0 = "stablehlo.optimization_barrier"(%x) : (tensor<f32>) -> tensor<i32>', "its result is f32[]"),
+        ('%0 = "stablehlo.tuple"(%x, %x) : (tensor<f32>, tensor<f32>) -> tuple<tensor<f32>>', "its result is (f32"),
+        ('%t = stablehlo.tuple %x, %x : tuple<tensor<f32>, tensor<f32>>\n%0 = "stablehlo.get_tuple_element"(%t) '
+         "<{index = 0 : i32}> : (tuple<tensor<f32>, tensor<f32>>) -> tensor<i32>", "its result is f32[], not"),
+    ],
+)  # fmt: skip
+def test_types_that_an_operation_says_are_those_that_it_has(line: str, message: str) -> None:
+    with pytest.raises((HloParseError, UnsupportedError), match=rf"<stablehlo>:[23]:\d+: .*{re.escape(message)}"):
+        stablehlo.parse(_TYPED.replace("LINE", line))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("func.func @main(%x: tensor<f32>) -> tensor<i32> { return %x : tensor<f32> }",
+         "its body has tensor<f32> where its type has tensor<i32>"),
+        ("func.func @main(%x: tensor<f32>) -> tensor<f32> { return }", "its body returns 0 values, its type has 1"),
+        ('"func.func"() ({^bb0(%x: tensor<i32>):\n "func.return"() : () -> ()}) '
+         '{function_type = (tensor<f32>) -> (), sym_name = "main"} : () -> ()', "its body has tensor<i32> where"),
+        ("func.func @main() { return }\nfunc.func @main() { return }", "the name @main is defined twice"),
+    ],
+)  # fmt: skip
+def test_functions_return_values_of_their_types(text: str, message: str) -> None:
+    with pytest.raises(HloParseError, match=f"func.func: {re.escape(message)}"):
+        stablehlo.parse(text)
