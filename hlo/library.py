@@ -15,6 +15,7 @@ PARTS: dict[str, str] = {
     "functions": ".numpy",  # gives arrays their operators and methods (`use_functions`)
     "jaxprs": ".jaxpr.view",  # shows programs as jaxprs, for `tracer/stages.py`, and binds primitives by JAX's names
     "namespaces": ".namespaces",  # the functions of `hloom.hlo`, which names are public, messages
+    "sizes": ".tracer.symbolic.values",  # symbolic sizes as values of the traced program
     "special": ".lax.special_in_hlo",  # functions that CHLO has and HLO has not
 }
 """The modules below the package, by the names of the parts."""

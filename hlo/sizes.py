@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterable
-from typing import Any, ClassVar
+from collections.abc import Iterable
+from typing import Any
 
 
 class SymbolicSize:
     """The base of `symbolic.expressions.Dim`. It is here so that a test for it needs no import of that."""
 
     __slots__ = ()
-
-    value_of: ClassVar[Callable[[Any, Any], Any]]
-    """value_of(size, dtype): the size as a number in the program that is traced. The tracer sets it."""
 
     def max(self, other: Any) -> Any:
         """The larger of this size and another one."""

@@ -24,6 +24,7 @@ from typing import Any, Protocol, TypeAlias, TypeGuard
 import numpy as np
 
 from ..errors import InconclusiveDimensionOperation
+from ..library import part_above
 from ..sizes import SymbolicSize
 
 Size: TypeAlias = "int | Dim"
@@ -380,7 +381,7 @@ class Dim(SymbolicSize):
 
     def __jax_array__(self) -> Any:
         """The size as a number in the program that is being traced."""
-        return SymbolicSize.value_of(self, None)
+        return part_above("sizes").size_of_dtype(self, None)
 
     dimension_as_value = __jax_array__
 

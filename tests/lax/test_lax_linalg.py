@@ -375,7 +375,7 @@ def test_what_cannot_be_factored_is_nan() -> None:
 _X, _F16 = np.ones((3, 2), np.float32), np.ones((2, 2), np.float16)
 _S = np.eye(3, dtype=np.float32)
 REFUSED: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
-    "not square": (lambda: linalg.cholesky(_X), ValueError, r"cholesky: the last two dimensions must be equal"),
+    "not square": (lambda: linalg.cholesky(_X), ValueError, r"cholesky: .*the last two dimensions must be equal"),
     "eigh not square": (lambda: linalg.eigh(_X), TypeError, "must be equal"),
     "a vector": (lambda: linalg.lu(_X[0]), ValueError, "at least 2 dimensions"),
     "float16": (lambda: linalg.qr(_F16), NotImplementedError, r"astype\('float32'\)"),

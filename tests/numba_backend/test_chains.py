@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from hloom.hlo import parse
 from hloom.hlo.evaluator import evaluate
 from hloom.numba_backend.ahead import standalone
 from hloom.numba_backend.compiler import NumbaCompiler
+from hloom.numba_backend.machine import compiling_for, this_machine
 from hloom.numba_backend.output_fusion import find, is_output_fusion
 from hloom.numba_backend.pipeline import pipeline
 from hloom.numba_backend.runtime import threads
@@ -153,13 +155,15 @@ def test_pieces_use_the_same_memory() -> None:
     """A value that only the chain uses, the fusion's last result, has memory for a few pieces."""
     args = three(600, 64, 32)
     module = parse(hloom.jit(attention).lower(*args).as_text())
-    optimized, _ = pipeline("cpu").run(module)
+    with compiling_for(replace(this_machine(), second_cache=1 << 20)):
+        optimized, _ = pipeline("cpu").run(module)
     (fusion,) = [i for i in optimized.entry.instructions if is_output_fusion(i)]
     assert str(fusion.shape) == "(f32[600,64,32], u8[3276800])"
     assert fusion.annotations == (("backend_config", '{"matrices":"600","rows":"1","step":"1","parts":"200"}'),)
     (expected,) = evaluate(module, *args)
     np.testing.assert_array_equal(evaluate(parse(optimized.to_text()), *args)[0], expected)
-    compiled = NumbaCompiler().compile(module)
+    with compiling_for(replace(this_machine(), second_cache=1 << 20)):
+        compiled = NumbaCompiler().compile(module)
     assert compiled.memory_analysis().temp_size_in_bytes == 200 * 64 * 64 * 4
     for count in (1, 2, 3):
         threads.set_num_threads(count)

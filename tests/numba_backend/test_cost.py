@@ -140,6 +140,8 @@ NO_COSTS = {
     "runtime/callbacks.py: _MAIN_NANOSECONDS": "how often a loop calls Python",
     "runtime/callbacks.py: _OTHER_NANOSECONDS": "the same in other threads",
     "runtime/compile.py: _LLVM_BYTES": "memory that LLVM asks for",
+    "runtime/ffi.py: _STATE_BYTES": "the size of a record",
+    "runtime/threads.py: _TASK_BYTES": "the size of a record",
     "runtime/executor.py: NANOSECONDS": "the place of a word",
     "runtime/kernel.py: ELEMENT_BYTES": "sizes of types",
     "runtime/loader.py: _STUB_BYTES": "the size of an instruction",

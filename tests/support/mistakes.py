@@ -170,7 +170,7 @@ _table({
     "take axis": ("take", "axis", ("2", "(3,)"), lambda j: j.numpy.take(jnp_ones(j, 3), 0, axis=2)),
     "take float": ("take", "indices", ("float32",), lambda j: j.numpy.take(jnp_ones(j, 3), jnp_ones(j, 2))),
     "take_along_axis": ("take_along_axis", "indices", ("(2, 3)", "(3,)"), lambda j: j.numpy.take_along_axis(jnp_ones(j, 2, 3), np.arange(3), axis=1)),
-    "mask in jit": ("getitem", "x", ("bool",), lambda j: j.jit(lambda x: x[x > 0])(ONES(3))),
+    "mask in jit": ("jit", "x", ("bool",), lambda j: j.jit(lambda x: x[x > 0])(ONES(3))),
     "nonzero in jit": ("nonzero", "size", (), lambda j: j.jit(lambda x: j.numpy.nonzero(x))(ONES(3))),
     "unique in jit": ("unique", "size", (), lambda j: j.jit(lambda x: j.numpy.unique(x))(ONES(3))),
     "slice in jit": ("getitem", "n", (), lambda j: j.jit(lambda x, n: x[:n])(ONES(3), 2)),

@@ -45,6 +45,8 @@ def classes() -> Iterator[type[BaseException]]:
 
 MADE: dict[str, Callable[[type], BaseException]] = {
     "HloParseError": lambda kind: kind("expected a shape [shape_c1]", 3, 7, "x = y", "a.hlo", "shape_c1"),
+    "BytecodeError": lambda kind: kind("expected a type", 7, "a.mlirbc"),
+    "TooNewError": lambda kind: kind("the operation tan", (1, 4)),
     "ShapeError": lambda kind: kind("does not fit", "dot_c3"),
     "OperandError": lambda kind: kind("does not fit", "dot_c3"),
     "BuildError": lambda kind: kind("does not fit", "dot_c3"),

@@ -19,7 +19,8 @@ from numpy.typing import DTypeLike
 
 from ...hlo.backend import DeviceBuffer
 from ...hlo.host_buffers import HostBuffer, locked
-from ...hlo.sizes import SymbolicSize, is_symbolic
+from ...hlo.library import part_above
+from ...hlo.sizes import is_symbolic
 from ...hlo.support.forking import Order, fork_lock
 from ...hlo.support.memory_pressure import allocating
 from ...hlo.support.tracebacks import boundaries, hide
@@ -872,7 +873,7 @@ def array_from_scalar(value: bool | int | float | complex, dtype: np.dtype[Any] 
 
 def of_size(size: Any, dtype: np.dtype[Any] | None) -> Any:
     """A symbolic size as a scalar of the program that is traced."""
-    return SymbolicSize.value_of(size, dtype)
+    return part_above("sizes").size_of_dtype(size, dtype)
 
 
 _SCALARS: dict[tuple[type, bool], ShapedArray] = {}

@@ -16,8 +16,9 @@ from ...hlo.support.records import dataclass
 from .. import dtypes
 from ..arrays.array import array_from_scalar
 from ..arrays.dslice import Slice
+from ..arrays.indices import as_index
 from ..core import Value
-from ..ops import add, compare, convert, read_block, reshape, select, write_block
+from ..ops import add, compare, read_block, reshape, select, write_block
 from ..tracer import Tracer
 
 _INDEX = np.dtype(np.int32)
@@ -79,7 +80,7 @@ def _start(start: Any, size: int) -> Value:
     if not isinstance(start, Tracer):
         known = int(start)
         return array_from_scalar(known + size if known < 0 else known, _INDEX)
-    value = convert(start, _INDEX, False)
+    value = as_index(start, _INDEX)
     if dtypes.is_unsigned(start.aval.dtype):
         return value
     zero, end = (array_from_scalar(n, _INDEX) for n in (0, size))

@@ -17,7 +17,6 @@ from ...hlo.opcode import Opcode
 from ...hlo.ops.dynamic_size import DimensionAttributes
 from ...hlo.ops.movement import IotaAttributes
 from ...hlo.shape import Shape
-from ...hlo.sizes import SymbolicSize
 from ...hlo.symbolic.evaluate import Operations, evaluate
 from ...hlo.symbolic.expressions import FLOORDIV, MAX, MIN, MOD, Dim, variable
 from ..arrays.array import as_value
@@ -67,6 +66,3 @@ def operations() -> Operations:
         MAX: lambda x, y: bind(Opcode.MAXIMUM, (as_value(x), as_value(y))),
         MIN: lambda x, y: bind(Opcode.MINIMUM, (as_value(x), as_value(y))),
     }
-
-
-SymbolicSize.value_of = staticmethod(size_of_dtype)

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 
+from ...hlo.support.tracebacks import boundary
 from ...tracer.arguments import ShapeDtypeStruct
 from ...tracer.arrays.operators import ArrayBase
 from ...tracer.aval import ShapedArray
@@ -42,6 +43,7 @@ class MemorySpace(enum.Enum):
         """The type of a reference to an array of `type` in this memory."""
         return MemoryRef(type, self)
 
+    @boundary
     def __call__(self, shape: Sequence[int], dtype: Any) -> MemoryRef:
         return self.from_type(ShapedArray(tuple(shape), canonical_dtype(dtype)))
 

@@ -7,7 +7,6 @@ from collections.abc import Sequence as _Sequence
 from typing import Any as _Any
 
 from ...errors import InconclusiveDimensionOperation as _InconclusiveDimensionOperation
-from ...hlo.sizes import SymbolicSize as _SymbolicSize
 from ...hlo.sizes import as_size as _as_size
 from ...hlo.sizes import is_symbolic as _is_symbolic
 from ...hlo.sizes import larger as _larger
@@ -74,7 +73,7 @@ def is_symbolic_dim(v: _Any) -> bool:
 
 def dimension_as_value(d: _Any) -> _Any:
     """A size as a number of the program; a number is itself."""
-    return _SymbolicSize.value_of(d, None) if _is_symbolic(d) else d
+    return d.dimension_as_value() if _is_symbolic(d) else d
 
 
 def is_constant_dim(d: _Any) -> bool:

@@ -688,7 +688,7 @@ def test_classes_of_errors(child: str, parent: str) -> None:
 
 
 def test_what_means_nothing_here_says_why() -> None:
-    for name in ("ffi", "lib", "no_execution"):
+    for name in ("lib", "no_execution"):
         with pytest.raises(AttributeError, match=f"(?s)jax has '{name}', hloom does not have it: "):
             getattr(hloom, name)
 
