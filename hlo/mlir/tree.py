@@ -6,6 +6,7 @@ Values are compared by identity, types and attributes by content. Untyped attrib
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -227,3 +228,13 @@ class Operation:
     location: Location | None = None
     position: int = 0
     """Where it was read: the offset in the text or the bytes, for messages."""
+
+
+def operations(top: Operation) -> Iterator[Operation]:
+    """An operation and all in its regions, callers first."""
+    waiting = [top]
+    while waiting:
+        operation = waiting.pop()
+        yield operation
+        inner = [o for region in operation.regions for block in region.blocks for o in block.operations]
+        waiting += reversed(inner)

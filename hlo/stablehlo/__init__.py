@@ -111,6 +111,6 @@ def to_bytecode(module: HloModule, version: str = "") -> bytes:
 
     UnsupportedError names an instruction that StableHLO, or that version of it, does not have.
     """
-    tree = load(".from_hlo", __name__).stablehlo_of(module)
+    tree = load(".portable", __name__).portable_of(module)
     data: bytes = load(".vhlo", __name__).write_bytecode(tree, version)
     return data

@@ -18,7 +18,7 @@ from ..effects import has_side_effect
 from ..errors import UnsupportedError
 from ..evaluator import evaluate_op
 from ..instruction import HloInstruction
-from ..mlir.tree import DYNAMIC, Operation, Tensor, Value
+from ..mlir.tree import DYNAMIC, Operation, Tensor, Value, operations
 from ..opcode import Opcode
 from ..ops.collective import COLLECTIVES
 
@@ -37,21 +37,11 @@ def needs_refinement(module: Operation) -> bool:
         ".dynamic_" in operation.name
         or operation.name in _WITH_SIZES
         or any(DYNAMIC in value.type.dimensions for value in _values(operation) if isinstance(value.type, Tensor))
-        for operation in _operations(module)
+        for operation in operations(module)
     )
 
 
 _WITH_SIZES = ("stablehlo.real_dynamic_slice", "stablehlo.set_dimension_size", "chlo.minimum_broadcast_shapes")
-
-
-def _operations(module: Operation) -> Iterator[Operation]:
-    stack = [module]
-    while stack:
-        operation = stack.pop()
-        yield operation
-        for region in operation.regions:
-            for block in region.blocks:
-                stack.extend(block.operations)
 
 
 def _values(operation: Operation) -> Iterator[Value]:

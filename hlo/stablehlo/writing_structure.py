@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
 
 from ..errors import UnsupportedError
-from ..instruction import HloInstruction
+from ..instruction import HloComputation, HloInstruction
 from ..mlir.tree import Attribute, Dense, IndexType, Opaque, Record, Symbol, Tensor, Tuple, Value
 from ..opcode import Opcode
 from ..ops.custom_call import CustomCallApiVersion, CustomCallAttributes
@@ -95,14 +96,30 @@ def _fusion(body: Body, instruction: HloInstruction) -> Tree:
     return body.run(instruction.attributes.calls, [body.values[operand] for operand in instruction.operands])
 
 
+_COMPOSITE_NAME = re.compile(r"[a-zA-Z]\w*(\.[\w$]+)+", re.ASCII)
+"""What the specification of `composite` asks for: a namespace and a name."""
+_PACKING = (Opcode.PARAMETER, Opcode.TUPLE, Opcode.GET_TUPLE_ELEMENT)
+
+
+def _is_custom_call(computation: HloComputation) -> bool:
+    """Whether a computation is one custom call."""
+    acting = [i.opcode for i in computation.instructions if i.opcode not in _PACKING]
+    return acting == [Opcode.CUSTOM_CALL]
+
+
 def _call(body: Body, instruction: HloInstruction) -> Tree:
+    """A composite whose name MLIR does not allow is a call of its function. One that is a custom call, as that of a
+    foreign function, is the custom call."""
+    composite, called = instruction.attributes.composite, instruction.attributes.to_apply
+    if composite is not None and _is_custom_call(called):
+        return body.run(called, [body.values[operand] for operand in instruction.operands])
     operands = body.all_leaves(instruction.operands)
-    symbol = Symbol((body.program.function(instruction.attributes.to_apply),))
-    composite = instruction.attributes.composite
-    if composite is None:
+    symbol = Symbol((body.program.function(called),))
+    name = "" if composite is None else composite.name if "." in composite.name else OWN_COMPOSITES + composite.name
+    if composite is None or not _COMPOSITE_NAME.fullmatch(name):
         return body.main("func.call", instruction, operands, {"callee": symbol})
     attributes: dict[str, Attribute] = {
-        "name": composite.name if "." in composite.name else OWN_COMPOSITES + composite.name,
+        "name": name,
         "composite_attributes": attributes_in(composite.parameters),
         "decomposition": symbol,
         "version": INTEGER32.write(composite.version),

@@ -6,10 +6,10 @@ Source: "Compatibility guarantees for custom calls" in JAX's documentation of ex
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Sequence, Set
 
 from ..hlo.custom_call_targets.table import LAPACK
-from ..hlo.mlir.tree import Operation
+from ..hlo.mlir.tree import Operation, operations
 
 
 class DisabledSafetyCheck:
@@ -73,16 +73,6 @@ _STABLE = frozenset({
 def _is_stable(target: str, allowed: Set[str | None]) -> bool:
     """XLA reads operations of MHLO that are written as custom calls."""
     return target in _STABLE or target in allowed or target.startswith("mhlo.")
-
-
-def operations(top: Operation) -> Iterator[Operation]:
-    """An operation and all in its regions, callers first."""
-    waiting = [top]
-    while waiting:
-        operation = waiting.pop()
-        yield operation
-        inner = [o for region in operation.regions for block in region.blocks for o in block.operations]
-        waiting += reversed(inner)
 
 
 def check_custom_calls(module: Operation, disabled: Sequence[DisabledSafetyCheck]) -> None:

@@ -22,10 +22,10 @@ from ..hlo.mlir.tree import (
     Symbol,
     TypeAttribute,
     Value,
+    operations,
 )
 from ..hlo.symbolic.arguments import Solution
 from ..tracer.control_flow.platforms import PLATFORM_INDEX
-from .checks import operations
 from .dynamic import asked_size, is_dynamic, make_dynamic, with_question_marks
 from .emit import SCALAR, Emitter, Sizes
 from .nested import WRAPPED, inline_program, is_nested_program

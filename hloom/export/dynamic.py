@@ -26,6 +26,7 @@ from ..hlo.mlir.tree import (
     Tuple,
     Type,
     TypeAttribute,
+    operations,
 )
 from ..hlo.sizes import is_symbolic
 from ..hlo.stablehlo.scope import captures
@@ -194,6 +195,17 @@ _BY_ATTRIBUTE: dict[str, Rule] = {
     "stablehlo.convolution": _convolution,
     "stablehlo.reduce_window": _reduce_window,
 }
+
+
+# ---- calls
+
+
+def make_composites_calls(module: Operation) -> None:
+    """Write composites as calls of their decompositions: XLA does not put sizes into composites."""
+    for operation in operations(module):
+        if operation.name == "stablehlo.composite":
+            operation.name = "func.call"
+            operation.attributes = {"callee": operation.attributes["decomposition"]}
 
 
 # ---- types

@@ -9,7 +9,7 @@ from typing import Any
 from ..autodiff.api import vjp
 from ..hlo.errors import UnsupportedError
 from ..hlo.sizes import is_symbolic
-from ..hlo.stablehlo.from_hlo import stablehlo_of
+from ..hlo.stablehlo.portable import portable_of
 from ..hlo.support.tracebacks import boundary
 from ..hlo.symbolic.arguments import Solution, solve
 from ..hlo.symbolic.expressions import Dim
@@ -31,6 +31,7 @@ from .artifacts import bytes_of
 from .calling import called
 from .checks import DisabledSafetyCheck, check_custom_calls
 from .conventions import add_convention
+from .dynamic import make_composites_calls
 from .exported import (
     Exported,
     maximum_supported_calling_convention_version,
@@ -39,7 +40,6 @@ from .exported import (
 from .modules import closed_module
 from .paths import argument_names, path_text
 from .placing import abstract_sharding, text_of
-from .portable import make_portable
 
 _DONATING = frozenset({"cpu", "tpu", "cuda", "rocm", "neuron"})
 """The platforms on which JAX lets a program overwrite its arguments."""
@@ -152,9 +152,10 @@ def _exported(
     count = max([s.num_devices for s in places], default=1)
     kept = tuple([k for k, a in enumerate(in_avals) if a.dtype != FLOAT0])
     found = closed_module(lowered, out_avals)
-    module = stablehlo_of(found)
+    module = portable_of(found)
     solution = _solution(in_avals, in_tree, kept)
-    make_portable(module, solution is not None)
+    if solution is not None:
+        make_composites_calls(module)
     uses_constants = len(platforms) > 1 or solution is not None or any(e.uses_global_constants for e in called(found))
     given, made = iter(ins), iter(outs)
     in_shardings = tuple([None if a.dtype == FLOAT0 else abstract_sharding(next(given), a) for a in in_avals])

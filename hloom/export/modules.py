@@ -14,20 +14,11 @@ from ..hlo.ir import HloInstruction, HloModule
 from ..hlo.literal import Literal
 from ..hlo.opcode import Opcode
 from ..hlo.ops.movement import BroadcastAttributes
-from ..hlo.passes.expand.dot import ragged_dot, scaled_dot
-from ..hlo.passes.expand.scan import scan
 from ..hlo.passes.rewrite import rewrite_computation
-from ..hlo.passes.rewriter import RewriteLog, apply_rules
-from ..hlo.passes.rules import RuleSet, rule
 from ..hlo.shape import Shape
 from ..tracer.arrays.overlay import storage_of
 from ..tracer.aval import FLOAT0
 from ..tracer.stages import Lowered
-
-_EXPANSIONS = RuleSet(
-    [rule(ragged_dot, Opcode.RAGGED_DOT), rule(scaled_dot, Opcode.SCALED_DOT), rule(scan, Opcode.SCAN)]
-)
-"""For operations that StableHLO lacks."""
 
 
 def closed_module(lowered: Lowered, out_avals: Sequence[Any]) -> HloModule:
@@ -56,7 +47,7 @@ def closed_module(lowered: Lowered, out_avals: Sequence[Any]) -> HloModule:
         entry = make_computation(entry.name, make_tuple(results), entry.parameters, effects)
     if entry is not module.entry:
         module = with_unique_names(replace(module, entry=entry))
-    return apply_rules(module, _EXPANSIONS, RewriteLog())
+    return module
 
 
 def _nothing(shape: tuple[Any, ...]) -> HloInstruction:

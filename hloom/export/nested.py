@@ -11,12 +11,11 @@ from weakref import WeakValueDictionary
 
 from ..hlo.builder import make_computation, make_get_tuple_element, make_parameter, make_tuple
 from ..hlo.ir import HloComputation, HloInstruction
-from ..hlo.mlir.tree import Operation, Symbol, Value
+from ..hlo.mlir.tree import Operation, Symbol, Value, operations
 from ..hlo.opcode import Opcode
 from ..hlo.ops.custom_call import CustomCallAttributes
 from ..hlo.shape import Shape
 from .artifacts import module_of
-from .checks import operations
 from .dynamic import open_type
 from .emit import Emitter, unused_name
 from .platforms import numbers_of_platforms

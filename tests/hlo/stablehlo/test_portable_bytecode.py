@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import pytest
-from hloom.hlo import UnsupportedError
+from hloom.hlo import UnsupportedError, stablehlo
 from hloom.hlo.element_type import ElementType
 from hloom.hlo.mlir.bytecode_reader import producer_of
 from hloom.hlo.mlir.tree import (
@@ -41,6 +41,8 @@ from hloom.hlo.mlir.tree import (
 from hloom.hlo.stablehlo.text import read, write
 from hloom.hlo.stablehlo.vhlo import read_bytecode, write_bytecode
 
+import hloom
+import hloom.numpy as jnp
 from support.mlir_trees import lines_of
 from support.portable_programs import SHARDED, VERSIONS, module
 
@@ -283,3 +285,31 @@ def test_types_that_the_portable_form_lacks(text: str) -> None:
     tree = _function(Operation("stablehlo.create_token", [], [Value(OtherType(text))]), arguments=[])
     with pytest.raises(UnsupportedError, match=text.replace("<", ".")[:5]):
         write_bytecode(tree)
+
+
+TRACED: dict[str, tuple[Any, str]] = {
+    "functions of CHLO": (lambda x: (hloom.lax.erf(x), jnp.arcsinh(x), hloom.lax.top_k(x, 2)), "@mhlo.erf("),
+    "factorisations": (lambda x: jnp.linalg.inv(x @ x.T + jnp.eye(4)), "result_layouts = [dense<[0, 1]>"),
+    "ragged products": (lambda x: hloom.lax.ragged_dot(x, jnp.ones((2, 3, 2)), 2 * jnp.arange(2) + 1), "dot_general"),
+    "composites": (lambda x: hloom.lax.composite(lambda x: x + 1, name="mine")(x), '"hloom.mine"'),
+    "names that MLIR lacks": (lambda x: hloom.lax.composite(lambda x: x + 1, name="my.own-name")(x), "call @"),
+    "foreign functions": (
+        lambda x: hloom.ffi.ffi_call("lapack_sgetrf_ffi", [
+            hloom.ShapeDtypeStruct((4, 3), np.float32), hloom.ShapeDtypeStruct((3,), np.int32),
+            hloom.ShapeDtypeStruct((), np.int32),
+        ], input_layouts=[(0, 1)], output_layouts=[(0, 1), None, None])(x), "%0:3 = stablehlo.custom_call @lapack",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", TRACED)
+def test_traced_programs_have_a_portable_form(name: str) -> None:
+    f, part = TRACED[name]
+    x = np.linspace(-1, 1.5, 12, dtype=np.float32).reshape(4, 3)
+    data = stablehlo.to_bytecode(hloom.jit(f).lower(x).module)
+    text = write(read_bytecode(data))
+    assert part in text, text
+    assert " chlo." not in text
+    found = hloom.run_hlo(stablehlo.parse_bytecode(data), x)
+    for own, wanted in zip(hloom.tree.leaves(found), hloom.tree.leaves(hloom.jit(f)(x)), strict=True):
+        np.testing.assert_allclose(own, wanted, rtol=1e-5, atol=1e-6)

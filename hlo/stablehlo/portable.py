@@ -1,9 +1,8 @@
-"""StableHLO's portable form has no operations of CHLO, and composites only with names of a dialect: what a program
-uses of these is written in another way, which XLA and hloom read.
+"""A module in StableHLO's portable form, which has no operations of CHLO.
 
-An operation of CHLO becomes the custom call of MHLO's operation, JAX's form of it. Nested functions that hloom calls by
-composites become ordinary functions. Calls of LAPACK say that matrices are stored by columns: here they are logical
-arrays, and XLA hands the function the memory as it is.
+An operation of CHLO becomes the custom call of MHLO's operation, JAX's form of it; XLA and hloom read that. Operations
+of HLO that have no such form are expanded before. Calls of LAPACK say that matrices are stored by columns: here they
+are logical arrays, and XLA hands the function the memory as it is.
 """
 
 from __future__ import annotations
@@ -14,20 +13,26 @@ from typing import Any
 
 import numpy as np
 
-from ..hlo.custom_call_targets.table import BUILT_IN
-from ..hlo.element_type import ElementType
-from ..hlo.mlir.tree import Dense, IndexType, Integer, Operation, Symbol, Tensor, Value
-from .checks import operations
+from ..custom_call_targets.table import BUILT_IN
+from ..element_type import ElementType
+from ..ir import HloModule
+from ..mlir.tree import Dense, IndexType, Integer, Operation, Tensor, Value, operations
+from ..opcode import Opcode
+from ..passes.expand.dot import ragged_dot, scaled_dot
+from ..passes.rewriter import RewriteLog, apply_rules
+from ..passes.rules import RuleSet, rule
+from .from_hlo import stablehlo_of
 
-_OF_A_DIALECT = re.compile(r"[a-zA-Z]\w*(\.[\w$]+)+")
+_EXPANSIONS = RuleSet([rule(ragged_dot, Opcode.RAGGED_DOT), rule(scaled_dot, Opcode.SCALED_DOT)])
+"""For operations that StableHLO lacks, or that CHLO has in a form without a custom call."""
 _MHLO = {"top_k": "topk"}
 """Names that differ in MHLO."""
 
 
-def make_portable(module: Operation, has_symbolic_sizes: bool) -> None:
-    """Change the module in place. Where sizes are symbolic, all composites become functions: XLA does not put sizes
-    into these."""
-    for operation in operations(module):
+def portable_of(module: HloModule) -> Operation:
+    """As `stablehlo_of`, without operations of CHLO. UnsupportedError as there."""
+    tree = stablehlo_of(apply_rules(module, _EXPANSIONS, RewriteLog()))
+    for operation in operations(tree):
         if operation.name == "stablehlo.custom_call":
             _add_layouts(operation)
         dialect, _, name = operation.name.partition(".")
@@ -39,19 +44,14 @@ def make_portable(module: Operation, has_symbolic_sizes: bool) -> None:
                 "mhlo.attributes": given,
                 "mhlo.version": Integer(1, ElementType.S64),
             }
-        elif operation.name == "stablehlo.composite":
-            called = operation.attributes["decomposition"]
-            assert isinstance(called, Symbol), f"{called} is no function"
-            if has_symbolic_sizes or not _OF_A_DIALECT.fullmatch(str(operation.attributes["name"])):
-                operation.name = "func.call"
-                operation.attributes = {"callee": called}
+    return tree
 
 
 def _add_layouts(operation: Operation) -> None:
     """The layouts of the arrays of a call of LAPACK."""
     target = str(operation.attributes["call_target_name"])
     known = BUILT_IN.get(target)
-    if known is None or not target.startswith("lapack_"):
+    if known is None or not target.startswith("lapack_") or "operand_layouts" in operation.attributes:
         return
     for name, values, types in zip(
         ("operand_layouts", "result_layouts"), (operation.operands, operation.results), known.signature.split("->"),
