@@ -1,4 +1,4 @@
-"""Functions traced for symbolic sizes: types, programs for concrete sizes, values of sizes, errors."""
+"""Functions traced for symbolic sizes: types, exported programs, values of sizes, errors."""
 
 from __future__ import annotations
 
@@ -7,13 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hloom.numba_backend.runtime.store import default_store
-from hloom.tracer.symbolic.programs import SymbolicProgram
 from hloom.tracer.symbolic.shapes import symbolic_args_specs, symbolic_shape
 
 import hloom
 import hloom.numpy as jnp
-from hloom import lax
+from hloom import export, lax
 from hloom.errors import InconclusiveDimensionOperation, UnsupportedError
 
 KEY = hloom.random.key(0)
@@ -69,12 +67,6 @@ def specs(shapes: tuple[str, ...], dtypes: list[Any] | None = None) -> list[Any]
     return found
 
 
-def program_of(function: Callable[..., Any], arguments: list[Any]) -> tuple[Any, SymbolicProgram]:
-    lowered = hloom.jit(function).lower(*arguments)
-    names = [f"args[{k}]" for k in range(len(arguments))]
-    return lowered, SymbolicProgram(lowered.module, [a.shape for a in arguments], names)
-
-
 def given(arguments: list[Any], values: dict[str, int]) -> list[Any]:
     rng = np.random.default_rng(0)
     shapes = [[d if isinstance(d, int) else values[str(d)] for d in a.shape] for a in arguments]
@@ -89,44 +81,14 @@ def given(arguments: list[Any], values: dict[str, int]) -> list[Any]:
 def test_a_program_for_all_sizes_gives_the_results_of_one_for_each(name: str) -> None:
     function, shapes = CASES[name]
     arguments = specs(shapes, [F32, np.int32][: len(shapes)])
-    lowered, program = program_of(function, arguments)
+    exported = export.export(hloom.jit(function))(*arguments)
     for values in ({"b": 3, "n": 5}, {"b": 2, "n": 4}):
         arrays = given(arguments, values)
-        module = program.module_for([a.shape for a in arrays])
-        found = hloom.run_hlo(module, *arrays, *lowered.captured)
+        found = hloom.tree.leaves(exported.call(*arrays))
         expected = hloom.tree.leaves(hloom.jit(function)(*arrays))
         for x, y in zip(found, expected, strict=True):
             assert x.shape == y.shape
             np.testing.assert_allclose(x, y, rtol=1e-5, atol=1e-5)
-
-
-def compiled_kernels() -> int:
-    statistics = default_store().statistics
-    return statistics.compiled + statistics.loaded_from_disk
-
-
-def test_a_new_size_compiles_no_kernel() -> None:
-    def function(x: Any) -> Any:
-        return hloom.nn.softmax(x @ jnp.ones((16, 32))) * x.shape[0]
-
-    lowered, program = program_of(function, specs(("b, 16",)))
-
-    def run(size: int) -> None:
-        x = np.full((size, 16), 0.5, F32)
-        (found,) = hloom.run_hlo(program.module_for([x.shape]), x, *lowered.captured)
-        np.testing.assert_allclose(found, size / 32, rtol=1e-4)
-
-    run(96)
-    before = compiled_kernels()
-    run(128)
-    run(1000)
-    assert compiled_kernels() == before
-
-
-def test_the_program_of_a_size_is_made_once() -> None:
-    _, program = program_of(lambda x: x + 1, specs(("b",)))
-    assert program.module_for([(3,)]) is program.module_for([(3,)])
-    assert program.module_for([(3,)]) is not program.module_for([(4,)])
 
 
 def test_types() -> None:
