@@ -29,6 +29,13 @@ def eigensystem(f: Any, x: Any, **options: Any) -> Any:
     return values, projections(vectors)
 
 
+def schur_product(f: Any, x: Any) -> Any:
+    """The product of Schur's factors, and what makes them Schur's. The vectors are determined up to signs, and up to a
+    rotation for a pair of complex eigenvalues."""
+    triangle, vectors = f(x)
+    return vectors @ triangle @ vectors.T, vectors.T @ vectors, triangle[2, 0]
+
+
 # jax.numpy.linalg
 
 typed("numpy.linalg.cholesky", [lambda *s: spd(*s), lambda *s: spd(*s, dtype="complex64")], (3, 3))
@@ -102,7 +109,7 @@ case("lax.linalg.lu", c64(2, 3, 4), label="c64")
 case("lax.linalg.lu_pivots_to_permutation", np.array([2, 2, 3], np.int32), permutation_size=5)
 case("lax.linalg.qdwh", spd(4, 4))
 case("lax.linalg.qr", f64(4, 3), full_matrices=False)
-case("lax.linalg.schur", f32(3, 3))
+case("lax.linalg.schur", f32(3, 3), call=schur_product)
 case("lax.linalg.svd", f32(3, 3), call=lambda f, x: svd_product(lambda y: tuple(f(y)), x))
 case("lax.linalg.symmetric_product", f32(4, 3), spd(4, 4), alpha=2.0, beta=0.5, symmetrize_output=True)
 case("lax.linalg.triangular_solve", spd(3, 3), f32(3, 2), left_side=True, lower=True)
@@ -135,7 +142,7 @@ scipy("lu_solve", f32(3, 3), f32(3), call=lambda f, a, b: f((a, np.array([1, 1, 
 scipy("qr", f32(3, 2), mode="economic")
 scipy("qr_multiply", f32(3, 3), f32(2, 3))
 scipy("rsf2csf", f32(3, 3), f32(3, 3))
-scipy("schur", f32(3, 3))
+scipy("schur", f32(3, 3), call=schur_product)
 scipy("solve", spd(3, 3), f32(3), assume_a="pos")
 scipy("solve_sylvester", spd(3, 3), spd(2, 2), f32(3, 2))
 scipy("solve_triangular", spd(3, 3), f32(3), lower=True, trans=1)

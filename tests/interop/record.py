@@ -2,6 +2,7 @@
 """Record what JAX lowers the cases of `functions_*.py` to, and what XLA's CPU backend makes of it: needs JAX 0.10.
 
     python tests/interop/record.py            # writes tests/data/interop.tar.xz, in about three minutes
+    python tests/interop/record.py --only eigh  # records some cases anew
     python tests/interop/record.py --missing  # lists public functions that no case calls
 
 Arguments are drawn by the case's name, and the archive has no dates: the same versions on the same CPU give the same
@@ -39,7 +40,7 @@ from interop import (
     functions_shapes,
     functions_transformed,
 )
-from interop.archive import PATH, Recorded, write
+from interop.archive import PATH, Recorded, read, write
 from interop.cases import CASES, Array, Case
 
 TABLES = (
@@ -139,7 +140,7 @@ def missing() -> list[str]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--missing", action="store_true", help="list the functions that no case calls")
-    parser.add_argument("--only", default="", help="cases whose name contains this; nothing is written")
+    parser.add_argument("--only", default="", help="cases whose name contains this; the others stay as they are")
     options = parser.parse_args()
     if options.missing:
         sys.exit("\n".join(missing()))
@@ -158,9 +159,10 @@ def main() -> None:
     print(f"{len(recorded)} cases of {len({one.function for one in recorded})} functions")
     if failed:
         sys.exit("\n".join(failed))
-    if not options.only:
-        write(recorded)
-        print(f"{PATH}: {PATH.stat().st_size:,} bytes")
+    if options.only:
+        recorded = list((read() | {one.id: one for one in recorded}).values())
+    write(recorded)
+    print(f"{PATH}: {PATH.stat().st_size:,} bytes")
 
 
 if __name__ == "__main__":
