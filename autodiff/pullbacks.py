@@ -14,6 +14,7 @@ from ..hlo.support.records import dataclass
 from ..tracer.arrays.array import as_value
 from ..tracer.aval import ShapedArray
 from ..tracer.core import Value, current_trace
+from ..tracer.dtypes import is_complex
 from ..tracer.ops import is_inexact, zeros
 from ..tracer.sharding.lenience import not_refused
 from ..tracer.sharding.placement import of_type
@@ -159,7 +160,12 @@ def given_cotangent(leaf: Any, aval: ShapedArray, fun: Callable[..., Any]) -> Va
 
 
 def pull_back(program: LinearProgram, avals: Sequence[ShapedArray], cotangents: Sequence[Value | None]) -> list[Any]:
-    """A cotangent for each input, zeros where there is none, divided as the input."""
+    """A cotangent for each input, zeros where there is none, divided as the input.
+
+    It is weakly typed as the input, but for a complex input of a function without complex results: every way from one
+    to the other takes a real part or an absolute value, and JAX's rules for those return strong types.
+    """
+    takes_parts = not any(ct is not None and is_complex(ct.aval.dtype) for ct in cotangents)
     with not_refused():
         found = iter(transpose_program(program, cotangents))
     trace = current_trace()
@@ -169,5 +175,6 @@ def pull_back(program: LinearProgram, avals: Sequence[ShapedArray], cotangents: 
             out.append(float0_zeros(aval))
             continue
         ct = next(found)
-        out.append(of_type(zeros(aval) if ct is None else trace.with_weak_type(ct, aval.weak_type), aval))
+        is_weak = aval.weak_type and not (takes_parts and is_complex(aval.dtype))
+        out.append(of_type(zeros(aval) if ct is None else trace.with_weak_type(ct, is_weak), aval))
     return out

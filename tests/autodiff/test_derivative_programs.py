@@ -93,3 +93,11 @@ def test_derivatives_are_as_weak_as_results(name: str) -> None:
         found += [value, aux]
         assert hloom.grad(f)(1.0).weak_type and hloom.jit(hloom.grad(f))(1.0).weak_type
     assert [x.weak_type for x in found] == [is_weak] * len(found)
+
+
+@pytest.mark.parametrize(("f", "is_weak"), [(jnp.abs, False), (jnp.real, False), (jnp.sin, True), (jnp.conj, True)])
+def test_complex_cotangents_that_come_from_real_ones_are_strong(f: Any, is_weak: bool) -> None:
+    """As in JAX 0.10.2."""
+    value, pull = hloom.vjp(f, 2.0 + 1.0j)
+    assert value.weak_type
+    assert pull(value)[0].weak_type is is_weak

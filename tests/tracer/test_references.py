@@ -589,7 +589,7 @@ def test_kinds() -> None:
     seen: list[bool] = []
     hloom.jit(lambda r: seen.append(isinstance(r, hloom.Ref)))(x)
     assert seen == [True]
-    assert repr(x) == "Ref(1., dtype=float32)" and repr(x.aval) == "Ref{float32[]}"
+    assert repr(x) == "Ref(1., dtype=float32, weak_type=True)" and repr(x.aval) == "Ref{float32[]}"  # as in JAX
     assert (x.shape, x.dtype, x.ndim, x.size) == ((), np.float32, 0, 1)
     assert hloom.new_ref(jnp.array([1, 2, 3]))[None].shape == (1, 3)
 
@@ -1031,3 +1031,44 @@ def test_vjp_of_one_reference_twice() -> None:
     ref = hloom.new_ref(1.0)
     with pytest.raises(ValueError, match="both a and b"):
         hloom.vjp(lambda a, b: a[...] + b[...], ref, ref)
+
+
+def _written(init: Any) -> Any:
+    ref = hloom.new_ref(init)
+    before = ref[...]
+    ref[...] = np.float32(1)
+    return before, ref[...], hloom.freeze(ref)
+
+
+def _argument(init: Any) -> Any:
+    ref = hloom.new_ref(init)
+    inside = hloom.jit(lambda r: (r[...], r.__setitem__(..., np.float32(1)), r[...]))(ref)
+    return inside, ref[...]
+
+
+def _summed(init: Any) -> Any:
+    ref = hloom.new_ref(init)
+
+    def step(c: Any, _: Any) -> Any:
+        ref[...] += c
+        return c, ref[...]
+
+    return lax.scan(step, 1.0, None, length=2)[1], ref[...]
+
+
+WEAK: list[tuple[Callable[[Any], Any], list[bool], list[bool]]] = [
+    (_written, [True, True, True], [True, False, False]),
+    (_argument, [True, False, True], [True, False, False]),
+    (_summed, [False, True], [False, False]),
+]
+"""Of a Python number: which results are weakly typed in JAX 0.10.2, outside of jit and under it."""
+
+
+@pytest.mark.parametrize(("f", "outside", "inside"), WEAK)
+def test_a_reference_is_as_weak_as_its_first_value(f: Any, outside: list[bool], inside: list[bool]) -> None:
+    for function, weak in ((f, outside), (hloom.jit(f), inside)):
+        assert [x.weak_type for x in hloom.tree.leaves(function(2.0))] == weak
+        assert not any(x.weak_type for x in hloom.tree.leaves(function(np.float32(2))))
+    ref = hloom.new_ref(2.0)
+    assert hloom.typeof(ref).weak_type
+    assert repr(ref) == "Ref(2., dtype=float32, weak_type=True)"

@@ -55,13 +55,12 @@ class AbstractRef:
     inner_aval: ShapedArray
     kind: str | None
     """A value that is written to a reference of kind "no_grad_no_remat" is a constant to derivatives."""
-    weak_type = False
     is_extended = False
 
     def __new__(cls, inner_aval: ShapedArray, memory_space: Any = None, kind: Any = None) -> AbstractRef:
         if kind not in (None, "no_grad_no_remat"):
             raise ValueError(f'the kind of a reference is None or "no_grad_no_remat", not {kind!r}')
-        return interned(_made, inner_aval.with_weak_type(False), kind)
+        return interned(_made, inner_aval, kind)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -70,6 +69,10 @@ class AbstractRef:
     @property
     def dtype(self) -> Any:
         return self.inner_aval.dtype
+
+    @property
+    def weak_type(self) -> bool:
+        return self.inner_aval.weak_type
 
     @property
     def ndim(self) -> int:
@@ -117,7 +120,7 @@ class Ref:
 
     def __init__(self, value: Value, argument: str = "", kind: str | None = None) -> None:
         self.aval = AbstractRef(value.aval, kind=kind)
-        value = convert(self._written(value), value.aval.dtype, False)
+        value = self._written(value)
         self._value = _same_elements(value) if isinstance(value, Array) else value
         self._owner = current_trace()
         self._argument = argument
@@ -277,8 +280,9 @@ class Ref:
         """Make `value`, of its type, its array."""
         self.check()
         value = self._written(value)
-        if value.aval.weak_type:
-            value = current_trace().with_weak_type(value, False)
+        is_weak = self.aval.weak_type and current_trace() is EVAL  # in a trace it is strong from here, as in JAX
+        if value.aval.weak_type is not is_weak:
+            value = current_trace().with_weak_type(value, is_weak)
         if isinstance(value, Array):
             value = _same_elements(value)
         recorders = self.recorders()
