@@ -472,7 +472,7 @@ class PullbackFunction(_AtPoint):
         >>> _, f_vjp = hloom.vjp(lambda x: x**2, 3.0)
         >>> total = hloom.new_ref(1.0)
         >>> f_vjp.with_refs(total)(1.0), total
-        ((GradRef(),), Ref(7., dtype=float32))
+        ((GradRef(),), Ref(7., dtype=float32, weak_type=True))
         """
         other = copy.copy(self)
         other._rest, other._targets = None, targets_of(targets, self._in_tree, self._takes_reference)
