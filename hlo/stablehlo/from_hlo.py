@@ -101,7 +101,7 @@ class _Program:
         frontend = dict(module.frontend_attributes)
         meshes = read_dictionary_raw(frontend.pop(MESHES, "{}"))
         for name, text in meshes:
-            mesh: Attributes = {"sym_name": name, "mesh": Opaque("sdy", text or "")}
+            mesh: Attributes = {"sym_name": str(name), "mesh": Opaque("sdy", text or "")}
             self._functions.append(Operation("sdy.mesh", [], [], mesh))
         attributes.update(write_marks(tuple(frontend.items()), ()))
         attributes["mhlo.num_partitions"] = INTEGER32.write(module.num_partitions)
