@@ -1,6 +1,7 @@
 from ..hlo.symbolic.scope import SymbolicScope as SymbolicScope
 from ..tracer.symbolic.shapes import (
-    is_symbolic_dim as is_symbolic_dim, symbolic_args_specs as symbolic_args_specs, symbolic_shape as symbolic_shape,
+    is_symbolic_dim as is_symbolic_dim, symbolic_args_specs as symbolic_args_specs,
+    symbolic_dim_bounds as symbolic_dim_bounds, symbolic_shape as symbolic_shape,
 )
 from .checks import DisabledSafetyCheck as DisabledSafetyCheck
 from .exported import (

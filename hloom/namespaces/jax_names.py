@@ -52,7 +52,6 @@ ravel_first_arg ravel_first_arg_ runge_kutta_step
 """,
     "experimental.shard_map": "jshmap traceback_util",
     "experimental.sparse": "SparseTracer bcoo_gather",
-    "export": "symbolic_dim_bounds",
     "extend": "lowering mlir pallas sharding xla",
     "extend.core": """
 CallPrimitive Effects call_impl create_call_primitive eval_jaxpr_transpose
@@ -141,7 +140,6 @@ ADVICE = {
     **_all("ad_checkpoint experimental.xla_metadata extend.core.primitives", "*", _INSIDE),
     **_all("lax dtypes nn custom_derivatives sharding", "*", _NOT_YET),
     **_all("profiler", "ProfileEvent ProfileLine ProfilePlane ProfileSession export_profile_data", _TRACES),
-    **_all("export", "*", _NOT_YET),
     "experimental.jax2tf": "TensorFlow's programs are neither read nor written; HLO text is",
     "lib": "it has the version of jaxlib, and after hloom.as_jax() the version of JAX",
     "no_execution": "nothing forbids to run programs; `jit(f).lower(...).compile()` compiles without running",

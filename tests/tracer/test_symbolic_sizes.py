@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -137,6 +138,14 @@ def test_a_function_is_traced_once_for_sizes_of_one_scope() -> None:
 def test_errors(function: Callable[..., Any], error: type[Exception], why: str) -> None:
     with pytest.raises(error, match=why):
         hloom.eval_shape(function, *specs(("b",)))
+
+
+def test_bounds() -> None:
+    a, b, n = symbolic_shape("a, mod(a, 3) + 5, n", constraints=["n >= 2", "n <= 9"])
+    found = [export.symbolic_dim_bounds(size) for size in (a, b, n - a, np.int32(4))]
+    assert found == [(1, math.inf), (5, 7), (-math.inf, 8), (4, 4)]
+    with pytest.raises(TypeError, match=r"a size is an integer or symbolic, not 2\.5"):
+        export.symbolic_dim_bounds(2.5)
 
 
 def test_a_size_has_no_value_outside_of_a_traced_function() -> None:

@@ -132,9 +132,12 @@ _more(
     jax_tracer_error_num_traceback_frames=5,
 )  # fmt: skip
 _more(
-    _EXPORT, jax2tf_default_native_serialization=True, jax_export_calling_convention_version=10,
-    jax_export_deserialize_expired_versions=False, jax_export_ignore_forward_compatibility=False,
-    jax_serialization_version=0,
+    "exported functions have this number, 9 or 10; their programs are the same",
+    jax_export_calling_convention_version=10,
+)
+_more(
+    _EXPORT, jax2tf_default_native_serialization=True, jax_export_deserialize_expired_versions=False,
+    jax_export_ignore_forward_compatibility=False, jax_serialization_version=0,
 )  # fmt: skip
 _more(
     "JAX's older and newer implementations mean the same", jax_accurate_erf_inv=True, jax_custom_jvp3=False,

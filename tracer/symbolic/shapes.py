@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from typing import Any
 
 from ...hlo.sizes import is_symbolic
+from ...hlo.symbolic.expressions import Dim
 from ...hlo.symbolic.parser import parse_sizes
 from ...hlo.symbolic.scope import SymbolicScope
 from ..arguments import ShapeDtypeStruct, typeof
@@ -21,6 +23,25 @@ def is_symbolic_dim(p: Any) -> bool:
     (True, False)
     """
     return is_symbolic(p)
+
+
+def symbolic_dim_bounds(dimension: Any) -> tuple[float, float]:
+    """The least and the greatest value that a size can be shown to have; -inf and inf where no bound is found.
+
+    They may be wider than necessary. TypeError for a number that is no size; InconclusiveDimensionOperation where an
+    operation of the expression may be undefined.
+
+    >>> a, b = hloom.export.symbolic_shape("a, mod(a, 3) + 5")
+    >>> hloom.export.symbolic_dim_bounds(a), hloom.export.symbolic_dim_bounds(b), hloom.export.symbolic_dim_bounds(4)
+    ((1, inf), (5, 7), (4, 4))
+    """
+    if isinstance(dimension, Dim):
+        return dimension.scope.bounds(dimension)
+    try:
+        size = operator.index(dimension)
+    except TypeError:
+        raise TypeError(f"symbolic_dim_bounds: a size is an integer or symbolic, not {dimension!r}") from None
+    return size, size
 
 
 def symbolic_shape(
