@@ -98,6 +98,20 @@ def test_subprocesses_if_asked(tmp_path: Path, asked: bool) -> None:
     assert ran.stdout == f"{expected}\n", ran.stderr
 
 
+LISTS = """\
+from importlib import metadata
+listed = {d.metadata["Name"]: d.metadata["Summary"] for d in reversed([*metadata.distributions()])}
+print(listed["jax"], listed["jaxlib"], "numpy" in listed, sep=", ")
+"""
+
+
+def test_a_child_lists_distributions_before_it_imports_jax() -> None:
+    program = "import subprocess, sys, hloom; hloom.as_jax(subprocesses=True)\n"
+    program += f"subprocess.run([sys.executable, '-c', {LISTS!r}], check=True)"
+    ran = run("-c", program)
+    assert ran.stdout == "hloom in place of jax, hloom in place of jaxlib, True\n", ran.stderr
+
+
 @pytest.mark.parametrize(("value", "which"), [("all", "all"), ("workers", "workers"), ("", None)])
 def test_another_python_is_not_asked(monkeypatch: pytest.MonkeyPatch, value: str, which: str | None) -> None:
     monkeypatch.setenv(sitecustomize.VARIABLE, f"{value}:{sys.prefix}")

@@ -61,9 +61,10 @@ class _Waiting:
         return self._finder().find_spec(name, path, target) if name.partition(".")[0] in ("jax", "jaxlib") else None
 
     def find_distributions(self, context: Any = None) -> Any:
-        """As `find_spec`."""
-        name = getattr(context, "name", None) or ""
-        return self._finder().find_distributions(context) if name.lower() in ("jax", "jaxlib") else ()
+        """As `find_spec`; a search without a name is for all distributions, JAX's among them."""
+        name = getattr(context, "name", None)
+        asked = name is None or name.lower() in ("jax", "jaxlib")
+        return self._finder().find_distributions(context) if asked else ()
 
     def _finder(self) -> Any:
         from hloom.jax_programs import as_jax  # the library, which this process may never need
