@@ -590,7 +590,8 @@ class PjitFunction(SharedValue, Generic[P, R]):
         self, traced: Traced, places: Sequence[Sharding | None], args: Any, kwargs: Any
     ) -> tuple[Sequence[Sharding | None], Sequence[Sharding | None]]:
         """The places of the arguments' and of the results' leaves that examples and jit's arguments say."""
-        ins, outs = [None] * len(traced.in_avals), [None] * len(traced.out_avals)
+        ins: Sequence[Sharding | None] = [None] * len(traced.in_avals)
+        outs: Sequence[Sharding | None] = [None] * len(traced.out_avals)
         if self._shardings is not None:
             ins, outs = self._shardings.check(args, kwargs, traced.in_avals, traced)
         return [p or i for p, i in zip(places, ins, strict=True)], outs

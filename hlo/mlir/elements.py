@@ -32,7 +32,9 @@ def _name(element: ElementType) -> str:
     return "f" + name[1:].upper() if "e" in name else name
 
 
-_NAMES = {element: _name(element) for element in ElementType if element not in (ElementType.S1, ElementType.U1)}
+_NAMES: dict[ElementType, str] = {
+    element: _name(element) for element in ElementType if element not in (ElementType.S1, ElementType.U1)
+}
 ELEMENT_TYPES = {name: element for element, name in _NAMES.items()}
 """The element types by their names in MLIR text. `i1` is PRED: MLIR has no integers of one bit beside it."""
 

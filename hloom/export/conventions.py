@@ -14,6 +14,7 @@ from typing import Any
 
 from ..hlo.element_type import ElementType
 from ..hlo.mlir.tree import (
+    Attribute,
     Block,
     Function,
     Integer,
@@ -125,7 +126,8 @@ def _new_arguments(function: Operation, constants: Sequence[str]) -> dict[str, V
     inputs = (*[SCALAR] * len(added), *type_.inputs)
     function.attributes["function_type"] = TypeAttribute(Function(inputs, type_.results))
     others: Any = function.attributes["arg_attrs"]
-    function.attributes["arg_attrs"] = (*[{"jax.global_constant": name} for name in constants], *others)
+    named: list[Attribute] = [{"jax.global_constant": name} for name in constants]
+    function.attributes["arg_attrs"] = (*named, *others)
     return added
 
 

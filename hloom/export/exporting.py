@@ -228,7 +228,7 @@ def _exported_vjp(primal: Exported, traced: Traced) -> Exported:
     types: list[ShapedArray] = [*[ins[k] for k in numbers], *[tangents[len(ins) + k] for k in moving_out]]
     given: list[Sharding | None] = [*[of_in[k] for k in numbers], *[of_out[k] for k in moving_out]]
     wanted = [of_in[k] for k in moving_in]
-    options = {
+    options: dict[str, Any] = {
         name: tuple(found) for name, found in (("in_shardings", given), ("out_shardings", wanted)) if any(found)
     }
     jitted: PjitFunction[..., Any] = jit(pullback, **options)

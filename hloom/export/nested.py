@@ -11,7 +11,7 @@ from weakref import WeakValueDictionary
 
 from ..hlo.builder import make_computation, make_get_tuple_element, make_parameter, make_tuple
 from ..hlo.ir import HloComputation, HloInstruction
-from ..hlo.mlir.tree import Operation, Symbol, Value, operations
+from ..hlo.mlir.tree import Operation, Symbol, Type, Value, operations
 from ..hlo.opcode import Opcode
 from ..hlo.ops.custom_call import CustomCallAttributes
 from ..hlo.shape import Shape
@@ -64,7 +64,7 @@ def inline_program(
         replaced[old] = _as(here, new, old.type)
 
 
-def _as(here: Emitter, value: Value, type_: object) -> Value:
+def _as(here: Emitter, value: Value, type_: Type) -> Value:
     """The value with more, or fewer, sizes known in its type."""
     wanted = open_type(type_)
     return value if open_type(value.type) == wanted else here.one("convert", [value], wanted)

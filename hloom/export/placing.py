@@ -62,7 +62,7 @@ def placed_leaves(exported: ExportedFunction, leaves: Sequence[Any]) -> list[Any
         return list(leaves)
     found = []
     for leaf, sharding in zip(leaves, exported._in_named_shardings, strict=True):
-        own = None if sharding is None else current_device_mesh(sharding.mesh)
+        own = None if sharding is None else current_device_mesh(sharding.mesh.abstract_mesh)
         place = NamedSharding(mesh, PartitionSpec()) if own is None or sharding is None else sharding.update(mesh=own)
         found.append(placed(as_value(leaf), place, "a call of an exported function"))
     return found
@@ -82,7 +82,7 @@ def device_order(exported: ExportedFunction, leaves: Sequence[Any]) -> tuple[int
     """The devices of a call in the order of its arguments' mesh: for each, its number in the calling program, which
     counts devices by their ids. () is that very order, which is also taken where the arguments say none."""
     for leaf in leaves:
-        value = leaf.to_concrete_value() if isinstance(leaf, Tracer) else leaf
+        value: Any = leaf.to_concrete_value() if isinstance(leaf, Tracer) else leaf
         if is_placed(value) and len(value.sharding.device_assignment) == exported.nr_devices:
             assignment = value.sharding.device_assignment
             numbers = {d: k for k, d in enumerate(assignment_of(assignment))}

@@ -317,12 +317,12 @@ def test_traced_programs_have_a_portable_form(name: str) -> None:
 
 def test_a_module_with_a_mesh() -> None:
     text = """module @m {
-      sdy.mesh @mesh = <["x"=2]>
-      func.func public @main(%parameter: tensor<8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}]>}) -> tensor<8xf32> {
-        %0 = sdy.sharding_constraint %parameter <@mesh, [{"x"}]> : tensor<8xf32>
-        return %0 : tensor<8xf32>
-      }
-    }"""
+  sdy.mesh @mesh = <["x"=2]>
+  func.func public @main(%parameter: tensor<8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}]>}) -> tensor<8xf32> {
+    %0 = sdy.sharding_constraint %parameter <@mesh, [{"x"}]> : tensor<8xf32>
+    return %0 : tensor<8xf32>
+  }
+}"""
     module = stablehlo.parse(text)
     again = stablehlo.parse_bytecode(stablehlo.to_bytecode(module))
     assert stablehlo.to_text(again) == stablehlo.to_text(module)
