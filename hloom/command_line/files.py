@@ -17,9 +17,10 @@ from ..hlo import stablehlo
 from ..hlo.backend import default_target
 from ..hlo.collectives.world import MAX_LOCAL_DEVICES, local_device_count, set_local_device_count
 from ..hlo.comparing import random_array
-from ..hlo.errors import EmptyQueueError, ScheduleError, UnsupportedError
+from ..hlo.errors import BytecodeError, EmptyQueueError, ScheduleError, UnsupportedError
 from ..hlo.host_queues import HOST_QUEUES, INFEED, channel, queue_of
 from ..hlo.ir import HloInstruction, HloModule
+from ..hlo.mlir.bytecode import MAGIC
 from ..hlo.opcode import Opcode
 from ..hlo.shape import Shape
 from ..hlo.target import Target
@@ -96,9 +97,16 @@ MODULE_SUFFIXES = (".hlo", ".mlir", ".mlirbc")
 
 
 def read_module(name: str) -> ModuleFile:
-    """The module in the file, or on stdin for "-": HLO text, StableHLO's text or its bytecode. HloParseError if it is
-    none of these, UsageError if there is no file."""
+    """The module in the file, or on stdin for "-": HLO text, StableHLO's text or its bytecode, or a file that
+    `hloom.export` or `jax.export` wrote. HloParseError if it is none of these, UsageError if there is no file."""
     data, shown = _read_bytes(name), "<stdin>" if name == "-" else name
+    if not stablehlo.is_bytecode(data) and 0 in data and MAGIC in data:
+        from ..export import deserialize
+
+        try:
+            data = deserialize(data).mlir_module_serialized
+        except ValueError as error:
+            raise BytecodeError(str(error), 0, shown) from None
     if stablehlo.is_bytecode(data):
         return ModuleFile(shown, "", stablehlo.parse_bytecode(data))
     text = data.decode("utf-8", "surrogateescape")

@@ -23,7 +23,7 @@ from hloom.hlo.comparing import compare
 from hloom.hlo.evaluator.table import EVALUATE
 from hloom.hlo.opcode import Opcode
 
-from hloom import __version__, run_hlo
+from hloom import ShapeDtypeStruct, __version__, export, jit, run_hlo
 from hloom.command_line import main
 from hloom.command_line.options import parse_options
 from support.hlo_texts import RECORDED
@@ -589,10 +589,13 @@ STABLEHLO = """module @double {
 """
 
 
-@pytest.mark.parametrize("kind", ["text", "text without a suffix", "bytecode"])
+@pytest.mark.parametrize("kind", ["text", "text without a suffix", "bytecode", "exported"])
 def test_files_of_stablehlo(capsys: pytest.CaptureFixture[str], tmp_path: Path, kind: str) -> None:
     path = tmp_path / ("double.mlir" if kind == "text" else "double")
-    if kind == "bytecode":
+    if kind == "exported":
+        exported = export.export(jit(lambda x: x + x))(np.zeros(3, np.float32))
+        path.write_bytes(exported.serialize())
+    elif kind == "bytecode":
         path.write_bytes(stablehlo.to_bytecode(stablehlo.parse(STABLEHLO)))
     else:
         path.write_text(f"// a comment\n{STABLEHLO}")
@@ -624,6 +627,17 @@ def test_stablehlo_that_is_wrong(
     path.write_text(STABLEHLO.replace(old, new))
     code, out, err = hloom(capsys, "run", str(path), "--random")
     assert code == 1 and out == "" and f"{path}:{place}" in err
+
+
+def test_an_exported_function_of_all_sizes(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (size,) = export.symbolic_shape("b")
+    exported = export.export(jit(lambda x: x + x))(ShapeDtypeStruct((size,), np.float32))
+    path = tmp_path / "f.export"
+    path.write_bytes(exported.serialize())
+    code, _, err = hloom(capsys, "run", str(path), "--random")
+    assert code == 1 and "tensor<?xf32> has a size that is known only when the program runs" in err
+    path.write_bytes(exported.serialize()[:-40])
+    assert hloom(capsys, "run", str(path), "--random")[0] == 1
 
 
 def test_run_hlo_takes_stablehlo() -> None:
