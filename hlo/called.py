@@ -163,6 +163,8 @@ def _arguments(frame: FrameType) -> Iterator[tuple[str, Any]]:
             yield name, value
     if code.co_flags & _VARIADIC:
         inner = _function(frame)
+        while isinstance(inner, FunctionType) and inner.__code__.co_flags & _VARIADIC and hasattr(inner, "__wrapped__"):
+            inner = inner.__wrapped__  # a decorator's function takes any arguments
         labels = inner.__code__.co_varnames[: inner.__code__.co_argcount] if isinstance(inner, FunctionType) else ()
         for k, value in enumerate(local.get("args", ())[is_object and "self" not in names :]):
             yield labels[k] if k < len(labels) else "", value

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hloom.hlo import Opcode, Shape, make_computation, make_instruction, make_module, make_parameter
+from hloom.hlo import Opcode, Shape, custom_calls, make_computation, make_instruction, make_module, make_parameter
 from hloom.hlo.backend import get_compiler, optimize
 from hloom.hlo.custom_call_targets.config import read_config
 from hloom.hlo.custom_call_targets.table import BUILT_IN, IDENTITIES
@@ -22,6 +22,12 @@ from hloom.errors import CustomCallError, ExecutionError, ShapeError, Unsupporte
 
 BACKENDS = ("numba", "evaluator")
 NDArray = np.ndarray[Any, Any]
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_registered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tests before these may have left targets there."""
+    monkeypatch.setattr(custom_calls, "_registered", {})
 
 
 @pytest.fixture

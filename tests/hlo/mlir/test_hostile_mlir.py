@@ -206,7 +206,7 @@ def converted(seed: int) -> bool:
 
 def test_programs_without_sense_are_refused() -> None:
     outcomes = [converted(seed) for seed in range(600)]
-    assert 40 < sum(outcomes) < 400
+    assert 10 < sum(outcomes) < 400
 
 
 @pytest.mark.slow
