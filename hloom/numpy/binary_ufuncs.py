@@ -21,7 +21,7 @@ from ..tracer.arrays.plane import direction
 from ..tracer.checks.error_state import look_at_divisor
 from ..tracer.compound import compound
 from ..tracer.core import Value
-from ..tracer.errors import ConcretizationTypeError, OperandError
+from ..tracer.errors import OperandError
 from .promotion import (
     broadcast_values,
     check_arraylike,
@@ -32,6 +32,7 @@ from .promotion import (
     promote_inexact,
     scalars_apart,
     strong_array,
+    taking_selections,
     to_dtype,
 )
 from .unary_ufuncs import abs, exp, exp2, isfinite, isinf, isnan, log1p, numbers, real_only, signbit, to_bool
@@ -44,12 +45,12 @@ def _binary(function: Callable[[Any, Any], Value]) -> Callable[[F], F]:
         def op(x: ArrayLike, y: ArrayLike, /) -> Value:
             if isinstance(x, ArrayBase) and isinstance(y, ArrayBase) and x.aval is y.aval:
                 return function(x, y)  # nothing to promote: the most common case
+            return promoted(x, y)
+
+        @taking_selections
+        def promoted(x: ArrayLike, y: ArrayLike, /) -> Value:
             check_arraylike(name, x, y)
-            try:
-                a, b = scalars_apart(promote_dtypes(x, y), name)
-            except ConcretizationTypeError as error:
-                return error.of_elements(op, x, y)
-            return function(a, b)
+            return function(*scalars_apart(promote_dtypes(x, y), name))
 
         return declared(declaration, op)
 
@@ -63,12 +64,12 @@ def _binary_inexact(function: Callable[[Any, Any], Value]) -> Callable[[F], F]:
         def op(x: ArrayLike, y: ArrayLike, /) -> Value:
             if isinstance(x, ArrayBase) and isinstance(y, ArrayBase) and x.aval is y.aval and x.aval.dtype.kind == "f":
                 return function(x, y)
+            return promoted(x, y)
+
+        @taking_selections
+        def promoted(x: ArrayLike, y: ArrayLike, /) -> Value:
             check_arraylike(name, x, y)
-            try:
-                a, b = scalars_apart(promote_dtypes_inexact(x, y), name)
-            except ConcretizationTypeError as error:
-                return error.of_elements(op, x, y)
-            return function(a, b)
+            return function(*scalars_apart(promote_dtypes_inexact(x, y), name))
 
         return declared(declaration, op)
 
@@ -86,11 +87,12 @@ def _compare(
         def op(x: ArrayLike, y: ArrayLike, /) -> Value:
             if isinstance(x, ArrayBase) and isinstance(y, ArrayBase) and x.aval is y.aval and x.aval.dtype.kind != "c":
                 return function(x, y)
+            return promoted(x, y)
+
+        @taking_selections
+        def promoted(x: ArrayLike, y: ArrayLike, /) -> Value:
             check_arraylike(name, x, y)
-            try:
-                a, b = scalars_apart(promote_dtypes(x, y), name)
-            except ConcretizationTypeError as error:
-                return error.of_elements(op, x, y)
+            a, b = scalars_apart(promote_dtypes(x, y), name)
             if combine is None or not dtypes.is_complex(a.aval.dtype):
                 return function(a, b)
             first, second = (lax.real(a), lax.real(b)), (lax.imag(a), lax.imag(b))
@@ -401,6 +403,7 @@ def divmod(x: ArrayLike, y: ArrayLike, /) -> tuple[Value, Value]:
     return floor_divide(x, y), mod(x, y)
 
 
+@elementwise
 def power(x: ArrayLike, y: ArrayLike, /) -> Value:
     """x**y for each element. Shapes broadcast, dtypes promote. Integers wrap around.
 
@@ -414,10 +417,7 @@ def power(x: ArrayLike, y: ArrayLike, /) -> Value:
     """
     check_arraylike("power", x, y)
     if isinstance(y, int) and not isinstance(y, bool | np.generic):
-        try:
-            base = as_value(x)
-        except ConcretizationTypeError as error:
-            return error.of_elements(power, x, y)
+        base = as_value(x)
         dtype, weak = dtypes.promote([dtypes.type_of(base), dtypes.type_of(y)])
         if y >= 0 or dtypes.is_inexact(dtype):
             if base.aval.dtype.kind == "b":
@@ -428,10 +428,7 @@ def power(x: ArrayLike, y: ArrayLike, /) -> Value:
             "a float, as in x.astype(float), or use float_power.",
             "power",
         )
-    try:
-        a, b = numbers(*promote("power", x, y))
-    except ConcretizationTypeError as error:
-        return error.of_elements(power, x, y)
+    a, b = numbers(*promote("power", x, y))
     if type(y) is float and -8 <= y <= 8 and (2 * y).is_integer() and dtypes.is_floating(a.aval.dtype):
         return _known_power(a, y)
     result = lax.pow(a, b)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from types import FunctionType
+from typing import Any, cast
 
 import numpy as np
 
@@ -14,7 +15,7 @@ from ..tracer import dtypes
 from ..tracer.arrays.array import Array, array_from_numpy, array_from_scalar, as_value, refuse_masked
 from ..tracer.arrays.operators import ArrayBase, ArrayLike
 from ..tracer.aval import ShapedArray
-from ..tracer.callers import is_call_of_user
+from ..tracer.callers import is_call_of_user, leads_on
 from ..tracer.core import Value
 from ..tracer.errors import ConcretizationTypeError, OperandError
 from ..tracer.ops import convert
@@ -38,21 +39,59 @@ def check_arraylike(name: str, *args: Any) -> None:
 
 def ensure_arraylike(name: str, x: Any) -> Value:
     """The argument as a value; OperandError (a TypeError) unless it is an array or a number."""
-    if not isinstance(x, ArrayBase):
-        check_arraylike(name, x)
+    if isinstance(x, ArrayBase):
+        return x
+    check_arraylike(name, x)
     return as_value(x)
 
 
 def elementwise(function: F) -> F:
-    """A function of single elements, which applies to elements that a traced mask chooses, too (`selections.py`)."""
+    """A public function of single elements, which applies to elements that a traced mask chooses, too."""
+    made = taking_selections(function)
+    leads_on(cast("FunctionType", made).__code__)
+    return declared(function, made)
 
+
+def taking_selections(function: F) -> F:
+    """A function of single elements that also takes elements that a traced mask chooses (`selections.py`)."""
+    code = cast("FunctionType", function).__code__
+    is_named = code.co_argcount > code.co_posonlyargcount or code.co_kwonlyargcount
+    make = _of_any if is_named else _WITH_SELECTIONS.get(code.co_argcount, _of_any)
+    return cast("F", make(function))
+
+
+def _of_any(function: Callable[..., Any]) -> Callable[..., Any]:
     def op(*args: Any, **kwargs: Any) -> Any:
         try:
             return function(*args, **kwargs)
         except ConcretizationTypeError as error:
             return error.of_elements(op, *args, **kwargs)
 
-    return declared(function, op)
+    return op
+
+
+def _of_one(function: Callable[..., Any]) -> Callable[..., Any]:
+    def op(x: Any, /) -> Any:
+        try:
+            return function(x)
+        except ConcretizationTypeError as error:
+            return error.of_elements(op, x)
+
+    return op
+
+
+def _of_two(function: Callable[..., Any]) -> Callable[..., Any]:
+    def op(x: Any, y: Any, /) -> Any:
+        try:
+            return function(x, y)
+        except ConcretizationTypeError as error:
+            return error.of_elements(op, x, y)
+
+    return op
+
+
+_WITH_SELECTIONS = {1: _of_one, 2: _of_two}
+"""By the number of arguments, if they have no names: a call with the same parameters costs a third."""
 
 
 def ensure_arraylikes(name: str, *args: Any) -> list[Value]:

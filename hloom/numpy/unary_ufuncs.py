@@ -19,9 +19,9 @@ from ..tracer import dtypes
 from ..tracer.arrays.operators import ArrayBase, ArrayLike
 from ..tracer.compound import compound
 from ..tracer.core import Value
-from ..tracer.errors import ConcretizationTypeError, OperandError
+from ..tracer.errors import OperandError
 from ..tracer.ops import convert
-from .promotion import elementwise, ensure_arraylike, no_out, promote_inexact, strong, strong_array
+from .promotion import elementwise, ensure_arraylike, no_out, promote_inexact, strong, strong_array, taking_selections
 
 
 def _inexact(function: Callable[[Any], Value]) -> Callable[[F], F]:
@@ -33,10 +33,11 @@ def _inexact(function: Callable[[Any], Value]) -> Callable[[F], F]:
         def op(x: ArrayLike, /) -> Value:
             if isinstance(x, ArrayBase) and x.aval.dtype.kind == "f":
                 return function(x)
-            try:
-                return function(*promote_inexact(name, x))
-            except ConcretizationTypeError as error:
-                return error.of_elements(op, x)
+            return promoted(x)
+
+        @taking_selections
+        def promoted(x: ArrayLike, /) -> Value:
+            return function(*promote_inexact(name, x))
 
         return declared(declaration, op)
 
@@ -49,11 +50,9 @@ def _keeping(function: Callable[[Any], Value]) -> Callable[[F], F]:
     def decorate(declaration: F) -> F:
         name = declaration.__name__
 
+        @taking_selections
         def op(x: ArrayLike, /) -> Value:
-            try:
-                value = numbers_only(name, ensure_arraylike(name, x))
-            except ConcretizationTypeError as error:
-                return error.of_elements(op, x)
+            value = numbers_only(name, ensure_arraylike(name, x))
             return function(value) if dtypes.is_inexact(value.aval.dtype) else value
 
         return declared(declaration, op)
@@ -337,6 +336,7 @@ def trunc(x: ArrayLike) -> Value:
 fix = trunc
 
 
+@elementwise
 def abs(x: ArrayLike, /) -> Value:
     """|x| for each element, in the dtype of x; of complex numbers the modulus, a float. `absolute` is the same.
 
@@ -345,10 +345,7 @@ def abs(x: ArrayLike, /) -> Value:
     >>> jnp.abs(jnp.array([3 - 4j]))
     Array([5.], dtype=float32)
     """
-    try:
-        value = ensure_arraylike("abs", x)
-    except ConcretizationTypeError as error:
-        return error.of_elements(abs, x)
+    value = ensure_arraylike("abs", x)
     return value if value.aval.dtype.kind == "b" or dtypes.is_unsigned(value.aval.dtype) else lax.abs(value)
 
 
@@ -366,16 +363,14 @@ def fabs(x: ArrayLike, /) -> Value:
     return lax.abs(real_only("fabs", value))
 
 
+@elementwise
 def negative(x: ArrayLike, /) -> Value:
     """-x for each element. Of unsigned integers modulo 2**bits; not for booleans.
 
     >>> jnp.negative(jnp.array([1, -2]))
     Array([-1,  2], dtype=int32)
     """
-    try:
-        value = ensure_arraylike("negative", x)
-    except ConcretizationTypeError as error:
-        return error.of_elements(negative, x)
+    value = ensure_arraylike("negative", x)
     return lax.neg(value)
 
 
@@ -389,6 +384,7 @@ def positive(x: ArrayLike, /) -> Value:
     return ensure_arraylike("positive", x)
 
 
+@elementwise
 def sign(x: ArrayLike, /) -> Value:
     """-1, 0 or 1 for each element, in the dtype of x; NaN for NaN. Of complex numbers x / |x|, as in NumPy 2.
 
@@ -397,26 +393,21 @@ def sign(x: ArrayLike, /) -> Value:
     >>> jnp.sign(jnp.array(4j))
     Array(0.+1.j, dtype=complex64, weak_type=True)
     """
-    try:
-        value = ensure_arraylike("sign", x)
-    except ConcretizationTypeError as error:
-        return error.of_elements(sign, x)
+    value = ensure_arraylike("sign", x)
     if dtypes.is_unsigned(value.aval.dtype):
         zero = lax.full_like(value, 0)
         return lax.select(value == zero, zero, lax.full_like(value, 1))
     return lax.sign(value)
 
 
+@elementwise
 def square(x: ArrayLike, /) -> Value:
     """x * x for each element, in the dtype of x.
 
     >>> jnp.square(jnp.array([-3, 2]))
     Array([9, 4], dtype=int32)
     """
-    try:
-        value = ensure_arraylike("square", x)
-    except ConcretizationTypeError as error:
-        return error.of_elements(square, x)
+    value = ensure_arraylike("square", x)
     return lax.square(numbers(value)[0])
 
 
@@ -455,16 +446,14 @@ def round(a: ArrayLike, decimals: int = 0, out: None = None) -> Value:
 around = round
 
 
+@elementwise
 def isfinite(x: ArrayLike, /) -> Value:
     """True where x is neither infinite nor NaN. Booleans of the shape of x.
 
     >>> jnp.isfinite(jnp.array([1, jnp.inf, jnp.nan]))
     Array([ True, False, False], dtype=bool)
     """
-    try:
-        value = ensure_arraylike("isfinite", x)
-    except ConcretizationTypeError as error:
-        return error.of_elements(isfinite, x)
+    value = ensure_arraylike("isfinite", x)
     if dtypes.is_complex(value.aval.dtype):
         return lax.is_finite(lax.real(value)) & lax.is_finite(lax.imag(value))
     if not dtypes.is_inexact(value.aval.dtype):
@@ -472,6 +461,7 @@ def isfinite(x: ArrayLike, /) -> Value:
     return lax.is_finite(value)
 
 
+@elementwise
 def isnan(x: ArrayLike, /) -> Value:
     """True where x is NaN; of complex numbers where one part is. Booleans of the shape of x.
 
@@ -479,23 +469,18 @@ def isnan(x: ArrayLike, /) -> Value:
     >>> jnp.where(jnp.isnan(x), 0, x)
     Array([1., 0., 3.], dtype=float32)
     """
-    try:
-        value = ensure_arraylike("isnan", x)
-    except ConcretizationTypeError as error:
-        return error.of_elements(isnan, x)
+    value = ensure_arraylike("isnan", x)
     return value != value
 
 
+@elementwise
 def isinf(x: ArrayLike, /) -> Value:
     """True where x is infinite, with either sign. Booleans of the shape of x.
 
     >>> jnp.isinf(jnp.array([-jnp.inf, 0, jnp.nan]))
     Array([ True, False, False], dtype=bool)
     """
-    try:
-        value = ensure_arraylike("isinf", x)
-    except ConcretizationTypeError as error:
-        return error.of_elements(isinf, x)
+    value = ensure_arraylike("isinf", x)
     if dtypes.is_complex(value.aval.dtype):
         return isinf(lax.real(value)) | isinf(lax.imag(value))
     if not dtypes.is_inexact(value.aval.dtype):
