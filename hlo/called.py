@@ -162,17 +162,23 @@ def _arguments(frame: FrameType) -> Iterator[tuple[str, Any]]:
         if value is not defaults.get(name):
             yield name, value
     if code.co_flags & _VARIADIC:
-        inner = _function(frame)
-        while isinstance(inner, FunctionType) and inner.__code__.co_flags & _VARIADIC and hasattr(inner, "__wrapped__"):
-            inner = inner.__wrapped__  # a decorator's function takes any arguments
+        inner = _declared(_function(frame))
         labels = inner.__code__.co_varnames[: inner.__code__.co_argcount] if isinstance(inner, FunctionType) else ()
         for k, value in enumerate(local.get("args", ())[is_object and "self" not in names :]):
             yield labels[k] if k < len(labels) else "", value
         yield from local.get("kwargs", {}).items()
 
 
+def _declared(fun: Any) -> Any:
+    """The function whose signature counts: a decorator's function takes any arguments for the one that it wraps."""
+    while isinstance(fun, FunctionType) and fun.__code__.co_flags & _VARIADIC and hasattr(fun, "__wrapped__"):
+        fun = fun.__wrapped__
+    return fun
+
+
 def _defaults(fun: Any) -> dict[str, Any]:
     """The values of arguments that are not given; `_REQUIRED` where they must be given."""
+    fun = _declared(fun)
     if not isinstance(fun, FunctionType):
         return {}
     names, defaults = fun.__code__.co_varnames[: fun.__code__.co_argcount], fun.__defaults__ or ()

@@ -1,4 +1,4 @@
-"""The parts of the library that layers below them use, each imported when it is first needed.
+"""The parts of the package that layers below them use, each imported when it is first needed.
 
 Imports go down only. Where a lower layer needs something that is above it, it asks for a part by its name here, and
 `hloom/__init__.py`, which is above all, says which module that is.

@@ -12,6 +12,11 @@ class SymbolicSize:
 
     __slots__ = ()
 
+    def as_value(self, dtype: Any = None) -> Any:
+        """The size as a scalar in the program that is being traced: of a dtype, or a weakly typed integer.
+        UnsupportedError where nothing is traced."""
+        raise NotImplementedError
+
     def max(self, other: Any) -> Any:
         """The larger of this size and another one."""
         raise NotImplementedError

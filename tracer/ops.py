@@ -31,7 +31,7 @@ from ..hlo.ops.reduce import ReduceAttributes
 from ..hlo.shape import Shape
 from ..hlo.sizes import is_symbolic
 from . import dtypes
-from .arrays.array import Array, array_from_scalar, capturing_block, is_absent, is_elsewhere, is_younger, of_size
+from .arrays.array import Array, array_from_scalar, capturing_block, is_absent, is_elsewhere, is_younger
 from .arrays.overlay import overlaid, storage_of
 from .aval import ShapedArray
 from .core import Tracer, Value, bind, bind_declared
@@ -56,7 +56,7 @@ def is_complex(value: Value) -> bool:
 def scalar(value: complex, dtype: np.dtype[Any], weak_type: bool = False) -> Value:
     """A concrete scalar; of a symbolic size, one of the program that is traced."""
     if is_symbolic(value):
-        return reinterpret_weak(of_size(value, dtype), weak_type)
+        return reinterpret_weak(value.as_value(dtype), weak_type)  # type: ignore[attr-defined]
     return Array(ShapedArray((), dtype, weak_type), np.asarray(value, dtype))
 
 

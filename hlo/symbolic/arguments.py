@@ -1,4 +1,4 @@
-"""The values of dimension variables for a call: those for which the arguments of a program have the given shapes.
+"""The values of dimension variables for a call. They give the arguments of the program the shapes of the call.
 
 Each symbolic size of an argument is an equation. Linear equations in one variable are solved, and their solutions put
 into the others, until all variables are known. The other equations, and the constraints of the scope, are checks, and
@@ -27,7 +27,7 @@ class Check:
     right: Size
     """The left one is equal to it, or at least that."""
     pieces: tuple[str | Size, ...]
-    """The message if it does not hold: text, and sizes whose values are part of it."""
+    """The message if it does not hold: text, and sizes, which are shown by their values."""
 
     def message(self, values: Mapping[str, Any]) -> str:
         """The message for sizes of arguments that are numbers."""
@@ -78,7 +78,7 @@ class Solution:
         return {name: evaluate(value, given) for name, value in self.values.items()}
 
     def computed(self, sizes: Mapping[str, Any], operations: Operations) -> dict[str, Any]:
-        """The values of the variables as values of a program, from those of the sizes of its arguments."""
+        """The values of the variables as values of a program, from the values of its arguments' sizes."""
         return {name: evaluate(value, sizes, operations) for name, value in self.values.items()}
 
 

@@ -5,9 +5,9 @@ combination ``r = s*e + m*c`` with m > 0 in which t does not occur. As ``m*c >= 
 bound of r, which has smaller terms only, bounds e: from above if s > 0, from below if s < 0. An equality ``c == 0``
 gives both bounds.
 
-The constraints are those of the user and what follows from the operations in the expression: a variable is at least 1,
-``mod(x, n)`` is between 0 and n - 1, and so on. A constraint that is added is combined with each known one, once: the
-method is not complete, and the order of constraints matters. Source: JAX's documentation, "Shape polymorphism".
+The user gives constraints, and the operations in the expression imply others: a variable is at least 1, ``mod(x, n)``
+is between 0 and n - 1, and so on. Each new constraint is combined with each known one, once: the method is not
+complete, and the order of constraints matters. Source: JAX's documentation, "Shape polymorphism".
 """
 
 from __future__ import annotations
@@ -18,23 +18,8 @@ from itertools import product
 from typing import NamedTuple
 
 from ..errors import InconclusiveDimensionOperation
-from .expressions import (
-    FLOORDIV,
-    MAX,
-    MIN,
-    MOD,
-    Dim,
-    Factor,
-    Pairs,
-    Precision,
-    Scope,
-    Size,
-    Term,
-    combination,
-    dim_of,
-    merged,
-    operation,
-)
+from .expressions import FLOORDIV, MAX, MIN, MOD, Dim, Precision, Scope, Size, combination, dim_of, operation
+from .terms import Factor, Pairs, Term, merged
 
 INFINITY = math.inf
 

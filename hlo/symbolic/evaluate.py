@@ -6,7 +6,8 @@ import operator
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from .expressions import FLOORDIV, MAX, MIN, MOD, Dim, Factor, Term, max_of, min_of, variable
+from .expressions import FLOORDIV, MAX, MIN, MOD, Dim, max_of, min_of, variable
+from .terms import Factor, Term
 
 Operations = Mapping[str, Callable[[Any, Any], Any]]
 ON_SIZES: Operations = {FLOORDIV: operator.floordiv, MOD: operator.mod, MAX: max_of, MIN: min_of}

@@ -1,21 +1,17 @@
 """Expressions of dimension variables with integer coefficients.
 
-A `Dim` is a sum of terms with coefficients, a `Term` a product of factors with exponents, a `Factor` a variable or
-an operation (floordiv, mod, max, min) on two expressions. All are immutable. Each has one normal form, ordered by
-`key`, so that equal forms mean equal sizes. A result that is the same number for all values of the variables is an
-`int`.
+A `Dim` is a sum of terms with coefficients (`terms.py`). It is immutable, and has one normal form, ordered by `key`, so
+that equal forms mean equal sizes. A result that is the same number for all values of the variables is an `int`.
 
-A Dim takes the place of an int in shapes. It is no int, so that code which needs a number fails where it asks for one
-(`int(b)`, `range(b)`). Comparisons are decided from bounds on the variables (`bounds.py`); one that no bounds decide
-raises InconclusiveDimensionOperation. Equality must not raise, as hashing uses it: expressions are equal when their
-difference is known to be 0.
+A Dim takes the place of an int in shapes. It is no int, so code that needs a number (`int(b)`, `range(b)`) fails there.
+Bounds on the variables (`bounds.py`) decide comparisons; if they do not, InconclusiveDimensionOperation is raised.
+Equality must not raise, as hashing uses it: expressions are equal when their difference is known to be 0.
 
 Source: JAX's documentation, "Shape polymorphism".
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from enum import IntEnum
 from functools import reduce
 from operator import mul
@@ -26,6 +22,7 @@ import numpy as np
 from ..errors import InconclusiveDimensionOperation
 from ..library import part_above
 from ..sizes import SymbolicSize
+from .terms import ONE, Factor, Pairs, Term, merged, sum_of
 
 Size: TypeAlias = "int | Dim"
 """The size of a dimension."""
@@ -47,7 +44,7 @@ class Precision(IntEnum):
 
 
 class Scope(Protocol):
-    """What expressions ask of the scope of their variables (`scope.py`)."""
+    """The scope of variables (`scope.py`), as far as expressions need it."""
 
     constraints: list[Any]
     equalities: dict[Term, tuple[Dim, int]]
@@ -59,138 +56,6 @@ class Scope(Protocol):
 
     def check_same(self, size: Dim, what: str) -> None:
         """ValueError if a size is of another scope."""
-
-
-class Factor:
-    """A variable, or one of `OPERATIONS` on two expressions."""
-
-    __slots__ = ("_hash", "key", "name", "operands")
-
-    def __init__(self, name: str, operands: tuple[Dim, ...] = ()) -> None:
-        self.name = name
-        """Of the variable or of the operation."""
-        self.operands = operands
-        self.key: tuple[Any, ...] = (1 + sum([o.key[0] for o in operands]), name, tuple([o.key for o in operands]))
-        """Its complexity first; orders factors."""
-        self._hash = hash(self.key)
-
-    @property
-    def is_variable(self) -> bool:
-        return not self.operands
-
-    def variables(self) -> set[str]:
-        """The names of the variables in it."""
-        return {self.name} if self.is_variable else set().union(*[o.variables() for o in self.operands])
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Factor) and self.key == other.key
-
-    def __hash__(self) -> int:
-        return self._hash
-
-    def __lt__(self, other: Factor) -> bool:
-        return bool(self.key < other.key)
-
-    def __str__(self) -> str:
-        return self.name if self.is_variable else f"{self.name}({', '.join(map(str, self.operands))})"
-
-    __repr__ = __str__
-
-
-class Term:
-    """A product of factors, each with an exponent of at least 1, the largest factor first. Without factors it is 1."""
-
-    __slots__ = ("_hash", "factors", "key")
-
-    def __init__(self, factors: tuple[tuple[Factor, int], ...]) -> None:
-        self.factors = factors
-        self.key: tuple[Any, ...] = (
-            sum([1 + e * f.key[0] for f, e in factors]),
-            tuple([(f.key, e) for f, e in factors]),
-        )
-        """Its complexity first; orders terms."""
-        self._hash = hash(self.key)
-
-    @property
-    def factor(self) -> Factor | None:
-        """The only factor, if the term is no more than that."""
-        return self.factors[0][0] if len(self.factors) == 1 and self.factors[0][1] == 1 else None
-
-    @property
-    def variable(self) -> str | None:
-        """The name of the variable, if the term is no more than that."""
-        factor = self.factor
-        return factor.name if factor is not None and factor.is_variable else None
-
-    def variables(self) -> set[str]:
-        """The names of the variables in it."""
-        return set().union(*[f.variables() for f, _ in self.factors])
-
-    def times(self, other: Term) -> Term:
-        """The product."""
-        return Term(_merged(self.factors, 1, other.factors, 1))
-
-    def over(self, divisor: Term) -> Term | None:
-        """The quotient, if it is a term: n^2*m over n is n*m, and n over m is none."""
-        factors = _merged(self.factors, 1, divisor.factors, -1)
-        return None if any(e < 0 for _, e in factors) else Term(factors)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Term) and self.key == other.key
-
-    def __hash__(self) -> int:
-        return self._hash
-
-    def __lt__(self, other: Term) -> bool:
-        return bool(self.key < other.key)
-
-    def __le__(self, other: Term) -> bool:
-        return bool(self.key <= other.key)
-
-    def __str__(self) -> str:
-        return "*".join(f"{f}^{e}" if e != 1 else f"{f}" for f, e in reversed(self.factors))
-
-    __repr__ = __str__
-
-
-ONE = Term(())
-Pairs: TypeAlias = "Sequence[tuple[Term, int]]"
-"""Terms with their coefficients, the largest term first."""
-
-
-def _merged(pairs: Any, k: int, others: Any, n: int) -> Any:
-    """``k * pairs + n * others`` of sums or products: (term, coefficient) or (factor, exponent), the largest first."""
-    found: list[Any] = []
-    i = j = 0
-    while i < len(pairs) and j < len(others):
-        (x, a), (y, b) = pairs[i], others[j]
-        if x.key == y.key:
-            i, j, total = i + 1, j + 1, a * k + b * n
-            if total:
-                found.append((x, total))
-        elif x.key > y.key:
-            i += 1
-            found.append((x, a * k))
-        else:
-            j += 1
-            found.append((y, b * n))
-    found += [(x, a * k) for x, a in pairs[i:]]
-    found += [(y, b * n) for y, b in others[j:]]
-    return tuple([p for p in found if p[1]])
-
-
-def merged(pairs: Pairs, k: int, others: Pairs, n: int) -> Pairs:
-    """The terms of ``k * pairs + n * others``, without the scope's equalities."""
-    result: Pairs = _merged(pairs, k, others, n)
-    return result
-
-
-def sum_of(pairs: Iterable[tuple[Term, int]]) -> Pairs:
-    """The terms in their order, each once."""
-    found: dict[Term, int] = {}
-    for term, k in pairs:
-        found[term] = found.get(term, 0) + k
-    return sorted([p for p in found.items() if p[1]], key=lambda p: p[0].key, reverse=True)
 
 
 def is_size(value: object) -> TypeGuard[Size]:
@@ -206,7 +71,7 @@ class Dim(SymbolicSize):
     >>> b, n = hloom.export.symbolic_shape("b, n")
     >>> 2 * b + b * n - 1, (4 * b + 2) // 2, b // 2, b + 3 - b
     (b*n + 2*b - 1, 2*b + 1, floordiv(b, 2), 3)
-    >>> b * n >= b, b == n
+    >>> b + n > b, b == n
     (True, False)
     """
 
@@ -379,11 +244,10 @@ class Dim(SymbolicSize):
             f"Symbolic dimension '{self}' used in a context that requires a constant"
         )
 
-    def __jax_array__(self) -> Any:
-        """The size as a number in the program that is being traced."""
-        return part_above("sizes").size_of_dtype(self, None)
+    def as_value(self, dtype: Any = None) -> Any:
+        return part_above("sizes").size_as_value(self, dtype)
 
-    dimension_as_value = __jax_array__
+    __jax_array__ = dimension_as_value = as_value
 
     # ---- text
 

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from ..support.records import dataclass
 from ..support.source import user_line
 from .bounds import Known
-from .expressions import FLOORDIV, MOD, Dim, Precision, Size, Term, as_dim, operation
+from .expressions import FLOORDIV, MOD, Dim, Precision, Size, as_dim, operation
 from .parser import parse_sizes
+from .terms import Term
 
 _SIGNS = ("==", ">=", "<=")
 
@@ -96,7 +97,7 @@ class SymbolicScope:
                     self.constraints.append(Constraint(text, True, difference))
 
     def _all_known(self) -> Known:
-        """What follows from the constraints, in their order."""
+        """The consequences of the constraints, in their order."""
         known = Known(self)
         for constraint in self.constraints:
             if isinstance(constraint.difference, Dim):
@@ -106,7 +107,7 @@ class SymbolicScope:
         return known
 
     def known(self) -> Known:
-        """What follows from the constraints, to add what follows from an expression."""
+        """A copy of the consequences of the constraints, to which those of an expression can be added."""
         return self._all_known() if self._known is None else self._known.copy()
 
     def bounds(self, size: Size, precision: Precision = Precision.BEST) -> tuple[float, float]:

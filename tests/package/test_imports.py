@@ -65,7 +65,7 @@ PARTS = {
     "functions": {"tracer.arrays.operators"},
     "jaxprs": {"tracer.stages", "hloom.jaxpr.primitives"},
     "namespaces": {"hlo", "tracer.callers"},
-    "sizes": {"hlo.symbolic.expressions", "tracer.arrays.array"},
+    "sizes": {"hlo.symbolic.expressions"},
     "special": {"hlo.stablehlo.reading_chlo"},
 }
 """The parts of the library above them that modules use (`hlo/library.py`). None may join."""

@@ -19,7 +19,6 @@ from numpy.typing import DTypeLike
 
 from ...hlo.backend import DeviceBuffer
 from ...hlo.host_buffers import HostBuffer, locked
-from ...hlo.library import part_above
 from ...hlo.sizes import is_symbolic
 from ...hlo.support.forking import Order, fork_lock
 from ...hlo.support.memory_pressure import allocating
@@ -856,7 +855,7 @@ def _alias(value: NDArray | np.generic, dtype: np.dtype[Any]) -> NDArray:
 def array_from_scalar(value: bool | int | float | complex, dtype: np.dtype[Any] | None = None) -> Array:
     """A weakly typed Array of a Python scalar; strongly typed if `dtype` is given. OverflowError if it does not fit."""
     if is_symbolic(value):
-        return of_size(value, dtype)  # type: ignore[no-any-return]
+        return value.as_value(dtype)  # type: ignore[union-attr,no-any-return]
     if dtype is None:
         key = type(value), thread.settings.context.enable_x64
         aval = _SCALARS.get(key) or _SCALARS.setdefault(
@@ -869,11 +868,6 @@ def array_from_scalar(value: bool | int | float | complex, dtype: np.dtype[Any] 
         return Array(aval, np.array(value, aval.dtype))
     with np.errstate(over="ignore", invalid="ignore"):  # a float beyond the dtype's range is infinite, silently
         return Array(aval, np.array(value, aval.dtype))
-
-
-def of_size(size: Any, dtype: np.dtype[Any] | None) -> Any:
-    """A symbolic size as a scalar of the program that is traced."""
-    return part_above("sizes").size_of_dtype(size, dtype)
 
 
 _SCALARS: dict[tuple[type, bool], ShapedArray] = {}

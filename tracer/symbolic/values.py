@@ -25,8 +25,8 @@ from ..dtypes import default_int
 from ..ops import convert
 
 
-def size_as_value(size: Dim) -> Value:
-    """The size as a weakly typed integer, int32, or int64 with 64-bit types.
+def size_as_value(size: Dim, dtype: np.dtype[Any] | None = None) -> Value:
+    """The size as a scalar of a dtype; weakly typed, int32, or int64 with 64-bit types, if that is None.
 
     UnsupportedError where nothing is traced: then it has no value.
     """
@@ -38,15 +38,7 @@ def size_as_value(size: Dim) -> Value:
         )
     values = {name: _value_of(name, size) for name in sorted(size.variables())}
     found: Value = evaluate(size, values, operations())
-    return current_trace().with_weak_type(found, True)
-
-
-def size_of_dtype(size: Dim, dtype: np.dtype[Any] | None) -> Value:
-    """The size as a scalar of a dtype; weakly typed, of the default integer type, if that is None."""
-    value = size_as_value(size)
-    if dtype is None:
-        return value
-    return convert(value, dtype, False)
+    return current_trace().with_weak_type(found, True) if dtype is None else convert(found, dtype, False)
 
 
 def _value_of(name: str, size: Dim) -> Value:
