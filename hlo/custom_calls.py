@@ -196,7 +196,7 @@ def call_of(attributes: CustomCallAttributes, operands: Sequence[Shape], result:
     config: dict[str, Any] = {"backend_config": text} if text else {}
     if attributes.api_version is CustomCallApiVersion.TYPED_FFI:
         try:
-            config = load(".custom_call_targets.config", __package__).read_config(text or "{}")
+            config = load(".mlir.python_values", __package__).read_values(text or "{}")
         except (ValueError, OverflowError) as error:
             raise CustomCallError(f"custom call {target!r}: its backend_config cannot be read: {error}") from error
     return Call(
@@ -264,12 +264,12 @@ def native_target(call: Call) -> NativeFunction | None:
             f"custom call {call.target!r} has api_version={call.api_version.value}, and its handler is one of the "
             "typed FFI: the call needs api_version=API_VERSION_TYPED_FFI"
         )
-    if call.api_version in _WITH_STATUS:
-        raise UnsupportedError(
-            f"custom call {call.target!r} has api_version={call.api_version.value}: native functions with a status of "
-            "XLA's are not called; hloom calls handlers of the typed FFI, and `void(void* out, void** in)`"
-        )
     return function
+
+
+def has_status(call: Call) -> bool:
+    """True for a call of an interface in which native code reports errors by a status."""
+    return call.api_version in _WITH_STATUS
 
 
 _WITH_STATUS = (CustomCallApiVersion.STATUS_RETURNING, CustomCallApiVersion.STATUS_RETURNING_UNIFIED)
@@ -280,7 +280,7 @@ def typed_call(handler: NativeFunction, call: Call, *, partitions: int = 1, rais
     handlers cannot get, CustomCallError if the handler fails."""
     plans = load(".ffi.plans", __package__)
     given, made = plans.buffers_of(call.operands), plans.buffers_of([call.result])
-    attributes = load(".custom_call_targets.config", __package__).read_typed_config(call.text or "{}")
+    attributes = load(".mlir.attribute_reader", __package__).read_attributes(call.text or "{}")
     try:
         found: TypedCall = plans.TypedCall(handler, given, made, attributes, partitions=partitions, raises=raises)
     except UnsupportedError as error:
@@ -385,7 +385,11 @@ def _native_call(function: NativeFunction, call: Call) -> Callable[[list[int], l
     """A function of the addresses of the operands' leaves and of the results'."""
     if function.is_typed:
         return typed_call(function, call, raises=False).run
-    native = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)(function.address)
+    native: Callable[[Any, Any], None] = (
+        load(".ffi.status", __package__).function_with_status(function.address, call)
+        if has_status(call)
+        else ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)(function.address)
+    )
 
     def call_function(inputs: list[int], outputs: list[int]) -> None:
         given = (ctypes.c_void_p * max(len(inputs), 1))(*inputs)

@@ -1,7 +1,7 @@
 """Reading attributes of MLIR text.
 
-Source: MLIR's language reference, "Attributes", and its builtin dialect. The text of a dialect's attribute, e.g. of
-`#stablehlo.gather<...>`, is read as the table says that the reader is given; that of all others is kept.
+Source: MLIR's language reference, "Attributes", and its builtin dialect. The reader is given
+a table of dialects' attributes, such as `#stablehlo.gather<...>`, and reads these; it keeps the text of all others.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Protocol, TypeVar
 
 from ..element_type import ElementType
-from .dense import read_dense, read_float
+from .dense import read_dense, read_float, read_sparse
 from .elements import ELEMENT_TYPES
 from .scanner import is_identifier, unescaped
 from .tree import (
@@ -34,7 +34,7 @@ from .type_reader import TypeReader
 T = TypeVar("T")
 
 
-class AttributeForm(Protocol):
+class AttributeFormat(Protocol):
     """How an attribute of a dialect is written after its name: `<offset_dims = [0]>`."""
 
     def read(self, reader: AttributeReader) -> Attribute: ...
@@ -43,19 +43,20 @@ class AttributeForm(Protocol):
         """All of the attribute. `written` writes an attribute that is in it."""
 
 
+_NO_FORMATS: Mapping[str, AttributeFormat] = {}
 _SHORT = 64
 """Characters of literals that are kept: programs have `dense<0.000000e+00>` many times."""
 _CONSTANTS: dict[str, Attribute] = {"true": True, "false": False, "unit": Unit()}
-_TEXT_ATTRIBUTES = ("affine_map", "affine_set", "strided", "sparse", "opaque", "distinct", "loc", "dense")
+_TEXT_ATTRIBUTES = ("affine_map", "affine_set", "strided", "opaque", "distinct", "loc", "dense")
 
 
 class AttributeReader(TypeReader):
-    """Tokens that are read as types and attributes. `forms`: the dialects' attributes, by names such as
+    """Tokens that are read as types and attributes. `formats`: the dialects' attributes, by names such as
     `stablehlo.gather`."""
 
-    def __init__(self, text: str, file: str, forms: Mapping[str, AttributeForm]) -> None:
+    def __init__(self, text: str, file: str, formats: Mapping[str, AttributeFormat]) -> None:
         super().__init__(text, file)
-        self._forms = forms
+        self._formats = formats
         self._literals: dict[tuple[str, Tensor], Dense] = {}
         self._resource_data: dict[str, bytes] | None = None
 
@@ -90,6 +91,8 @@ class AttributeReader(TypeReader):
             return TypeAttribute(self.type())
         if token == "dense_resource":
             return self._resource()
+        if token == "sparse":
+            return self._sparse()
         if token in _TEXT_ATTRIBUTES:
             return Opaque("builtin", self.balanced(self.starts[self.index]))
         raise self.expected("an attribute")
@@ -168,6 +171,23 @@ class AttributeReader(TypeReader):
             self._literals[text, kind] = found
         return found
 
+    def _sparse(self) -> Dense:
+        """`sparse<[[0, 0], [1, 2]], [1, 5]> : tensor<3x4xi32>`, as the literal with all elements."""
+        start = self.index
+        text = self.balanced(self.starts[start], "<")
+        self.expect(":", "and the type of the literal")
+        kind = self.type()
+        if not isinstance(kind, Tensor):
+            raise self.error("expected a tensor type for the literal", self.index - 1)
+        if isinstance(kind.element, Quantized):
+            raise self.unsupported(f"a literal of the type {kind.element.text}", self.starts[start])
+        try:
+            return read_sparse(text[text.index("<") + 1 : -1], kind)
+        except ValueError as error:
+            raise self.error(str(error), start) from None
+        except (MemoryError, OverflowError):
+            raise self.error("the literal cannot be held in memory", start) from None
+
     def _dense_array(self) -> DenseArray:
         start = self.index
         name, _, rest = self.take()[6:-1].partition(":")
@@ -196,9 +216,9 @@ class AttributeReader(TypeReader):
             return Opaque(dialect, self.balanced(start, "<"))
         if not dot:
             return self.alias(token, self.attribute, "the attribute alias")
-        form = self._forms.get(token[1:])
-        if form is not None:
-            return form.read(self)
+        format = self._formats.get(token[1:])
+        if format is not None:
+            return format.read(self)
         return Opaque(dialect, self.balanced(start, "<") if self.next == "<" else token)
 
     # ---- constants that are kept at the end of the file
@@ -254,10 +274,17 @@ def read_type(text: str) -> Type:
     return _all_of(reader, reader.type)
 
 
-def read_attribute(text: str) -> Attribute:
-    """The attribute that is all of `text`, with those of dialects as text. HloParseError if there is none."""
-    reader = AttributeReader(text, "<attribute>", {})
+def read_attribute(text: str, formats: Mapping[str, AttributeFormat] = _NO_FORMATS) -> Attribute:
+    """The attribute that is all of `text`; a dialect's attribute without a format is kept as text. HloParseError if
+    there is none."""
+    reader = AttributeReader(text, "<attribute>", formats)
     return _all_of(reader, reader.attribute)
+
+
+def read_attributes(text: str) -> dict[str, Attribute]:
+    """The attributes of the dictionary that is all of `text`, as `read_attribute`."""
+    reader = AttributeReader(text, "<attributes>", _NO_FORMATS)
+    return _all_of(reader, reader.dictionary)
 
 
 def _all_of(reader: AttributeReader, read: Callable[[], T]) -> T:

@@ -89,10 +89,10 @@ def symbol_text(name: str) -> str:
 
 
 class AttributeWriter:
-    """Writes attributes. `forms`: those of dialects, by names such as `stablehlo.gather`."""
+    """Writes attributes. `formats`: those of dialects, by names such as `stablehlo.gather`."""
 
-    def __init__(self, forms: Mapping[str, Any]) -> None:
-        self._forms = forms
+    def __init__(self, formats: Mapping[str, Any]) -> None:
+        self._formats = formats
 
     def text(self, attribute: Attribute, in_list: bool = False) -> str:
         """The attribute with its type. `in_list`: 64-bit numbers have none there."""
@@ -104,10 +104,10 @@ class AttributeWriter:
         if isinstance(attribute, dict):
             return self.dictionary(attribute)
         assert isinstance(attribute, Record), f"{attribute!r} is no attribute"
-        form = self._forms.get(f"{attribute.dialect}.{attribute.kind}")
-        if form is None:
+        format = self._formats.get(f"{attribute.dialect}.{attribute.kind}")
+        if format is None:
             raise UnsupportedError(f"the attribute #{attribute.dialect}.{attribute.kind} has no text")
-        text: str = form.write(attribute, self.text)
+        text: str = format.write(attribute, self.text)
         return text
 
     def dictionary(self, attributes: Mapping[str, Attribute]) -> str:
@@ -119,7 +119,7 @@ class AttributeWriter:
         return key if isinstance(value, Unit) else f"{key} = {self.text(value)}"
 
     def plain(self, attribute: Attribute) -> str:
-        """The attribute without its type, as operations write it whose declaration says the type."""
+        """The attribute without its type: an operation whose declaration says the type writes it so."""
         if isinstance(attribute, Integer):
             return str(attribute.value)
         if isinstance(attribute, Float):

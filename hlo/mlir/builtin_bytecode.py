@@ -1,7 +1,7 @@
 """The attributes, types and locations of MLIR's builtin dialect in bytecode.
 
-Source: mlir/IR/BuiltinDialectBytecode.td, whose order gives the codes. What programs in StableHLO do not use, e.g.
-vectors, is refused with its name.
+Source: mlir/IR/BuiltinDialectBytecode.td, whose order gives the codes. Attributes and
+types that programs in StableHLO do not use, e.g. vectors, are refused with their names.
 """
 
 from __future__ import annotations
@@ -40,8 +40,9 @@ _REAL = {complex_: real for real, complex_ in _COMPLEX.items()}
 _SIGNLESS, _SIGNED, _UNSIGNED = 0, 1, 2
 
 
-def integer_attribute(type_: Any, bits: int) -> bool | Integer:
-    """An integer of a type, from its bits."""
+def integer_attribute(number: tuple[Any, int]) -> bool | Integer:
+    """An integer from its type and its bits."""
+    type_, bits = number
     if type_ is ElementType.PRED:
         return bool(bits)
     width = 64 if isinstance(type_, IndexType) else type_.bit_width
@@ -49,8 +50,9 @@ def integer_attribute(type_: Any, bits: int) -> bool | Integer:
     return Integer(bits - (1 << width) if is_signed and bits >> (width - 1) else bits, type_)
 
 
-def float_attribute(type_: Any, bits: int) -> Float:
-    """A float of a type, from its bits."""
+def float_attribute(number: tuple[Any, int]) -> Float:
+    """A float from its type and its bits."""
+    type_, bits = number
     return Float(bits, type_)
 
 
@@ -129,8 +131,8 @@ ATTRIBUTES = (
     ),
     Coding("type", 6, ("type",), TypeAttribute, lambda value: (value.type,)),
     Coding("unit", 7, (), Unit, lambda value: ()),
-    Coding("integer", 8, ("type", "number"), integer_attribute, lambda value: (value.type, value.value)),
-    Coding("float", 9, ("type", "number"), float_attribute, lambda value: (value.type, value.bits)),
+    Coding("integer", 8, ("number",), integer_attribute, lambda value: ((value.type, value.value),)),
+    Coding("float", 9, ("number",), float_attribute, lambda value: ((value.type, value.bits),)),
     Coding("dense array", 17, ("type", "varint", "blob"), _dense_array, _array_values),
     Coding("dense elements", 18, ("type", "blob"), dense_of, lambda value: (value.type, blob_of(value))),
 )  # fmt: skip
@@ -157,7 +159,7 @@ _ATTRIBUTE_OF = {
     tuple: "array", dict: "dictionary", str: "string", TypeAttribute: "type", Unit: "unit", Integer: "integer",
     Float: "float", DenseArray: "dense array", Dense: "dense elements", bool: "boolean",
 }  # fmt: skip
-_BOOLEAN = Coding("boolean", 8, ("type", "number"), integer_attribute, lambda value: (ElementType.PRED, int(value)))
+_BOOLEAN = Coding("boolean", 8, ("number",), integer_attribute, lambda value: ((ElementType.PRED, int(value)),))
 
 
 class Builtin:
@@ -208,7 +210,7 @@ class Builtin:
 
 _TYPE_OF = {IndexType: "index", Function: "function", NoneType: "none", Tuple: "tuple"}
 
-# Locations. Of those that contain others, one is followed: `next_location` in the reader.
+# Locations. `bytecode_locations.py` reads those that contain others.
 CALL_SITE, FILE, FUSED, FUSED_WITH_METADATA, NAMED, UNKNOWN, RANGE = 10, 11, 12, 13, 14, 15, 22
 
 LOCATIONS = {

@@ -18,7 +18,7 @@ MAGIC = b"ML\xefR"
 NEWEST = 6
 """The last version of the format."""
 
-# What changed in which version of the format.
+# Features of the format, by the version that added them.
 HAS_DIALECT_VERSIONS = 1
 HAS_ISOLATED_SECTIONS = 2
 """Regions of operations that use no value from outside are sections of their own."""
@@ -124,7 +124,7 @@ class Cursor:
         return Cursor(self.data, start, start + size)
 
     def count(self, what: str) -> int:
-        """The length of a list, each element of which takes at least a byte."""
+        """The length of a list. Each element takes at least one byte."""
         size = self.varint()
         if size > self.end - self.at:
             raise self.error(f"{size} {what} are announced, and {self.end - self.at} bytes are there")

@@ -8,23 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol, TypeAlias
+from functools import partial
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
 from ..element_type import ElementType
 from ..errors import UnsupportedError
-from .bytecode import Cursor, signed, varint
+from .bytecode import Cursor, flagged, signed, varint
 from .tree import DYNAMIC, IndexType, Location, Type
 
-Field: TypeAlias = Literal[
-    "attribute", "attributes", "optional", "pairs", "type", "types", "location", "locations", "string", "varint",
-    "signed", "signeds", "sizes", "number", "double", "doubles", "blob", "optional after a flag", "text",
-    "byte", "optional number",
-]  # fmt: skip
-"""`text`: an attribute that is a string. `number`: bits, as many as the type before it has. `sizes`: dimensions, which
-may be DYNAMIC. `pairs`: a dictionary. `optional after a flag`: a number says whether an attribute follows. `byte` and
-`optional number` are read only."""
+Field: TypeAlias = str
+"""The name of a kind of field, see `KINDS`."""
 
 _DYNAMIC_IN_BYTES = -1 << 63
 
@@ -62,7 +57,7 @@ class Dialect(Protocol):
 
 
 class Source(Protocol):
-    """What an entry refers to: other entries, by their numbers."""
+    """Finds the entries that an entry refers to, by their numbers."""
 
     def attribute(self, index: int, at: int) -> Any:
         """The attribute with that number."""
@@ -113,11 +108,6 @@ class Entry(Cursor):
         start = self.span(size)
         return memoryview(self.data)[start : start + size]
 
-    def size(self) -> int:
-        """The size of a dimension."""
-        value = self.signed()
-        return DYNAMIC if value == _DYNAMIC_IN_BYTES else value
-
     def text(self) -> str:
         """An attribute that is a string."""
         found = self.attribute()
@@ -125,60 +115,16 @@ class Entry(Cursor):
             raise self.error("an attribute is no string")
         return found
 
-    def pair(self) -> tuple[str, Any]:
-        """An item of a dictionary."""
-        return self.text(), self.attribute()
-
-    def number(self, type_: Type) -> int:
-        """The bits of a number, without a sign."""
+    def number(self) -> tuple[Type, int]:
+        """A type, and a number of so many bits, without a sign."""
+        type_ = self.type()
         width = number_width(type_)
-        if width <= 8:
-            return self.byte() & (1 << width) - 1
-        return self.signed() & (1 << width) - 1
-
-    def double(self) -> float:
-        """A float of 64 bits."""
-        return float(np.array(self.signed() & (1 << 64) - 1, np.uint64).view(np.float64))
-
-    def after_flag(self) -> Any:
-        """An attribute behind a number that is not zero, else None."""
-        return self.attribute() if self.varint() else None
-
-    def optional_number(self) -> int | None:
-        """A number, or None."""
-        value, is_there = self.flagged()
-        return value if is_there else None
+        bits = self.byte() if width <= 8 else self.signed()
+        return type_, bits & (1 << width) - 1
 
     def values(self, fields: tuple[Field, ...]) -> list[Any]:
         """The values of the fields."""
-        found: list[Any] = []
-        for field in fields:
-            found.append(self.number(found[-1]) if field == "number" else _READ[field](self))
-        return found
-
-
-_READ: dict[str, Callable[[Entry], Any]] = {
-    "attribute": Entry.attribute,
-    "attributes": lambda entry: tuple(entry.list(entry.attribute)),
-    "optional": Entry.optional,
-    "optional after a flag": Entry.after_flag,
-    "text": Entry.text,
-    "pairs": lambda entry: dict(entry.list(entry.pair)),
-    "type": Entry.type,
-    "types": lambda entry: tuple(entry.list(entry.type)),
-    "location": Entry.location,
-    "locations": lambda entry: tuple(entry.list(entry.location)),
-    "string": Entry.string,
-    "varint": Entry.varint,
-    "signed": Entry.signed,
-    "signeds": lambda entry: tuple(entry.list(entry.signed)),
-    "sizes": lambda entry: tuple(entry.list(entry.size)),
-    "double": Entry.double,
-    "doubles": lambda entry: tuple(entry.list(entry.double)),
-    "blob": Entry.blob,
-    "byte": Entry.byte,
-    "optional number": Entry.optional_number,
-}
+        return [KINDS[field].read(self) for field in fields]
 
 
 def number_width(type_: Any) -> int:
@@ -229,57 +175,91 @@ Piece: TypeAlias = "bytes | memoryview | Reference | Flagged"
 def pieces_of(coding: Coding, value: Any, sink: Sink) -> list[Piece]:
     """The bytes of an attribute or a type, with references to others."""
     pieces: list[Piece] = [varint(coding.code)]
-    values = coding.take(value)
-    for k, field in enumerate(coding.fields):
-        if field == "number":
-            pieces.append(_number(values[k], values[k - 1]))
-        else:
-            pieces.extend(_WRITE[field](values[k], sink))
+    for field, each in zip(coding.fields, coding.take(value), strict=True):
+        pieces += KINDS[field].write(each, sink)
     return pieces
 
 
-def _number(value: int, type_: Type) -> bytes:
-    width = number_width(type_)
-    bits = value & (1 << width) - 1
-    if width <= 8:
-        return bytes((bits,))
-    return signed(bits - (1 << 64) if bits >> 63 else bits)
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of field: how its value is read from an entry, and how it is written."""
+
+    read: Callable[[Entry], Any]
+    write: Callable[[Any, Sink], list[Piece]]
 
 
-def _double(value: float) -> bytes:
-    return signed(int(np.float64(value).view(np.int64)))
+def _several(kind: Kind) -> Kind:
+    """A list, with its length before it."""
 
-
-def _size(value: int) -> bytes:
-    return signed(_DYNAMIC_IN_BYTES if value == DYNAMIC else value)
-
-
-def _list(element: Callable[[Any, Sink], list[Piece]]) -> Callable[[Any, Sink], list[Piece]]:
     def write(values: Any, sink: Sink) -> list[Piece]:
-        return [varint(len(values)), *(piece for value in values for piece in element(value, sink))]
+        return [varint(len(values)), *(piece for value in values for piece in kind.write(value, sink))]
 
-    return write
+    return Kind(lambda entry: tuple(entry.list(partial(kind.read, entry))), write)
 
 
-_WRITE: dict[str, Callable[[Any, Sink], list[Piece]]] = {
-    "attribute": lambda value, sink: [sink.attribute(value)],
-    "text": lambda value, sink: [sink.attribute(value)],
-    "attributes": _list(lambda value, sink: [sink.attribute(value)]),
-    "optional": lambda value, sink: [varint(0) if value is None else Flagged(sink.attribute(value))],
-    "optional after a flag": lambda value, sink: [varint(0)] if value is None else [varint(1), sink.attribute(value)],
-    "pairs": lambda value, sink: _list(lambda item, sink: [sink.attribute(item[0]), sink.attribute(item[1])])(
-        sorted(value.items()), sink
+def _number(value: tuple[Type, int], sink: Sink) -> list[Piece]:
+    type_, number = value
+    width = number_width(type_)
+    bits = number & (1 << width) - 1
+    data = bytes((bits,)) if width <= 8 else signed(bits - (1 << 64) if bits >> 63 else bits)
+    return [sink.type(type_), data]
+
+
+def _read_size(entry: Entry) -> int:
+    value = entry.signed()
+    return DYNAMIC if value == _DYNAMIC_IN_BYTES else value
+
+
+def _read_double(entry: Entry) -> float:
+    return float(np.array(entry.signed() & (1 << 64) - 1, np.uint64).view(np.float64))
+
+
+def _read_optional_number(entry: Entry) -> int | None:
+    value, is_there = entry.flagged()
+    return value if is_there else None
+
+
+_ATTRIBUTE = Kind(Entry.attribute, lambda value, sink: [sink.attribute(value)])
+_TYPE = Kind(Entry.type, lambda value, sink: [sink.type(value)])
+_LOCATION = Kind(Entry.location, lambda value, sink: [sink.location(value)])
+_SIGNED = Kind(Entry.signed, lambda value, sink: [signed(value)])
+_SIZE = Kind(_read_size, lambda value, sink: [signed(_DYNAMIC_IN_BYTES if value == DYNAMIC else value)])
+_DOUBLE = Kind(_read_double, lambda value, sink: [signed(int(np.float64(value).view(np.int64)))])
+_ITEMS = _several(
+    Kind(lambda entry: (entry.text(), entry.attribute()), lambda item, sink: [*map(sink.attribute, item)])
+)
+
+KINDS: dict[Field, Kind] = {
+    "attribute": _ATTRIBUTE,
+    "attributes": _several(_ATTRIBUTE),
+    "optional": Kind(
+        Entry.optional, lambda value, sink: [varint(0) if value is None else Flagged(sink.attribute(value))]
     ),
-    "type": lambda value, sink: [sink.type(value)],
-    "types": _list(lambda value, sink: [sink.type(value)]),
-    "location": lambda value, sink: [sink.location(value)],
-    "locations": _list(lambda value, sink: [sink.location(value)]),
-    "string": lambda value, sink: [varint(sink.string(value))],
-    "varint": lambda value, sink: [varint(value)],
-    "signed": lambda value, sink: [signed(value)],
-    "signeds": _list(lambda value, sink: [signed(value)]),
-    "sizes": _list(lambda value, sink: [_size(value)]),
-    "double": lambda value, sink: [_double(value)],
-    "doubles": _list(lambda value, sink: [_double(value)]),
-    "blob": lambda value, sink: [varint(len(value)), value],
+    "optional after a flag": Kind(
+        lambda entry: entry.attribute() if entry.varint() else None,
+        lambda value, sink: [varint(0)] if value is None else [varint(1), sink.attribute(value)],
+    ),
+    "text": Kind(Entry.text, _ATTRIBUTE.write),
+    "pairs": Kind(
+        lambda entry: dict(_ITEMS.read(entry)), lambda value, sink: _ITEMS.write(sorted(value.items()), sink)
+    ),
+    "type": _TYPE,
+    "types": _several(_TYPE),
+    "location": _LOCATION,
+    "locations": _several(_LOCATION),
+    "string": Kind(Entry.string, lambda value, sink: [varint(sink.string(value))]),
+    "varint": Kind(Entry.varint, lambda value, sink: [varint(value)]),
+    "signed": _SIGNED,
+    "signeds": _several(_SIGNED),
+    "sizes": _several(_SIZE),
+    "number": Kind(Entry.number, _number),
+    "double": _DOUBLE,
+    "doubles": _several(_DOUBLE),
+    "blob": Kind(Entry.blob, lambda value, sink: [varint(len(value)), value]),
+    "byte": Kind(Entry.byte, lambda value, sink: [bytes((value,))]),
+    "optional number": Kind(
+        _read_optional_number, lambda value, sink: [varint(0) if value is None else flagged(value, True)]
+    ),
 }
+"""`text`: an attribute that is a string. `number`: a type, and as many bits as it has. `sizes`: dimensions, which may
+be DYNAMIC. `pairs`: a dictionary. `optional after a flag`: a number says whether an attribute follows."""

@@ -32,7 +32,7 @@ class Locations:
         return None if found == _NOWHERE else found
 
     def _read_all(self, index: int, at: int) -> None:
-        """Reads a location after those of which it consists. One that consists of itself says nothing."""
+        """Reads a location after its parts. A location that contains itself says nothing."""
         left, begun = [index], set()
         while left:
             index = left[-1]
@@ -45,7 +45,7 @@ class Locations:
             left += missing if index not in self._known else []
 
     def _parts(self, index: int, at: int) -> tuple[Location, list[int]]:
-        """What a location says itself, and the numbers of those of which it consists."""
+        """The location itself, without its parts, and the numbers of its parts."""
         entry = self._entry(index, at)
         if entry is None:
             return _NOWHERE, []

@@ -57,7 +57,7 @@ def read_file(data: bytes, dialects: Mapping[str, Dialect]) -> Operation:
 
 
 def producer_of(data: bytes) -> str:
-    """Who wrote a file, e.g. "StableHLO_v1.0.0"; BytecodeError if it is no MLIR bytecode."""
+    """The producer that a file names, e.g. "StableHLO_v1.0.0"; BytecodeError if it is no MLIR bytecode."""
     cursor = Cursor(data, 0, len(data))
     if data[: len(MAGIC)] != MAGIC:
         raise cursor.error("this is no MLIR bytecode")
@@ -240,7 +240,7 @@ def _property_places(section: Cursor | None) -> list[tuple[int, int]]:
 
 
 def _from_text(dialect: str, what: str, entry: Entry) -> Attribute | Type:
-    """An attribute or a type that is stored as it is written: those of dialects that have no encoding."""
+    """An attribute or a type that is stored as text, because its dialect has no encoding."""
     start = entry.at
     text = entry.terminated().decode("utf-8", "surrogateescape")
     try:

@@ -30,7 +30,7 @@ def dtype_of(element: Any) -> np.dtype[Any]:
 
 
 def dense_of(type_: Any, blob: memoryview) -> Dense:
-    """A dense attribute, on the memory of `blob` where the bytes are those of the array.
+    """A dense attribute. Its array is in the memory of `blob`, if NumPy has the same representation.
 
     ValueError if the length of `blob` does not fit the type; UnsupportedError for a type that no array has.
     """
@@ -63,7 +63,7 @@ def _numbers(element: Any, dtype: np.dtype[Any], blob: memoryview) -> np.ndarray
 
 
 def _booleans(count: int, blob: memoryview) -> np.ndarray[Any, Any]:
-    """Booleans, of which old writers stored each in a byte. A byte of ones says that all are true."""
+    """Booleans: one bit each, or one byte each from old writers. A single byte of ones says that all are true."""
     size, raw = len(blob), np.frombuffer(blob, np.uint8)
     if size == 1 and raw[0] == _TRUE:
         return np.ones(1, np.bool_)

@@ -91,7 +91,7 @@ class _Names:
         return self._kept(self._type, value, dialect)
 
     def _kept(self, make: Callable[[Any, str], Reference], value: Any, dialect: str) -> Reference:
-        """What `make` made for a value that is the same, or makes for this one."""
+        """The entry that `make` makes for a value, once for equal values."""
         key = make, type(value), value, dialect
         try:
             found = self._made.get(key)
@@ -141,7 +141,7 @@ class _Names:
         return found
 
     def finish(self) -> None:
-        """Numbers all entries: those of a dialect follow one another, the most used first."""
+        """Number all entries: dialect by dialect, the most used first."""
         for table in (self._attributes, self._types):
             table.sort(key=lambda entry: (self._numbers[entry.dialect], -entry.uses))
             for number, entry in enumerate(table):
@@ -193,7 +193,7 @@ class _Names:
         return dialect if dialect in self._dialects else "builtin"
 
     def other(self, home: str) -> str:
-        """The dialect to which a cast leads: from the builtin one to the file's own, or back."""
+        """The dialect that a cast from `home` leads to: from the builtin one to the file's own, or back."""
         return next(name for name in self._dialects if name != "builtin") if home == "builtin" else "builtin"
 
     def fields(self, operation: Operation) -> tuple[tuple[str, bool], ...]:
@@ -368,7 +368,7 @@ class _Operations:
         return number
 
     def _write_region(self, region: Region, out: list[bytes | memoryview], base: int) -> None:
-        """The values of a region are numbered first, and those of the regions in it after all of them."""
+        """Number all values of a region before the values of its inner regions."""
         out.append(varint(len(region.blocks)))
         if not region.blocks:
             return

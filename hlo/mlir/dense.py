@@ -70,6 +70,40 @@ def read_dense(text: str, type: Tensor) -> Dense:
     return Dense(type, _converted(tokens, element).reshape(type.dimensions))
 
 
+def read_sparse(text: str, type: Tensor) -> Dense:
+    """The literal with `text` between `sparse<` and `>`: a list of indices and a list of the elements there. The others
+    are 0. ValueError as `read_dense`."""
+    dtype, rank = storage(type), len(type.dimensions)
+    if any(size < 0 for size in type.dimensions):
+        raise ValueError("a literal needs a type with known sizes")
+    text = _COMMENT.sub("", text).strip()
+    if not text:
+        return Dense(type, filled(np.zeros((), dtype), type.dimensions))
+    places, values = _both(text)
+    is_list = places.startswith("[")
+    count = len([token for token in _SEPARATORS.split(places) if token]) // max(rank, 1) if is_list else 1
+    is_flat = is_list and rank == 1 and "[" not in places[1:]
+    numbers = read_dense(places, Tensor((count,) if is_flat else (count, rank), ElementType.S64)).array
+    indices = numbers.reshape(count, rank)
+    if not ((indices >= 0) & (indices < type.dimensions)).all():
+        raise ValueError(f"an index of the literal is outside of the sizes {list(type.dimensions)} of its type")
+    elements = read_dense(values, Tensor((count,), type.element)).array
+    array = np.zeros(type.dimensions, dtype)
+    array[tuple(indices[::-1].T)] = elements[::-1]  # of equal indices the first one counts
+    array.flags.writeable = False
+    return Dense(type, array)
+
+
+def _both(text: str) -> tuple[str, str]:
+    """What is before and after the first comma outside of brackets."""
+    depth = 0
+    for position, character in enumerate(text):
+        depth += (character in "[(") - (character in "])")
+        if character == "," and depth == 0:
+            return text[:position].strip(), text[position + 1 :].strip()
+    raise ValueError("expected indices, a comma and values in the literal")
+
+
 def _punctuation(dimensions: tuple[int, ...], is_complex: bool, longest: int) -> str:
     """The brackets and commas of a literal; "" if they would be longer than `longest`."""
     text = "(,)" if is_complex else ""

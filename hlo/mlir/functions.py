@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from .assembly_format import Directive, Values
 from .attribute_writer import symbol_text, type_text
-from .form import Directive, Values
 from .operation_reader import Draft, OperationReader
 from .operation_writer import OperationWriter, Unfit
 from .tree import Attribute, Block, Function, Operation, Region, Type, TypeAttribute, Value

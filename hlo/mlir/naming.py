@@ -1,7 +1,7 @@
 """The names of values in printed MLIR: `%0`, `%arg1`, `%cst_2`, as MLIR's printer chooses them (SSANameState).
 
 A value with a name keeps it, with a number behind it if the name is taken. Others are numbered. All values of a region
-come before those of the regions in it, and regions side by side use the same names.
+are named before the values of its inner regions, and sibling regions use the same names.
 """
 
 from __future__ import annotations

@@ -5,8 +5,8 @@
       ...
     }) : (tensor<4xf32>, tensor<4xi32>) -> (tensor<4xf32>, tensor<4xi32>)
 
-Source: MLIR's language reference, "Operations", "Regions", "Blocks". The forms of single operations are in the table
-that the reader is given.
+Source: MLIR's language reference, "Operations", "Regions", "Blocks". The reader is given the table of the
+operations' assembly formats.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from ..errors import UnsupportedError
-from .attribute_reader import AttributeForm
+from .attribute_reader import AttributeFormat
 from .attribute_writer import type_text
 from .location_reader import LocationReader
 from .scanner import is_identifier
@@ -23,7 +23,7 @@ from .tree import Attribute, Block, Location, Operation, Region, Type, Value
 
 
 class Draft:
-    """An operation of which a part has been read."""
+    """An operation that is partly read."""
 
     __slots__ = ("attributes", "name", "operands", "position", "regions", "results", "start")
 
@@ -35,17 +35,17 @@ class Draft:
         self.results: Sequence[Type] = ()
 
 
-class OperationForm(Protocol):
+class OperationFormat(Protocol):
     """How an operation is written after its name."""
 
     def read(self, reader: OperationReader, draft: Draft) -> None: ...
 
 
 class OperationReader(LocationReader):
-    """Reads operations. `operations`: the pretty forms by full names, e.g. `stablehlo.add`."""
+    """Reads operations. `operations`: the assembly formats by full names, e.g. `stablehlo.add`."""
 
     def __init__(
-        self, text: str, file: str, operations: Mapping[str, OperationForm], attributes: Mapping[str, AttributeForm]
+        self, text: str, file: str, operations: Mapping[str, OperationFormat], attributes: Mapping[str, AttributeFormat]
     ) -> None:
         super().__init__(text, file, attributes)
         self._operations = operations
@@ -77,7 +77,7 @@ class OperationReader(LocationReader):
         return found
 
     def check_types(self, values: Sequence[Value], types: Sequence[Type], index: int) -> None:
-        """An error at a token if the types that are written are not those of the values."""
+        """Raise an error at a token if the written types differ from the types of the values."""
         if len(values) != len(types):
             raise self.error(f"expected {len(values)} types for the operands, found {len(types)}", index)
         for value, kind in zip(values, types):

@@ -1,7 +1,8 @@
 """Writing operations as MLIR text, as MLIR's printer lays them out. `operation_reader.py` reads all of it back.
 
-An operation is written in the form that the table has for it, if it has all that the form needs; every other one in
-the generic form. Source: MLIR's AsmPrinter, and the spaces that OpFormatGen puts between the parts of a form.
+An operation is written in its assembly format, if the table has one, and the operation has all that the format needs.
+Otherwise it is written in the generic form. Source: MLIR's AsmPrinter, and the spaces that OpFormatGen puts between the
+elements of a format.
 """
 
 from __future__ import annotations
@@ -15,17 +16,17 @@ from .tree import Attribute, Block, Operation, Region, Value
 
 
 class Unfit(Exception):
-    """The operation cannot be written in its pretty form."""
+    """The operation cannot be written in its custom assembly format."""
 
 
-class OperationForm(Protocol):
+class OperationFormat(Protocol):
     """How an operation is written after its name."""
 
     properties: frozenset[str]
     """The attributes that belong to the operation's declaration: the generic form has them in `<{...}>`."""
 
     def write(self, writer: OperationWriter, operation: Operation) -> None:
-        """Unfit, after any output, for an operation that is not of this form."""
+        """Unfit, after any output, for an operation that does not fit the format."""
 
     def result_names(self, operation: Operation) -> Sequence[str]: ...
 
@@ -39,7 +40,7 @@ class OperationWriter(AttributeWriter):
     """Writes an operation and all that is in it. `generic`: only in generic forms; `locations`: with `loc(...)`."""
 
     def __init__(
-        self, operations: Mapping[str, OperationForm], attributes: Mapping[str, Any], generic: bool, locations: bool
+        self, operations: Mapping[str, OperationFormat], attributes: Mapping[str, Any], generic: bool, locations: bool
     ) -> None:
         super().__init__(attributes)
         self._operations = operations
@@ -55,12 +56,12 @@ class OperationWriter(AttributeWriter):
         return "".join([*self._parts, "\n"])
 
     def _result_names(self, operation: Operation) -> Sequence[str]:
-        form = None if self._generic else self._operations.get(operation.name)
-        return () if form is None else form.result_names(operation)
+        format = None if self._generic else self._operations.get(operation.name)
+        return () if format is None else format.result_names(operation)
 
     def _argument_name(self, operation: Operation, number: int) -> str:
-        form = None if self._generic else self._operations.get(operation.name)
-        return "" if form is None else form.argument_name(operation, number)
+        format = None if self._generic else self._operations.get(operation.name)
+        return "" if format is None else format.argument_name(operation, number)
 
     # ---- pieces of a line
 
@@ -69,7 +70,7 @@ class OperationWriter(AttributeWriter):
         self._parts.append(text)
 
     def literal(self, text: str) -> None:
-        """A word or a punctuation mark of a form, with a space before it where MLIR has one."""
+        """A word or a punctuation mark of an assembly format, with a space before it where MLIR has one."""
         if self._space and not _joins(text, self._punctuated):
             text = f" {text}"
         self._parts.append(text)
@@ -78,7 +79,7 @@ class OperationWriter(AttributeWriter):
         self._punctuated = not (last.isalpha() or last == "_")
 
     def item(self, text: str) -> None:
-        """A value, an attribute or types of a form."""
+        """A value, an attribute or types of an assembly format."""
         self._parts.append(f" {text}" if self._space or not self._punctuated else text)
         self._space, self._punctuated = True, False
 
@@ -91,7 +92,7 @@ class OperationWriter(AttributeWriter):
         self._parts.append("\n" + "  " * self._depth)
 
     def name(self, value: Value) -> str:
-        """`%0`. Unfit is not caught for a value from elsewhere: the tree is broken."""
+        """`%0`. KeyError for a value that the operation does not contain: the tree is broken."""
         return self._names.texts[value]
 
     def values(self, values: Sequence[Value]) -> str:
@@ -125,20 +126,20 @@ class OperationWriter(AttributeWriter):
                 self.put(f"{self.values(operation.results)} = ")
             else:
                 self.put(f"{self.name(operation.results[0]).partition('#')[0]}:{count} = ")
-        form = None if self._generic else self._operations.get(operation.name)
+        format = None if self._generic else self._operations.get(operation.name)
         length = len(self._parts)
-        if form is not None:
+        if format is not None:
             name = operation.name
             self.put(name[len(dialect) + 1 :] if dialect and name.startswith(f"{dialect}.") else name)
             self._space, self._punctuated = True, False
             depth = self._depth
             try:
-                form.write(self, operation)
+                format.write(self, operation)
             except Unfit:
                 del self._parts[length:]
                 self._depth = depth
-                form = None
-        if form is None:
+                format = None
+        if format is None:
             self.put(f'"{operation.name}"')
             self.generic(operation)
         if self.locations:
@@ -147,8 +148,8 @@ class OperationWriter(AttributeWriter):
     def generic(self, operation: Operation) -> None:
         """The generic form, after the operation's name."""
         self.put(f"({self.values(operation.operands)})")
-        form = self._operations.get(operation.name)
-        known = _NO_PROPERTIES if form is None else form.properties
+        format = self._operations.get(operation.name)
+        known = _NO_PROPERTIES if format is None else format.properties
         properties = {name: value for name, value in operation.attributes.items() if name in known}
         if properties:
             self.put(f" <{self.dictionary(properties)}>")

@@ -3,15 +3,15 @@
 An MLIR tree (`hlo/mlir/tree.py`) of StableHLO's ops and an HloModule become one another, in both directions.
 
     ops.py             which op is which opcode, and which attributes are which fields: the table of both directions
-    attributes.py      the forms of attributes
+    attributes.py      attributes and the values of fields; attribute_mappings.py, discardable_attributes.py
     types.py           types and shapes
     structure.py       how many operands, results and regions each op has
-    to_hlo.py          a tree as HLO; scope.py: bodies of ops; reading_*.py: ops that HLO has in another form
+    to_hlo.py          a tree as HLO; scope.py: regions; table_rules.py: the ops of the table; reading_*.py: the others
     refine.py          sizes that are written `?` and follow from constants
-    from_hlo.py        HLO as a tree; body.py: computations; writing_*.py: opcodes that StableHLO has in another form
+    from_hlo.py        HLO as a tree; body.py: computations; writing_*.py: opcodes that the table does not have
     text.py            a tree as text, and text as a tree
-    forms.py           how each op is written as text; region_forms.py, directives.py, records.py: its parts with a
-                       syntax of their own
+    assembly_formats.py  how each op is written as text; directives.py, region_directives.py, records.py: elements with
+                       a syntax of their own
     vhlo.py            portable bytecode as a tree, and a tree as portable bytecode; vhlo_*.py: its tables
 
 Source: https://openxla.org/stablehlo/spec, and the definitions of its dialects (StablehloOps.td, ChloOps.td).
@@ -51,7 +51,7 @@ def is_bytecode(data: bytes) -> bool:
 
 
 def parse(text: str, file: str = "<stablehlo>") -> HloModule:
-    """The module of a program in StableHLO: that of its function `main`, or of the only one that is public.
+    """The module of a program in StableHLO. Its entry is the function `main`, or the only public function.
 
     text: MLIR text with operations of the dialects stablehlo, chlo, func and sdy. Operations outside of a module are
     read as those of one. `file` is named in messages.

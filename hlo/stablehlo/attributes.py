@@ -1,7 +1,7 @@
-"""The forms of MLIR attributes: how the value of a field is written as one, and read.
+"""Conversion between values of fields and MLIR attributes.
 
-Older versions wrote `dense<[0, 1]> : tensor<2xi64>` where newer ones write `array<i64: 0, 1>`: a form reads both, and
-writes the newer one. A value that is missing is None.
+Older versions wrote `dense<[0, 1]> : tensor<2xi64>` where newer ones write `array<i64: 0, 1>`: a converter reads both,
+and writes the newer one. A value that is missing is None.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ from ..mlir.tree import (
 from ..sizes import is_symbolic
 
 
-class Form(NamedTuple):
-    """A value's form as an attribute."""
+class AttributeConverter(NamedTuple):
+    """Reads the value of a field from an attribute, and writes it as one."""
 
     read: Callable[[Attribute], Any]
     write: Callable[[Any], Attribute]
 
 
 def wrong(attribute: object, expected: str) -> UnsupportedError:
-    """The error of an attribute that has another form."""
+    """The error for an attribute of another kind than expected."""
     return UnsupportedError(f"expected {expected}, found the attribute {str(attribute)[:80]}")
 
 
@@ -168,18 +168,18 @@ def read_table(attribute: object) -> list[tuple[int, ...]]:
     return [tuple(int(number) for number in row if number >= 0) for row in array.tolist()]
 
 
-INTEGER64 = Form(read_integer, integer)
-INTEGER32 = Form(read_integer, lambda value: integer(value, ElementType.S32))
-INTEGERS = Form(read_integers, integers)
-BOOLEAN = Form(read_boolean, bool)
-MARK = Form(read_boolean, lambda value: Unit())
+INTEGER64 = AttributeConverter(read_integer, integer)
+INTEGER32 = AttributeConverter(read_integer, lambda value: integer(value, ElementType.S32))
+INTEGERS = AttributeConverter(read_integers, integers)
+BOOLEAN = AttributeConverter(read_boolean, bool)
+UNIT = AttributeConverter(read_boolean, lambda value: Unit())
 """True is an attribute without a value; False is none."""
-BOOLEANS = Form(read_booleans, lambda values: DenseArray(ElementType.PRED, tuple(values)))
-FLOAT32 = Form(read_float, float_of)
-STRING = Form(read_string, str)
+BOOLEANS = AttributeConverter(read_booleans, lambda values: DenseArray(ElementType.PRED, tuple(values)))
+FLOAT32 = AttributeConverter(read_float, float_of)
+STRING = AttributeConverter(read_string, str)
 
 
-def words(kind: str, names: type[Enum] | dict[str, Any], dialect: str = "stablehlo") -> Form:
+def words(kind: str, names: type[Enum] | dict[str, Any], dialect: str = "stablehlo") -> AttributeConverter:
     """`#stablehlo<kind NAME>` for the members of an enumeration, or the values of a dictionary by their names."""
     members: dict[str, Any] = dict(names.__members__) if isinstance(names, type) else names
     by_value = {value: name for name, value in members.items()}
@@ -190,14 +190,16 @@ def words(kind: str, names: type[Enum] | dict[str, Any], dialect: str = "stableh
             raise wrong(attribute, f"one of {', '.join(members)} as {kind}")
         return members[word]
 
-    return Form(read, lambda value: Enumerated(dialect, kind, by_value[value]))
+    return AttributeConverter(read, lambda value: Enumerated(dialect, kind, by_value[value]))
 
 
-_FORMS: dict[object, Form] = {int: INTEGER64, tuple[int, ...]: INTEGERS, bool: BOOLEAN, str: STRING, float: FLOAT32}
+_CONVERTERS: dict[object, AttributeConverter] = {
+    int: INTEGER64, tuple[int, ...]: INTEGERS, bool: BOOLEAN, str: STRING, float: FLOAT32
+}  # fmt: skip
 
 
-def form_of(type_: Any, name: str) -> Form:
-    """The form that follows from a field's type. `name` is the kind of an enumeration."""
+def converter_of(type_: Any, name: str) -> AttributeConverter:
+    """The converter for a field's type. `name` is the kind of an enumeration."""
     if isinstance(type_, type) and issubclass(type_, Enum):
         return words(name, type_)
-    return _FORMS[type_]
+    return _CONVERTERS[type_]

@@ -16,14 +16,14 @@ from ..instruction import HloComputation, HloInstruction
 from ..metadata import Metadata
 from ..mlir.tree import Attribute, Block, Dense, Location, Operation, Region, Tensor, Type, Value
 from ..shape import Shape
-from .marks import write_marks
+from .discardable_attributes import write_discardable
 from .types import type_of
 
 Tree: TypeAlias = "Value | tuple[Tree, ...]"
 
 
 class Functions(Protocol):
-    """What a body asks of the whole program."""
+    """The whole program, as far as a body needs it."""
 
     def function(self, computation: HloComputation) -> str:
         """The name of the function that a computation becomes."""
@@ -61,9 +61,10 @@ class Body:
         attributes: Mapping[str, Attribute] | None = None, regions: Sequence[Region] = (),
     ) -> Tree:  # fmt: skip
         """The operation that an instruction is, with its results' types, sharding and frontend attributes."""
-        marks = write_marks(instruction.frontend_attributes, instruction.annotations)
+        discardable = write_discardable(instruction.frontend_attributes, instruction.annotations)
         types = [type_of(leaf) for leaf in leaf_shapes(instruction.shape)]
-        return tree_of(instruction.shape, self.emit(name, operands, types, {**(attributes or {}), **marks}, regions))
+        found = self.emit(name, operands, types, {**(attributes or {}), **discardable}, regions)
+        return tree_of(instruction.shape, found)
 
     def leaves(self, instruction: HloInstruction) -> list[Value]:
         """The values that are the value of an instruction."""
@@ -87,7 +88,7 @@ class Body:
         return found
 
     def write(self, instruction: HloInstruction) -> Tree:
-        """The value of an instruction, whose operands have theirs. An error names the instruction."""
+        """The value of an instruction. Its operands have values already. An error names the instruction."""
         self.location = location_of(instruction.metadata)
         try:
             found = self.program.rule(instruction)(self, instruction)
@@ -111,7 +112,7 @@ class Body:
         return found
 
     def expanded(self, instruction: HloInstruction) -> Tree:
-        """Write a new instruction, and those that it is made of and that have no value yet."""
+        """Write a new instruction, after all instructions among its operands that have no value yet."""
         stack = [instruction]
         while stack:
             node = stack[-1]

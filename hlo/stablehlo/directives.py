@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from ..element_type import ElementType
-from ..mlir.form import Directive, Values
-from ..mlir.form_kinds import read_integers
+from ..mlir.assembly_attributes import read_integers
+from ..mlir.assembly_format import Directive, Values
 from ..mlir.operation_reader import Draft, OperationReader
 from ..mlir.operation_writer import OperationWriter, Unfit
 from ..mlir.tree import Dense, DenseArray, Enumerated, Integer, Operation, Record, Tensor

@@ -17,11 +17,11 @@ from ..opcode import Opcode
 from ..shape import Shape
 from ..sharding import HloSharding
 from ..shardy import MESHES
-from ..text.mlir_dictionary import read_dictionary_raw
+from ..text.mlir_dictionary import read_dictionary
 from . import writing_arrays, writing_structure
 from .attributes import INTEGER32
 from .body import Body, Rule, Tree, leaf_shapes, leaves_of, location_of, tree_of
-from .marks import write_marks
+from .discardable_attributes import write_discardable
 from .ops import OP_OF
 from .types import type_of
 
@@ -51,7 +51,7 @@ class _Program:
         if found is not None:
             return found
         if instruction.opcode in OP_OF:
-            return writing_arrays.by_row
+            return writing_arrays.by_table
         raise UnsupportedError(f"StableHLO has no {instruction.opcode.value}")
 
     def function(self, computation: HloComputation) -> str:
@@ -99,11 +99,11 @@ class _Program:
         """The whole program."""
         attributes: Attributes = {"sym_name": module.name}
         frontend = dict(module.frontend_attributes)
-        meshes = read_dictionary_raw(frontend.pop(MESHES, "{}"))
+        meshes = read_dictionary(frontend.pop(MESHES, "{}"))
         for name, text in meshes:
-            mesh: Attributes = {"sym_name": str(name), "mesh": Opaque("sdy", text or "")}
+            mesh: Attributes = {"sym_name": name, "mesh": Opaque("sdy", text)}
             self._functions.append(Operation("sdy.mesh", [], [], mesh))
-        attributes.update(write_marks(tuple(frontend.items()), ()))
+        attributes.update(write_discardable(tuple(frontend.items()), ()))
         attributes["mhlo.num_partitions"] = INTEGER32.write(module.num_partitions)
         attributes["mhlo.num_replicas"] = INTEGER32.write(module.replica_count)
         main = self._written(
@@ -143,13 +143,13 @@ def _of_results(root: HloInstruction) -> list[Attributes]:
 
 
 def _split(instruction: HloInstruction) -> list[Attributes]:
-    """The marks of each leaf of an instruction."""
-    marks = write_marks(instruction.frontend_attributes, instruction.annotations)
+    """The discardable attributes of each leaf of an instruction."""
+    discardable = write_discardable(instruction.frontend_attributes, instruction.annotations)
     count = len(list(leaf_shapes(instruction.shape)))
-    text = marks.get("mhlo.sharding")
+    text = discardable.get("mhlo.sharding")
     if count == 1 and not instruction.shape.is_tuple:
-        return [marks]
-    found = [dict(marks) for _ in range(count)]
+        return [discardable]
+    found = [dict(discardable) for _ in range(count)]
     if isinstance(text, str):
         sharding = HloSharding.parse(text)
         each = sharding.elements if sharding.is_tuple else (sharding,) * count

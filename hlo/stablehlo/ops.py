@@ -3,10 +3,10 @@
     _op(O.TRANSPOSE, renamed("permutation", "dimensions"))
 
 says that `stablehlo.transpose` is the opcode TRANSPOSE, and that its attribute `permutation` is the field `dimensions`
-of the opcode's attribute class. A field that no part of the row mentions is an attribute of the same name, in the form
-that its type has: `array<i64: 0, 1>` for a tuple of integers, `3 : i64`, `true`, `#stablehlo<fft_type FFT>`. Fields
-that hold computations are regions, in their order. An op without a row has a rule of its own in `reading_*.py`, and an
-opcode without a row one in `writing_*.py`.
+of the opcode's attribute class. A field that no mapping of the row mentions is an attribute of the same name, in the
+form that its type has: `array<i64: 0, 1>` for a tuple of integers, `3 : i64`, `true`, `#stablehlo<fft_type FFT>`.
+Fields that hold computations are regions, in their order. An op without a row has a rule of its own in `reading_*.py`,
+and an opcode without a row one in `writing_*.py`.
 """
 
 from __future__ import annotations
@@ -24,11 +24,10 @@ from ..ops.linalg import TransposeKind
 from ..ops.random import RandomAlgorithm, RandomDistribution
 from ..shape import Shape
 from ..support.records import dataclass
-from .attributes import BOOLEAN, INTEGER32, INTEGER64, form_of, words
-from .parts import (
-    Part,
+from .attribute_mappings import (
+    AttributeMapping,
     channel,
-    collective_mark,
+    collective_unit,
     convolution_numbers,
     dot_algorithm,
     one,
@@ -39,6 +38,7 @@ from .parts import (
     replica_groups,
     window,
 )
+from .attributes import BOOLEAN, INTEGER32, INTEGER64, converter_of, words
 from .record_fields import DOT, GATHER, SCATTER
 
 O = Opcode  # noqa: E741
@@ -51,31 +51,32 @@ class Op:
     name: str
     """With its dialect, e.g. `stablehlo.add`."""
     opcode: Opcode
-    given: tuple[Part, ...] = ()
+    given: tuple[AttributeMapping, ...] = ()
     left_out: tuple[str, ...] = ()
     """Fields that StableHLO does not have: they keep their defaults."""
 
 
-_PARTS: dict[Op, tuple[Part, ...]] = {}
+_MAPPINGS: dict[Op, tuple[AttributeMapping, ...]] = {}
 
 
-def parts_of(op: Op) -> tuple[Part, ...]:
-    """The attributes of an op: the given parts, and those that follow from the fields' types."""
-    found = _PARTS.get(op)
+def mappings_of(op: Op) -> tuple[AttributeMapping, ...]:
+    """The mappings of an op: those of its row, and those that follow from the fields' types."""
+    found = _MAPPINGS.get(op)
     if found is None:
-        named = {name for part in op.given for name in part.fields}
+        named = {name for mapping in op.given for name in mapping.fields}
         derived = [
-            one(field.name, field.name, form_of(field.type, field.name), field.default)
+            one(field.name, field.name, converter_of(field.type, field.name), field.default)
             for field in declared(SPECS[op.opcode].attributes)
             if field.name not in named and field.name not in op.left_out and not _is_region(field.type)
         ]
-        found = _PARTS[op] = (*op.given, *derived)
+        found = _MAPPINGS[op] = (*op.given, *derived)
     return found
 
 
-def regions_of(opcode: Opcode) -> tuple[str, ...]:
-    """The fields of an opcode's attributes that hold computations, in order."""
-    return tuple(field.name for field in declared(SPECS[opcode].attributes) if _is_region(field.type))
+def regions_of(op: Op) -> tuple[str, ...]:
+    """The fields that hold computations, in order."""
+    fields = declared(SPECS[op.opcode].attributes)
+    return tuple(field.name for field in fields if _is_region(field.type) and field.name not in op.left_out)
 
 
 def _is_region(type_: Any) -> bool:
@@ -83,11 +84,11 @@ def _is_region(type_: Any) -> bool:
 
 
 def fields_of(op: Op, attributes: Mapping[str, Attribute], operands: Sequence[Shape]) -> dict[str, Any]:
-    """The values of the fields, read from an operation's attributes. UnsupportedError for one that is missing, or has
-    another form."""
+    """The values of the fields, read from an operation's attributes. UnsupportedError for one that is missing, or is
+    of another kind."""
     values: dict[str, Any] = {}
-    for part in parts_of(op):
-        values.update(part.read(attributes, operands))
+    for mapping in mappings_of(op):
+        values.update(mapping.read(attributes, operands))
     return values
 
 
@@ -99,14 +100,14 @@ def attributes_of(op: Op, fields: Any, operands: Sequence[Shape]) -> dict[str, A
             value = getattr(fields, field.name)
             raise UnsupportedError(f"{op.name} has no attribute for {field.name}={value!r} of {op.opcode.value}")
     found: dict[str, Attribute] = {}
-    for part in parts_of(op):
-        found.update(part.write(fields, operands))
+    for mapping in mappings_of(op):
+        found.update(mapping.write(fields, operands))
     return found
 
 
-def _op(opcode: Opcode, *parts: Part, name: str = "", left_out: Sequence[str] = ()) -> Op:
+def _op(opcode: Opcode, *mappings: AttributeMapping, name: str = "", left_out: Sequence[str] = ()) -> Op:
     plain = f"stablehlo.{opcode.value.replace('-', '_')}"
-    return Op(name or plain, opcode, parts, tuple(left_out))
+    return Op(name or plain, opcode, mappings, tuple(left_out))
 
 
 _UNARY = (
@@ -132,15 +133,16 @@ _ALGORITHMS = {
 }
 _UNUSED = ("constrain_layout", "source_target_pairs", "slice_sizes")
 """Fields of the attributes that all collectives share."""
+_NO_REGION = (*_UNUSED, "to_apply")
 _GROUPS = (replica_groups(), channel())
-_GLOBAL = collective_mark("use_global_device_ids")
+_GLOBAL = collective_unit("use_global_device_ids")
 
 OPS: tuple[Op, ...] = (
     *(_op(opcode) for opcode in (*_UNARY, *_BINARY, *_PLAIN)),
     *(_op(opcode, name=f"chlo.{opcode.value}") for opcode in _CHLO),
     _op(O.COMPARE, *_COMPARISON),
     _op(O.MAP),
-    _op(O.REDUCE_PRECISION, renamed("exponent_bits", form=INTEGER32), renamed("mantissa_bits", form=INTEGER32)),
+    _op(O.REDUCE_PRECISION, *[renamed(name, converter=INTEGER32) for name in ("exponent_bits", "mantissa_bits")]),
     # movement
     _op(O.BROADCAST, renamed("broadcast_dimensions", "dimensions"), name="stablehlo.broadcast_in_dim"),
     _op(O.CONCATENATE),
@@ -180,16 +182,18 @@ OPS: tuple[Op, ...] = (
     # collectives
     _op(O.PARTITION_ID),
     _op(O.REPLICA_ID),
-    _op(O.ALL_GATHER, *_GROUPS, _GLOBAL, renamed("all_gather_dim", "dimension", INTEGER64), left_out=_UNUSED),
+    _op(O.ALL_GATHER, *_GROUPS, _GLOBAL, renamed("all_gather_dim", "dimension", INTEGER64), left_out=_NO_REGION),
     _op(O.ALL_REDUCE, *_GROUPS, _GLOBAL, left_out=("dimension", *_UNUSED)),
     _op(O.REDUCE_SCATTER, *_GROUPS, _GLOBAL, renamed("scatter_dimension", "dimension", INTEGER64), left_out=_UNUSED),
     _op(
-        O.COLLECTIVE_BROADCAST, *_GROUPS, collective_mark("has_dynamic_root"),
-        left_out=("use_global_device_ids", "dimension", *_UNUSED),
+        O.COLLECTIVE_BROADCAST, *_GROUPS, collective_unit("has_dynamic_root"),
+        left_out=("use_global_device_ids", "dimension", *_NO_REGION),
     ),
     _op(
         O.COLLECTIVE_PERMUTE, pairs(), channel(),
-        left_out=("replica_groups", "use_global_device_ids", "dimension", "constrain_layout", "slice_sizes"),
+        left_out=(
+            "replica_groups", "use_global_device_ids", "dimension", "constrain_layout", "slice_sizes", "to_apply",
+        ),
     ),
 )  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""A program in StableHLO as an object: `compiler_ir("stablehlo")`, of which programs for JAX take the text."""
+"""A program in StableHLO as an object: the result of `compiler_ir("stablehlo")`. Programs for JAX take its text."""
 
 from __future__ import annotations
 

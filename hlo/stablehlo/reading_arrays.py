@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..builder import make_constant
-from ..errors import UnsupportedError
+from ..errors import ShapeError, UnsupportedError
 from ..instruction import HloInstruction
 from ..mlir.tree import Dense, Operation, Record, Tensor
 from ..opcode import Opcode
@@ -27,11 +27,11 @@ from ..ops.reduce import ReduceAttributes
 from ..shape import Shape
 from .attributes import integers, read_integer, read_integers, read_string, wrong
 from .attributes import table as dense_table
-from .computing import combination, reshape
+from .instruction_builders import combination, reshape
 from .ops import OP_NAMED, RNG_DISTRIBUTION, fields_of
-from .refine import integers_of, is_size
-from .rows import by_row, made
+from .refine import check_sizes, integer_of, integers_of, is_size, pairs_of
 from .scope import Rule, Scope, declared
+from .table_rules import by_table, made
 from .types import element_of, shape_of
 
 Results = Sequence[HloInstruction]
@@ -68,20 +68,22 @@ def broadcast(
 
 
 def _broadcast_in_dim(scope: Scope, operation: Operation) -> Results:
-    """`broadcast_in_dim`, and the dynamic one, whose sizes are an operand."""
+    """`broadcast_in_dim`, and `dynamic_broadcast_in_dim`, which takes the sizes as an operand."""
     operand, *sizes = scope.operands(operation)
     dimensions = read_integers(operation.attributes.get("broadcast_dimensions"))
     return [broadcast(scope, operand, dimensions, _sizes(operation, *sizes))]
 
 
 def _sizes(operation: Operation, *given: HloInstruction) -> tuple[int, ...]:
-    """The sizes of the only result: those of its type, or those that an operand holds."""
+    """The sizes of the only result, from its type, or from an operand. ShapeError if the two differ."""
     shape = declared(operation)
-    if shape is not None:
-        return shape.dimensions
-    if not given:
+    if shape is None and not given:
         raise UnsupportedError("its result has sizes that nothing says")
-    return integers_of(given[0], "the sizes of the result")
+    if shape is None:
+        return integers_of(given[0], "the sizes of the result")
+    for operand in given:
+        check_sizes(operand, shape)
+    return shape.dimensions
 
 
 def _shape(operation: Operation, *given: HloInstruction) -> Shape:
@@ -119,8 +121,11 @@ def _real_dynamic_slice(scope: Scope, operation: Operation) -> Results:
     because the limit is the start plus a constant, it is a dynamic slice."""
     operand, start, limit, strides = scope.operands(operation)
     steps = integers_of(strides, "the strides of a slice")
-    shape = declared(operation)
-    sizes = _added(start, limit) if shape is None else shape.dimensions
+    shape, sizes = declared(operation), _added(start, limit)
+    if shape is not None and sizes is not None and set(steps) == {1} and sizes != shape.dimensions:
+        raise ShapeError(f"its limits are its starts plus {list(sizes)}, but its result is {shape}")
+    if shape is not None:
+        sizes = shape.dimensions
     if start.opcode is Opcode.CONSTANT or sizes is None or set(steps) - {1}:
         starts, limits = integers_of(start, "the start of a slice"), integers_of(limit, "the limit of a slice")
         return made(scope, operation, Opcode.SLICE, (operand,), SliceAttributes(starts, limits, steps))
@@ -145,15 +150,13 @@ def _dynamic_gather(scope: Scope, operation: Operation) -> Results:
         operation.name, [], operation.results,
         {**operation.attributes, "slice_sizes": integers(integers_of(sizes, "the sizes of slices"))},
     )  # fmt: skip
-    return by_row(scope, with_sizes, OP_NAMED["stablehlo.gather"], (operand, indices))
+    return by_table(scope, with_sizes, OP_NAMED["stablehlo.gather"], (operand, indices))
 
 
 def _dynamic_conv(scope: Scope, operation: Operation) -> Results:
     lhs, rhs, padding = scope.operands(operation)
-    flat = integers_of(padding, "the padding")
-    rows = [(flat[k], flat[k + 1]) for k in range(0, len(flat), 2)]
     row = OP_NAMED["stablehlo.convolution"]
-    attributes = {**operation.attributes, "padding": dense_table(rows)}
+    attributes = {**operation.attributes, "padding": dense_table(pairs_of(padding, "the padding"))}
     fields = fields_of(row, attributes, [lhs.shape, rhs.shape])
     return made(scope, operation, Opcode.CONVOLUTION, (lhs, rhs), ConvolutionAttributes(**fields))
 
@@ -163,14 +166,14 @@ def _sort(scope: Scope, operation: Operation) -> Results:
     operands = scope.operands(operation)
     dimension = read_integer(operation.attributes.get("dimension", -1))
     rank = operands[0].shape.rank if operands else 0
-    return by_row(
+    return by_table(
         scope, operation, OP_NAMED["stablehlo.sort"], operands, dimension=dimension + rank * (dimension < 0)
     )  # fmt: skip
 
 
 def _map(scope: Scope, operation: Operation) -> Results:
     operands = scope.operands(operation)
-    return by_row(
+    return by_table(
         scope, operation, OP_NAMED["stablehlo.map"], operands, dimensions=tuple(range(operands[0].shape.rank))
     )  # fmt: skip
 
@@ -179,7 +182,9 @@ def _set_dimension_size(scope: Scope, operation: Operation) -> Results:
     """The size must be the whole one: shapes are static."""
     operand, size = scope.operands(operation)
     dimension = read_integer(operation.attributes.get("dimension"))
-    if integers_of(size, "a size")[0] != operand.shape.dimensions[dimension]:
+    if not 0 <= dimension < operand.shape.rank:
+        raise ShapeError(f"{operand.shape} has no dimension {dimension}")
+    if integer_of(size, "a size") != operand.shape.dimensions[dimension]:
         raise UnsupportedError(f"a size other than that of dimension {dimension} of {operand.shape} is not supported")
     return [operand]
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..aliases import OutputOperandAlias
 from ..builder import make_tuple
-from ..errors import UnsupportedError
+from ..errors import ShapeError, UnsupportedError
 from ..instruction import HloComputation, HloInstruction
 from ..layout import Layout
 from ..mlir.tree import Attribute, Opaque, Operation, Record, Tensor
@@ -25,12 +25,12 @@ from ..shardy import (
 )
 from .attributes import function_name, read_boolean, read_integer, read_integers, read_string, wrong
 from .dictionaries import dictionary_text, pairs_of
-from .marks import ONE_VALUE, OWN_COMPOSITES, PER_VALUE, text_of_xla
-from .ops import OP_NAMED, parts_of
+from .discardable_attributes import ONE_VALUE, OWN_COMPOSITES, PER_VALUE, text_of_xla
+from .ops import OP_NAMED, mappings_of
 from .reading_custom import rule_of_target
 from .refine import integers_of, is_size
-from .rows import by_row
-from .scope import Marks, Rule, Scope, captures, declared
+from .scope import Discardable, Rule, Scope, captures, declared
+from .table_rules import by_table
 from .types import element_of
 
 Results = Sequence[HloInstruction]
@@ -62,8 +62,8 @@ def _composite(scope: Scope, operation: Operation) -> Results:
     assert isinstance(given, dict)
     operands = scope.operands(operation)
     row = OP_NAMED.get(name) if name.startswith("chlo.") else None
-    if row is not None and {n for part in parts_of(row) for n in part.names} - {"is_stable"} <= set(given):
-        return by_row(scope, Operation(name, [], operation.results, given), row, operands)
+    if row is not None and {n for mapping in mappings_of(row) for n in mapping.names} - {"is_stable"} <= set(given):
+        return by_table(scope, Operation(name, [], operation.results, given), row, operands)
     computation = scope.program.computation(function_name(operation.attributes.get("decomposition")), operands)
     own = name.removeprefix(OWN_COMPOSITES)
     version = read_integer(operation.attributes.get("version", 0))
@@ -88,6 +88,8 @@ def _custom_call(scope: Scope, operation: Operation) -> Results:
     sizes = attributes.get("indices_of_shape_operands")
     if sizes is not None:
         which = read_integers(sizes)
+        if len(which) != len(operation.results) or not all(0 <= k < len(operands) for k in which):
+            raise ShapeError(f"indices_of_shape_operands = {list(which)} does not name an operand for each result")
         shape = _sized(operation, [integers_of(operands[k], "the sizes of results") for k in which])
         operands = [o for k, o in enumerate(operands) if k not in which]
     shape, constraints = _with_layouts(attributes, shape, operands)
@@ -125,7 +127,7 @@ def _sized(operation: Operation, sizes: Sequence[Sequence[int]]) -> Shape:
 def _with_layouts(
     attributes: dict[str, Attribute], shape: Shape | None, operands: Sequence[HloInstruction]
 ) -> tuple[Shape | None, tuple[Shape, ...] | None]:
-    """The result's shape and those of the operands, with the layouts that the operation asks for."""
+    """The shapes of the result and of the operands, with the layouts that the operation states."""
     of_operands, of_results = attributes.get("operand_layouts"), attributes.get("result_layouts")
     if not isinstance(of_operands, tuple) or not isinstance(of_results, tuple) or shape is None:
         return shape, None
@@ -166,14 +168,14 @@ def _alias(attribute: object) -> OutputOperandAlias:
 def _sharding_constraint(scope: Scope, operation: Operation) -> Results:
     (operand,) = scope.operands(operation)
     text = _sdy_text(operation.attributes.get("sharding"))
-    frontend = (*scope.marks.frontend_attributes, (SHARDING, PER_VALUE.format(text.removeprefix(ONE_VALUE))))
+    frontend = (*scope.discardable.frontend_attributes, (SHARDING, PER_VALUE.format(text.removeprefix(ONE_VALUE))))
     sharding = ("sharding", text_of_xla(text, scope.program.meshes))
-    marks = Marks(scope.marks.metadata, frontend, (*scope.marks.annotations, sharding))
-    return [scope.op(Opcode.CUSTOM_CALL, (operand,), CustomCallAttributes("Sharding"), operand.shape, marks)]
+    discardable = Discardable(scope.discardable.metadata, frontend, (*scope.discardable.annotations, sharding))
+    return [scope.op(Opcode.CUSTOM_CALL, (operand,), CustomCallAttributes("Sharding"), operand.shape, discardable)]
 
 
 def _identity(scope: Scope, operation: Operation) -> Results:
-    """What only guides the partitioner."""
+    """An operation that only guides the partitioner."""
     return scope.operands(operation)[: len(operation.results)]
 
 
@@ -227,8 +229,8 @@ def _changed(
     if not operands:
         return scope.add(make_tuple([]))
     shape = shapes[0] if len(shapes) == 1 else Shape.tuple(shapes)
-    marks = Marks(scope.marks.metadata, tuple(frontend))
-    return scope.op(Opcode.CUSTOM_CALL, operands, CustomCallAttributes(target), shape, marks)
+    discardable = Discardable(scope.discardable.metadata, tuple(frontend))
+    return scope.op(Opcode.CUSTOM_CALL, operands, CustomCallAttributes(target), shape, discardable)
 
 
 RULES: dict[str, Rule] = {

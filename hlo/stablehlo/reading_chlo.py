@@ -21,14 +21,14 @@ from ..ops.control_flow import CallAttributes
 from ..ops.dot import DotAttributes, RaggedDotAttributes
 from ..ops.elementwise import ComparisonDirection
 from ..shape import Shape
+from .attribute_mappings import precision
 from .attributes import read_float, read_integers
-from .computing import compare, splat
+from .instruction_builders import compare, splat
 from .ops import OP_NAMED
-from .parts import precision
 from .reading_arrays import broadcast
 from .record_fields import DOT
-from .rows import by_row, made
 from .scope import Rule, Scope
+from .table_rules import by_table, made
 
 Results = Sequence[HloInstruction]
 
@@ -46,7 +46,7 @@ def _broadcasting(name: str) -> Rule:
             full = f"{dialect}.{name}"
             plain = Operation(full, [], operation.results, attributes)
             if full in OP_NAMED:
-                return by_row(scope, plain, OP_NAMED[full], operands)
+                return by_table(scope, plain, OP_NAMED[full], operands)
         return _applied(scope, plain, operands)
 
     return rule
@@ -186,6 +186,6 @@ RULES: dict[str, Rule] = {
     **{f"chlo.broadcast_{name}": _broadcasting(name) for name in _BROADCASTING},
     **dict.fromkeys(_FUNCTIONS, _function),
     "chlo.constant_like": _constant_like,
-    "chlo.tan": lambda scope, operation: by_row(scope, operation, OP_NAMED["stablehlo.tan"], scope.operands(operation)),
+    "chlo.tan": lambda scope, op: by_table(scope, op, OP_NAMED["stablehlo.tan"], scope.operands(op)),
     "chlo.ragged_dot": _ragged_dot,
 }

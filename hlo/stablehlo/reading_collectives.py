@@ -16,12 +16,12 @@ from ..ops.collective import CollectiveAttributes
 from ..ops.elementwise import ComparisonDirection
 from ..ops.movement import BroadcastAttributes, DynamicSliceAttributes, SliceAttributes
 from ..shape import Shape
+from .attribute_mappings import groups_of, read_channel
 from .attributes import read_boolean, read_integer, read_table
-from .computing import combination, compare, convert, reshape, splat, transpose
+from .instruction_builders import combination, compare, convert, reshape, splat, transpose
 from .ops import OP_NAMED
-from .parts import groups_of, read_channel
-from .rows import by_row, made
 from .scope import Rule, Scope
+from .table_rules import by_table, made
 
 Results = Sequence[HloInstruction]
 
@@ -64,15 +64,15 @@ def _cross_replica_sum(scope: Scope, operation: Operation) -> Results:
 
 
 def _collective_reduce(scope: Scope, operation: Operation) -> Results:
-    """An all-reduce, whose result only the root of each group keeps: the first, or one that the last operand names by
-    its place in the group. All others have zeros."""
+    """An all-reduce. Only the root of each group keeps the result, the others have zeros. The root is the first device
+    of the group, or the one at the position that the last operand states."""
     attributes = {**operation.attributes}
     is_dynamic = read_boolean(attributes.pop("has_dynamic_root", False))
     attributes.pop("use_global_device_ids", None)
     operands = scope.operands(operation)
     arrays = operands[:-1] if is_dynamic else operands
     reduced = Operation(operation.name, [], operation.results, attributes, operation.regions)
-    results = by_row(scope, reduced, OP_NAMED["stablehlo.all_reduce"], arrays)
+    results = by_table(scope, reduced, OP_NAMED["stablehlo.all_reduce"], arrays)
     groups = read_table(attributes.get("replica_groups"))
     of_partitions = read_channel(attributes.get("channel_handle")) is not None
     number = scope.op(Opcode.PARTITION_ID if of_partitions else Opcode.REPLICA_ID)
@@ -109,11 +109,11 @@ def _collective_broadcast(scope: Scope, operation: Operation) -> Results:
     operands = scope.operands(operation)
     if read_boolean(operation.attributes.get("has_dynamic_root", False)):
         operands = [*operands[:-1], convert(scope, operands[-1], ElementType.S32)]
-    return by_row(scope, operation, OP_NAMED["stablehlo.collective_broadcast"], operands)
+    return by_table(scope, operation, OP_NAMED["stablehlo.collective_broadcast"], operands)
 
 
 def _async_start(scope: Scope, operation: Operation) -> Results:
-    """Nothing else runs meanwhile: its result is that of its region."""
+    """The region runs at once, and its result is the result of the operation."""
     (region,) = operation.regions
     scope.values.update(zip(region.block.arguments, scope.operands(operation), strict=True))
     return [scope.packed(scope.run(region.block))]

@@ -57,7 +57,7 @@ def _while(scope: Scope, operation: Operation) -> Results:
 
 
 def _branches(scope: Scope, operation: Operation, index: HloInstruction) -> Results:
-    """A conditional whose branches take what they capture."""
+    """A conditional. Its branches take the values that they capture as arguments."""
     operands, computations = [], []
     for k, region in enumerate(operation.regions):
         captured = _open_captures(scope, [region])

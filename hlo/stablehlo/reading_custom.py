@@ -14,6 +14,7 @@ from ..ops.movement import SliceAttributes
 from ..ops.random import RngBitGeneratorAttributes
 from ..ops.sort import SortAttributes, TopKAttributes
 from ..shape import Shape
+from .attribute_mappings import groups_of
 from .attributes import (
     function_name,
     integers,
@@ -25,10 +26,9 @@ from .attributes import (
     table,
 )
 from .ops import OP_NAMED, fields_of
-from .parts import groups_of
-from .refine import integers_of
-from .rows import by_row, made
+from .refine import check_sizes, integer_of, integers_of, pairs_of
 from .scope import Rule, Scope
+from .table_rules import by_table, made
 from .types import element_of
 
 Results = Sequence[HloInstruction]
@@ -49,7 +49,7 @@ def _of_mhlo(scope: Scope, operation: Operation) -> Results:
     given = operation.attributes.get("mhlo.attributes", {})
     assert isinstance(given, dict)
     renamed = Operation(row.name, [], operation.results, given, operation.regions)
-    return by_row(scope, renamed, row, _arguments(scope, operation))
+    return by_table(scope, renamed, row, _arguments(scope, operation))
 
 
 def _arguments(scope: Scope, operation: Operation) -> list[HloInstruction]:
@@ -57,6 +57,14 @@ def _arguments(scope: Scope, operation: Operation) -> list[HloInstruction]:
     sizes = operation.attributes.get("indices_of_shape_operands")
     which = () if sizes is None else read_integers(sizes)
     return [operand for k, operand in enumerate(scope.operands(operation)) if k not in which]
+
+
+def _check_counts(operation: Operation, operands: int, results: int | None = None) -> None:
+    """ShapeError if there are fewer operands, or another number of results."""
+    if len(operation.operands) < operands:
+        raise ShapeError(f"it has {len(operation.operands)} operands, not {operands}")
+    if results not in (None, len(operation.results)):
+        raise ShapeError(f"it has {len(operation.results)} results, not {results}")
 
 
 def _topk(scope: Scope, operation: Operation) -> Results:
@@ -69,25 +77,31 @@ def _topk(scope: Scope, operation: Operation) -> Results:
 def _shape_assertion(scope: Scope, operation: Operation) -> Results:
     """It is checked now: its condition, the first operand, follows from sizes. The message names further operands by
     `{0}`, `{1}`, ..."""
+    _check_counts(operation, 1, 0)
     holds, *values = scope.operands(operation)
-    if not integers_of(holds, "the condition of a shape assertion")[0]:
+    if not integer_of(holds, "the condition of a shape assertion"):
         message = read_string(operation.attributes.get("error_message", "the sizes do not fit"))
         for k, value in enumerate(values):
-            message = message.replace(f"{{{k}}}", str(integers_of(value, "a size in a message")[0]))
+            message = message.replace(f"{{{k}}}", str(integer_of(value, "a size in a message")))
         raise ShapeError(message, "shape_assertion")
     return []
 
 
 def _dynamic_top_k(scope: Scope, operation: Operation) -> Results:
     """Operands: the array, k, and the sizes of both results."""
-    operand, k, *_ = scope.operands(operation)
-    attributes = TopKAttributes(integers_of(k, "k")[0])
-    return scope.unpacked(scope.main(Opcode.TOPK, (operand,), attributes, None), 2)
+    _check_counts(operation, 2, 2)
+    operand, k, *sizes = scope.operands(operation)
+    attributes = TopKAttributes(integer_of(k, "k"))
+    results = scope.unpacked(scope.main(Opcode.TOPK, (operand,), attributes, None), 2)
+    for given in sizes:
+        check_sizes(given, results[0].shape)
+    return results
 
 
 def _dynamic_rng_bit_generator(scope: Scope, operation: Operation) -> Results:
     """Operands: the state, and the sizes of the bits."""
-    state, sizes = scope.operands(operation)
+    _check_counts(operation, 2, 2)
+    state, sizes, *_ = scope.operands(operation)
     fields = fields_of(OP_NAMED["stablehlo.rng_bit_generator"], operation.attributes, ())
     type_ = operation.results[1].type
     if not isinstance(type_, Tensor):
@@ -104,11 +118,11 @@ _WINDOW = ("window_dimensions", "window_strides", "base_dilations", "window_dila
 def _dynamic_reduce_window(scope: Scope, operation: Operation) -> Results:
     """Operands: N arrays, N init values, then window dimensions, strides, both dilations, padding. The function that
     combines is a called computation."""
+    _check_counts(operation, 7)
     operands = scope.operands(operation)
     *values, padding = operands[-5:]
     parts = {name: integers(integers_of(o, name)) for name, o in zip(_WINDOW, values, strict=True)}
-    flat = integers_of(padding, "the padding")
-    rows = [(flat[k], flat[k + 1]) for k in range(0, len(flat), 2)]
+    rows = pairs_of(padding, "the padding")
     row = OP_NAMED["stablehlo.reduce_window"]
     arrays = operands[:-5]
     called = operation.attributes.get("called_computations")
@@ -116,12 +130,13 @@ def _dynamic_reduce_window(scope: Scope, operation: Operation) -> Results:
         raise UnsupportedError("it must call one computation")
     computation = scope.program.computation(function_name(called[0]), None)
     renamed = Operation(row.name, [], operation.results, {**parts, "padding": table(rows)})
-    return by_row(scope, renamed, row, arrays, to_apply=computation)
+    return by_table(scope, renamed, row, arrays, to_apply=computation)
 
 
 def _approx_top_k(scope: Scope, operation: Operation) -> Results:
     """Exactly, as on XLA's CPU: the operands sorted by the called comparator, and the first of them. Operands: N
     arrays, N values that are last in the order."""
+    _check_counts(operation, 2)
     operands = scope.operands(operation)
     arrays = operands[: len(operands) // 2]
     config = operation.attributes.get("mhlo.backend_config", operation.attributes.get("backend_config"))

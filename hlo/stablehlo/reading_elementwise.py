@@ -19,10 +19,10 @@ from ..ops.elementwise import ComparisonDirection
 from ..ops.movement import BroadcastAttributes, ConcatenateAttributes, IotaAttributes, SliceAttributes
 from ..ops.reduce import ReduceAttributes
 from ..shape import Shape
-from .computing import combination, compare, convert, reshape, splat
+from .instruction_builders import combination, compare, convert, reshape, splat
 from .ops import OP_NAMED
-from .rows import by_row, read_by_row
 from .scope import Rule, Scope, declared
+from .table_rules import by_table, read_by_table
 
 Results = Sequence[HloInstruction]
 E = ElementType
@@ -31,7 +31,7 @@ E = ElementType
 def _extremum(direction: ComparisonDirection) -> Rule:
     def rule(scope: Scope, operation: Operation) -> Results:
         if not _is_complex(scope, operation):
-            return read_by_row(scope, operation)
+            return read_by_table(scope, operation)
         a, b = scope.operands(operation)
         parts = [[scope.op(opcode, (x,)) for x in (a, b)] for opcode in (Opcode.REAL, Opcode.IMAG)]
         first = compare(scope, direction, *parts[0])
@@ -49,7 +49,7 @@ def _is_complex(scope: Scope, operation: Operation) -> bool:
 def _cbrt(scope: Scope, operation: Operation) -> Results:
     """Of a complex number the power, as in XLA."""
     if not _is_complex(scope, operation):
-        return read_by_row(scope, operation)
+        return read_by_table(scope, operation)
     (operand,) = scope.operands(operation)
     return [scope.op(Opcode.POWER, (operand, splat(scope, 1 / 3, operand.shape)))]
 
@@ -59,17 +59,17 @@ def _convert(scope: Scope, operation: Operation) -> Results:
     operands = scope.operands(operation)
     if shape is not None and shape.element is E.PRED and operands[0].shape.element.is_complex:
         operands = [scope.op(Opcode.REAL, operands)]
-    return by_row(scope, operation, OP_NAMED["stablehlo.convert"], operands)
+    return by_table(scope, operation, OP_NAMED["stablehlo.convert"], operands)
 
 
 def _bitcast_convert(scope: Scope, operation: Operation) -> Results:
     shape = declared(operation)
     (operand,) = scope.operands(operation)
     if shape is None or shape.element is operand.shape.element:
-        return read_by_row(scope, operation)
+        return read_by_table(scope, operation)
     special = [s.element is E.PRED or s.element.is_complex for s in (operand.shape, shape)]
     if not any(special):
-        return read_by_row(scope, operation)
+        return read_by_table(scope, operation)
     bits = _bits_of(scope, operand)
     return [_of_bits(scope, bits, shape)]
 
@@ -93,7 +93,7 @@ def _bits_of(scope: Scope, x: HloInstruction) -> HloInstruction:
 
 
 def _of_bits(scope: Scope, bits: HloInstruction, shape: Shape) -> HloInstruction:
-    """The array whose elements have these bits."""
+    """The array of elements with these bits."""
     element, sizes = shape.element, shape.dimensions
     if element is E.PRED:
         return reshape(scope, bits, sizes)

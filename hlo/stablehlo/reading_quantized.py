@@ -19,7 +19,7 @@ from ..opcode import Opcode
 from ..ops.movement import BroadcastAttributes
 from ..shape import Shape
 from ..support.records import dataclass
-from .computing import convert, splat
+from .instruction_builders import convert, splat
 from .scope import Rule, Scope
 from .types import element_of
 from .vhlo_quantized import quantized_fields
@@ -92,7 +92,7 @@ MOVING = frozenset(
         *("get_tuple_element", "get_dimension_size", "while", "if", "case", "custom_call", "composite"),
     )
 ) | {"func.call"}
-"""Operations for which it does not matter what the integers stand for."""
+"""Operations that move elements, and do not compute with their values."""
 
 
 def is_quantized(operation: Operation) -> bool:
@@ -106,7 +106,7 @@ def is_quantized(operation: Operation) -> bool:
 
 
 def on_numbers(rule: Rule) -> Rule:
-    """The rule of an operation on quantized numbers, from that of the operation on numbers."""
+    """The rule of an operation on quantized numbers, made from the rule on ordinary numbers."""
 
     def quantized(scope: Scope, operation: Operation) -> Results:
         if operation.regions:

@@ -10,8 +10,8 @@ from ..mlir.tree import Operation
 from ..opcode import Opcode
 from ..ops.asynchronous import CONTEXT, ChannelAttributes, InfeedAttributes, OutfeedAttributes
 from ..shape import Shape
+from .attribute_mappings import read_channel
 from .attributes import read_boolean, read_string
-from .parts import read_channel
 from .scope import Rule, Scope
 from .types import shape_of
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..mlir.attribute_reader import AttributeForm, AttributeReader
+from ..mlir.attribute_reader import AttributeFormat, AttributeReader
 from ..mlir.attribute_writer import bounds_text, type_text
 from ..mlir.elements import float_text
 from ..mlir.tree import DYNAMIC, Attribute, Dense, Enumerated, Float, Integer, Record, Symbol, TypeAttribute
@@ -210,7 +210,7 @@ def convolution_dimensions_text(record: Record) -> str | None:
 
 
 ALGORITHM = Fields("stablehlo.dot_algorithm", *DOT_ALGORITHM)
-RECORDS: dict[str, AttributeForm] = {
+RECORDS: dict[str, AttributeFormat] = {
     "stablehlo.replica_group_mesh_axes": Fields("stablehlo.replica_group_mesh_axes", "mesh", "axes"),
     "stablehlo.axis_ref": Optional("stablehlo.axis_ref", "name", "sub_axis_info"),
     "stablehlo.mesh_axis": Fields("stablehlo.mesh_axis", "name", "size"),

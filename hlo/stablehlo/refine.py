@@ -15,12 +15,13 @@ import numpy as np
 
 from ..builder import make_constant
 from ..effects import has_side_effect
-from ..errors import UnsupportedError
+from ..errors import ShapeError, UnsupportedError
 from ..evaluator import evaluate_op
 from ..instruction import HloInstruction
 from ..mlir.tree import DYNAMIC, Operation, Tensor, Value, operations
 from ..opcode import Opcode
 from ..ops.collective import COLLECTIVES
+from ..shape import Shape
 
 _LARGEST = 1024
 """Elements of a constant: sizes are few."""
@@ -87,3 +88,26 @@ def integers_of(instruction: HloInstruction, what: str) -> tuple[int, ...]:
     if array is None:
         raise UnsupportedError(f"{what} must be constants of the program: shapes are static")
     return tuple(int(number) for number in array.reshape(-1).tolist())
+
+
+def integer_of(instruction: HloInstruction, what: str) -> int:
+    """The integer of a constant operand with one element, as `integers_of`. ShapeError if it has another number."""
+    numbers = integers_of(instruction, what)
+    if len(numbers) != 1:
+        raise ShapeError(f"{what} must be one number, not {instruction.shape}")
+    return numbers[0]
+
+
+def pairs_of(instruction: HloInstruction, what: str) -> list[tuple[int, int]]:
+    """The rows of a constant operand with two columns, as `integers_of`. ShapeError if it has others."""
+    if instruction.shape.rank != 2 or instruction.shape.dimensions[1] != 2:
+        raise ShapeError(f"{what} must have two numbers for each dimension, not {instruction.shape}")
+    numbers = integers_of(instruction, what)
+    return list(zip(numbers[::2], numbers[1::2]))
+
+
+def check_sizes(given: HloInstruction, shape: Shape) -> None:
+    """ShapeError if an operand is a constant with other sizes than the result of this shape."""
+    if is_size(given) and integers_of(given, "the sizes") != shape.dimensions:
+        sizes = list(integers_of(given, "the sizes"))
+        raise ShapeError(f"its operand says that the sizes are {sizes}, but its result is {shape}")

@@ -20,13 +20,13 @@ from ..ops.collective import COLLECTIVES
 from ..shape import Shape
 from ..shardy import NamedMesh
 from ..support.records import dataclass
-from .marks import read_marks
+from .discardable_attributes import read_discardable
 from .refine import folded
 from .types import fits, shape_of, type_text
 
 
 class Program(Protocol):
-    """What a scope asks of the whole program."""
+    """The whole program, as far as a scope needs it."""
 
     is_refined: bool
     """Whether types may have sizes `?`: integers that are computed from constants are then constants themselves."""
@@ -45,8 +45,8 @@ Rule = Callable[["Scope", Operation], Sequence[HloInstruction]]
 
 
 @dataclass(frozen=True, slots=True)
-class Marks:
-    """What an instruction has besides operands, attributes and shape."""
+class Discardable:
+    """An operation's discardable attributes and its location, as an instruction has them."""
 
     metadata: Metadata | None = None
     frontend_attributes: tuple[tuple[str, str], ...] = ()
@@ -61,7 +61,7 @@ class Scope:
         self.name = name
         self.values: dict[Value, HloInstruction] = {}
         self.instructions: list[HloInstruction] = []
-        self.marks = Marks()
+        self.discardable = Discardable()
         """Those of the operation that is being read."""
 
     # ---- making instructions
@@ -73,13 +73,13 @@ class Scope:
 
     def op(
         self, opcode: Opcode, operands: Sequence[HloInstruction] = (), attributes: Attributes = NO_ATTRIBUTES,
-        shape: Shape | None = None, marks: Marks | None = None,
+        shape: Shape | None = None, discardable: Discardable | None = None,
     ) -> HloInstruction:  # fmt: skip
         """Append an instruction with an inferred shape, which must agree with `shape` if that is given."""
-        marks = marks or Marks(self.marks.metadata)
+        discardable = discardable or Discardable(self.discardable.metadata)
         made = make_instruction(
-            opcode, operands, attributes, shape, metadata=marks.metadata,
-            frontend_attributes=marks.frontend_attributes, annotations=marks.annotations,
+            opcode, operands, attributes, shape, metadata=discardable.metadata,
+            frontend_attributes=discardable.frontend_attributes, annotations=discardable.annotations,
         )  # fmt: skip
         return self.add(folded(made) if self.program.is_refined else made)
 
@@ -87,15 +87,17 @@ class Scope:
         self, opcode: Opcode, operands: Sequence[HloInstruction], attributes: Attributes, shape: Shape | None
     ) -> HloInstruction:
         """As `op`, with the operation's sharding and frontend attributes."""
-        return self.op(opcode, operands, attributes, shape, self.marks)
+        return self.op(opcode, operands, attributes, shape, self.discardable)
 
-    def parameter(self, number: int, shape: Shape, name: str = "", marks: Marks | None = None) -> HloInstruction:
+    def parameter(
+        self, number: int, shape: Shape, name: str = "", discardable: Discardable | None = None
+    ) -> HloInstruction:
         """Append a parameter."""
-        made = make_parameter(number, shape, name, marks.metadata if marks else None)
-        if marks is not None:
+        made = make_parameter(number, shape, name, discardable.metadata if discardable else None)
+        if discardable is not None:
             made = HloInstruction(
-                made.opcode, shape, (), made.attributes, name, marks.metadata, marks.frontend_attributes,
-                marks.annotations,
+                made.opcode, shape, (), made.attributes, name, discardable.metadata, discardable.frontend_attributes,
+                discardable.annotations,
             )  # fmt: skip
         return self.add(made)
 
@@ -104,7 +106,7 @@ class Scope:
         return values[0] if len(values) == 1 else self.add(make_tuple(values))
 
     def unpacked(self, value: HloInstruction, count: int) -> list[HloInstruction]:
-        """The elements of what `packed` made of `count` values. ShapeError if it was another number."""
+        """The elements of a value that `packed` made of `count` values. ShapeError if it has another number."""
         if count == 1:
             return [value]
         found = len(value.shape.tuple_shapes) if value.shape.tuple_shapes is not None else 1
@@ -134,7 +136,7 @@ class Scope:
 
     def read(self, operation: Operation) -> None:
         """Read one operation. An error says which it is: its attribute `operation`."""
-        self.marks = marks_of(operation, self.program.meshes)
+        self.discardable = discardable_of(operation, self.program.meshes)
         try:
             results = self.program.rule(operation)(self, operation)
             if len(results) != len(operation.results):
@@ -250,18 +252,18 @@ def _place(error: HloError, operation: Operation) -> None:
     error.operation = operation
 
 
-# ---- marks
+# ---- discardable attributes
 
 
-def marks_of(operation: Operation, meshes: Mapping[str, NamedMesh]) -> Marks:
+def discardable_of(operation: Operation, meshes: Mapping[str, NamedMesh]) -> Discardable:
     """The metadata, frontend attributes and annotations of an operation."""
     attributes = operation.attributes
     if not attributes and operation.location is None:
         return _NONE
-    return Marks(metadata_of(operation.location), *read_marks(attributes, meshes))
+    return Discardable(metadata_of(operation.location), *read_discardable(attributes, meshes))
 
 
-_NONE = Marks()
+_NONE = Discardable()
 
 
 def metadata_of(location: Location | None) -> Metadata | None:

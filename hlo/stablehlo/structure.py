@@ -1,8 +1,9 @@
-"""What MLIR's verifier guarantees of a tree before anything else looks at it: how many operands, results and regions an
-operation has, and what the parts of functions and constants are.
+"""The checks of MLIR's verifier on a tree, before anything else uses it: the numbers of operands, results and regions
+of each operation, and the attributes of functions and constants.
 
-The generic form of text, and bytecode, can say anything. Source: the declarations of the operations (StablehloOps.td,
-FuncOps.td). Rules about shapes are those of HLO's operations.
+The generic form of text, and bytecode, can state anything. For an operation in the table of ops the numbers follow from
+its opcode. Source of the others: the declarations of the operations (StablehloOps.td, FuncOps.td). HLO's operations
+check the shapes.
 """
 
 from __future__ import annotations
@@ -10,50 +11,65 @@ from __future__ import annotations
 from ..errors import ShapeError
 from ..mlir.attribute_writer import type_text
 from ..mlir.tree import DYNAMIC, Block, Dense, Function, Operation, Quantized, Tensor, Type, TypeAttribute
+from ..ops import SPECS
+from .ops import OP_NAMED, Op, regions_of
 
 _ANY = -1
-_COUNTS: dict[tuple[int, int, int], str] = {
-    (0, 1, 0): "constant create_token iota partition_id replica_id",
-    (1, 1, 0): """abs async_done bitcast_convert broadcast broadcast_in_dim cbrt ceil cholesky collective_permute
-        convert cosine count_leading_zeros cross-replica-sum dynamic_iota exponential exponential_minus_one fft floor
-        get_dimension_size get_tuple_element imag is_finite log log_plus_one logistic negate not popcnt real
-        reduce_precision reshape reverse round_nearest_afz round_nearest_even rsqrt sign sine slice sqrt tan tanh
-        transpose unary_einsum uniform_dequantize uniform_quantize""",
-    (2, 1, 0): """add and atan2 compare complex convolution divide dot dot_general dynamic_broadcast_in_dim
-        dynamic_reshape einsum gather maximum minimum multiply or pad power remainder set_dimension_size shift_left
-        shift_right_arithmetic shift_right_logical subtract torch_index_select triangular_solve xor""",
-    (3, 1, 0): "clamp dynamic_conv dynamic_gather rng select",
+_Counts = tuple[int, int, int]
+"""Of operands, results and regions."""
+_WITHOUT_ROW: dict[_Counts, str] = {
+    (0, 1, 0): "constant create_token",
+    (1, 1, 0): "async_done broadcast cross-replica-sum dynamic_iota get_tuple_element unary_einsum "
+    "uniform_dequantize uniform_quantize",
+    (2, 1, 0): "dot dynamic_broadcast_in_dim dynamic_reshape einsum torch_index_select",
+    (3, 1, 0): "dynamic_conv dynamic_gather rng",
     (4, 1, 0): "real_dynamic_slice",
-    (5, 1, 0): "batch_norm_inference dynamic_pad",
-    (5, 3, 0): "batch_norm_grad",
-    (3, 3, 0): "batch_norm_training",
-    (1, 2, 0): "rng_bit_generator",
+    (5, 1, 0): "dynamic_pad",
     (1, _ANY, 0): "infeed recv",
-    (_ANY, 1, 0): "after_all concatenate dynamic_slice dynamic_update_slice outfeed send tuple",
-    (_ANY, _ANY, 0): "all_gather all_to_all collective_broadcast custom_call optimization_barrier",
+    (_ANY, 1, 0): "after_all outfeed send tuple",
+    (_ANY, _ANY, 0): "all_to_all custom_call optimization_barrier",
     (_ANY, 0, 0): "return",
-    (1, 1, 1): "reduce_scatter",
-    (_ANY, 1, 1): "async_start map",
-    (_ANY, _ANY, 1): "all_reduce collective_reduce reduce reduce_window scatter sort",
-    (3, 1, 2): "select_and_scatter",
+    (_ANY, 1, 1): "async_start",
+    (_ANY, _ANY, 1): "collective_reduce",
     (_ANY, _ANY, 2): "while",
     (1, _ANY, 2): "if",
     (1, _ANY, _ANY): "case",
     (_ANY, _ANY, _ANY): "composite",
 }
-_LEAST = {"case": (1, 0, 1), "recv": (1, 1, 0), "infeed": (1, 1, 0), "dynamic_slice": (1, 1, 0), "outfeed": (1, 1, 0),
-          "send": (1, 1, 0), "dynamic_update_slice": (2, 1, 0), "concatenate": (1, 1, 0), "map": (1, 1, 1)}  # fmt: skip
-"""Where any number is allowed, but not none."""
-_OF = {f"stablehlo.{name}": counts for counts, names in _COUNTS.items() for name in names.split()} | {
-    "func.func": (0, 0, 1), "func.call": (_ANY, _ANY, 0), "func.return": (_ANY, 0, 0),
+"""The operations that the table of ops does not have."""
+_LEAST: dict[str, _Counts] = {
+    "case": (1, 0, 1), "recv": (1, 1, 0), "infeed": (1, 1, 0), "outfeed": (1, 1, 0), "send": (1, 1, 0),
 }  # fmt: skip
+"""Where any number is allowed, but not none."""
+
+
+def _of_row(op: Op) -> tuple[_Counts, _Counts]:
+    """The numbers for an operation in the table of ops, and the least numbers. An operation on any number of arrays has
+    at least one. HLO's shape rule determines the number of results."""
+    arity = SPECS[op.opcode].arity
+    regions = len(regions_of(op))
+    return (_ANY if arity is None else arity, _ANY, regions), (1 if arity is None else arity, 1, regions)
+
+
+_COUNTS: dict[str, tuple[_Counts, _Counts]] = {
+    **{
+        f"stablehlo.{name}": (counts, _LEAST.get(name, (0, 0, 0)))
+        for counts, names in _WITHOUT_ROW.items() for name in names.split()
+    },
+    **{name: _of_row(op) for name, op in OP_NAMED.items()},
+    "func.func": ((0, 0, 1), (0, 0, 1)),
+    "func.call": ((_ANY, _ANY, 0), (0, 0, 0)),
+    "func.return": ((_ANY, 0, 0), (0, 0, 0)),
+}  # fmt: skip
+"""How many of each there are, and at least."""
 _ARGUMENTS = ("stablehlo.while", "stablehlo.if", "stablehlo.case")
 _PARTS = ("operands", "results", "regions")
 
 
 def check_structure(module: Operation) -> None:
-    """ShapeError, with the operation as its attribute `operation`, for one whose parts are not those of its kind. Of
-    operations of other dialects, only regions are looked at."""
+    """Check all operations of a module. Of operations of other dialects, only the regions are checked.
+
+    ShapeError, with the operation as its attribute `operation`, for an operation with wrong parts."""
     _check_names(module)
     left = [each for region in module.regions for block in region.blocks for each in block.operations]
     while left:
@@ -75,15 +91,14 @@ def check_structure(module: Operation) -> None:
 
 
 def _check_counts(operation: Operation) -> None:
-    wanted = _OF.get(operation.name)
-    if wanted is None:
+    counts = _COUNTS.get(operation.name)
+    if counts is None:
         return
     found = len(operation.operands), len(operation.results), len(operation.regions)
-    least = _LEAST.get(operation.name.removeprefix("stablehlo."), (0, 0, 0))
-    for part, count, want, at_least in zip(_PARTS, found, wanted, least):
-        if count < at_least or want not in (_ANY, count):
+    for part, count, wanted, least in zip(_PARTS, found, *counts, strict=True):
+        if count < least or wanted not in (_ANY, count):
             named = part[:-1] if count == 1 else part
-            _fail(operation, f"it has {count} {named}, not {at_least if want == _ANY else want}")
+            _fail(operation, f"it has {count} {named}, not {least if wanted == _ANY else wanted}")
 
 
 def _check_function(operation: Operation) -> None:
@@ -128,7 +143,7 @@ def _check_names(module: Operation) -> None:
 
 
 def _check_arguments(operation: Operation) -> None:
-    """The regions of a loop take its state, those of a conditional nothing."""
+    """The regions of a loop take its state, the regions of a conditional take nothing."""
     wanted = [value.type for value in operation.operands] if operation.name == "stablehlo.while" else []
     for region in operation.regions:
         for block in region.blocks:

@@ -6,7 +6,7 @@ from ..mlir.operation_reader import OperationReader
 from ..mlir.operation_writer import OperationWriter
 from ..mlir.tree import Operation
 from ..support.garbage import collecting_seldom
-from .forms import FORMS
+from .assembly_formats import ASSEMBLY_FORMATS
 from .records import RECORDS
 
 
@@ -17,7 +17,7 @@ def read(text: str, file: str = "<mlir>") -> Operation:
     HloParseError for text that breaks the grammar, UnsupportedError for types and operations that cannot be read.
     """
     with collecting_seldom():
-        return OperationReader(text, file, FORMS, RECORDS).module()
+        return OperationReader(text, file, ASSEMBLY_FORMATS, RECORDS).module()
 
 
 def write(module: Operation, *, generic: bool = False, locations: bool = False) -> str:
@@ -27,4 +27,4 @@ def write(module: Operation, *, generic: bool = False, locations: bool = False) 
     text in MLIR.
     """
     with collecting_seldom():
-        return OperationWriter(FORMS, RECORDS, generic, locations).written(module)
+        return OperationWriter(ASSEMBLY_FORMATS, RECORDS, generic, locations).written(module)

@@ -1,7 +1,7 @@
 """A tree of StableHLO as an HloModule.
 
 Operations of the table (`ops.py`) are read by it; others have rules in `reading_*.py`. A function becomes a computation
-that is called, an operation with several results an instruction whose result is a tuple.
+that is called. An operation with several results becomes an instruction with a tuple as its result.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ from . import (
     reading_queues,
 )
 from .attributes import read_integer
-from .marks import read_marks
+from .discardable_attributes import read_discardable
 from .ops import OP_NAMED
 from .reading_quantized import is_quantized, on_numbers
 from .refine import is_size, needs_refinement
-from .rows import read_by_row
-from .scope import Marks, Rule, Scope, has_unknown_size, metadata_of
+from .scope import Discardable, Rule, Scope, has_unknown_size, metadata_of
 from .structure import check_structure
+from .table_rules import read_by_table
 from .types import fits, shape_of, type_text
 
 _RULES: dict[str, Rule] = {}
@@ -93,7 +93,7 @@ class _Program:
     def rule(self, operation: Operation) -> Rule:
         found = _RULES.get(operation.name)
         if found is None and operation.name in OP_NAMED:
-            found = read_by_row
+            found = read_by_table
         if found is not None:
             return on_numbers(found) if is_quantized(operation) else found
         raise UnsupportedError(f"the operation {operation.name} is not supported")
@@ -137,9 +137,9 @@ class _Program:
         given = function.attributes.get("arg_attrs", ())
         assert isinstance(given, tuple)
         for k, (argument, shape) in enumerate(zip(block.arguments, shapes, strict=True)):
-            marks: Mapping[str, Attribute] = given[k] if k < len(given) else {}  # type: ignore[assignment]
+            discardable: Mapping[str, Attribute] = given[k] if k < len(given) else {}  # type: ignore[assignment]
             location = block.argument_locations[k] if block.argument_locations else None
-            known = Marks(metadata_of(location), *read_marks(marks, self.meshes))
+            known = Discardable(metadata_of(location), *read_discardable(discardable, self.meshes))
             made = scope.parameter(k, shape, argument.name, known)
             literal = constants[k]
             scope.values[argument] = made if literal is None else scope.op(*_constant(literal))
@@ -176,7 +176,7 @@ class _Program:
         given = function.attributes.get("arg_attrs", ())
         assert isinstance(given, tuple)
         attributes = self._module.attributes
-        frontend = dict((*read_marks(attributes, self.meshes)[0], *self._mesh_pairs))
+        frontend = dict((*read_discardable(attributes, self.meshes)[0], *self._mesh_pairs))
         title = attributes.get("sym_name")
         made = HloModule(
             title if isinstance(title, str) and title else name,
@@ -228,7 +228,7 @@ def _with_result_shardings(
     """The entry with the shardings of its results on the root, as XLA has them."""
     given = function.attributes.get("res_attrs", ())
     assert isinstance(given, tuple)
-    texts = [dict(read_marks(each, meshes)[1]).get("sharding") for each in given if isinstance(each, dict)]
+    texts = [dict(read_discardable(each, meshes)[1]).get("sharding") for each in given if isinstance(each, dict)]
     if not texts or not all(texts):
         return entry
     root = entry.root

@@ -50,7 +50,7 @@ def fits(shape: Shape, type_: Type) -> bool:
 
 
 def element_of(type_: Tensor) -> ElementType:
-    """The element type: of quantized numbers that of the stored integers; `index` is an integer of 64 bits.
+    """The element type; for quantized numbers, the type of the stored integers. `index` is an integer of 64 bits.
     UnsupportedError for one that HLO does not have."""
     if isinstance(type_.element, Quantized):
         is_signed, storage, *_ = quantized_fields(type_.element)

@@ -1,9 +1,10 @@
 """StableHLO's portable bytecode, as `jax.export` and `stablehlo.serialize_portable_artifact` write it, to and from
 operations.
 
-The file has operations of VHLO in the version of its writer. What they have in StableHLO follows from the table in
-`vhlo_ops.py`: `read_bytecode` gives what MLIR's parser gives for the text of the program, and `write_bytecode` writes
-what StableHLO's serializer writes. Source: stablehlo/dialect/Serialization.cpp, and the passes that the table names.
+The file has operations of VHLO in the version of its writer. The table in `vhlo_ops.py` says how StableHLO has them.
+`read_bytecode` gives the tree that MLIR's parser gives for the text of the program, and `write_bytecode` writes the
+bytes that StableHLO's serializer writes. Source: stablehlo/dialect/Serialization.cpp, and the passes that the table
+names.
 """
 
 from __future__ import annotations
@@ -86,7 +87,7 @@ def _remove_casts(operation: Operation, values: dict[Value, Value]) -> None:
 
 
 def _dialects(version: tuple[int, int] | None = None) -> dict[str, Dialect]:
-    """Those of a file that is read, or written for a version."""
+    """The dialects of a file that is read, or that is written for a version."""
     if version is None:
         return {"builtin": Builtin(), "vhlo": Vhlo(), "sdy": Sdy()}
     return {"builtin": Builtin(), "vhlo": Vhlo(version)}
@@ -250,7 +251,7 @@ def _block_to_vhlo(block: Block, dialect: str, version: tuple[int, int]) -> Bloc
 
 
 def _all_to_vhlo(operations: list[Operation], version: tuple[int, int]) -> list[Operation]:
-    """The operations of a block; those of sdy with casts around them, because their types are not VHLO's."""
+    """The operations of a block. Operations of sdy get casts around them, because VHLO does not have their types."""
     found: list[Operation] = []
     for operation in operations:
         made = _to_vhlo(operation, version)

@@ -54,13 +54,13 @@ _ENUMERATIONS: tuple[tuple[int, str, tuple[int, int], dict[int, str]], ...] = (
 
 @dataclass(frozen=True, slots=True)
 class ApiVersion:
-    """How a custom call is made. In StableHLO it is an integer, the number that VHLO stores for an enumeration."""
+    """The API version of a custom call: an integer in StableHLO, and an enumeration with the same numbers in VHLO."""
 
     number: int
 
 
 class TooNewError(UnsupportedError):
-    """The version of StableHLO that is to be written lacks something; `since` has it."""
+    """The target version of StableHLO lacks something; version `since` has it."""
 
     def __init__(self, what: str, since: tuple[int, int]) -> None:
         self.since = since
@@ -113,10 +113,10 @@ def _float(value: Float) -> float:
     return float(np.uint64(value.bits).view(np.float64))
 
 
-def _integer_fields(value: Integer) -> tuple[Any, int]:
+def _integer_number(value: Integer) -> tuple[tuple[Any, int]]:
     if isinstance(value.type, ElementType) and value.type.bit_width < 4:
         raise UnsupportedError(f"an attribute of type {value.type.value} in StableHLO's portable form")
-    return value.type, value.value
+    return ((value.type, value.value),)
 
 
 def _mesh(mesh: Any, axes: Any) -> Record:
@@ -128,8 +128,8 @@ _ATTRIBUTES = (
     Coding("array", 1, ("attributes",), lambda values: values, lambda values: (values,)),
     Coding("boolean", 2, ("varint",), bool, lambda value: (int(value),)),
     Coding("dictionary", 6, ("pairs",), lambda items: items, lambda items: (items,)),
-    Coding("float", 8, ("type", "number"), float_attribute, lambda value: (value.type, value.bits)),
-    Coding("integer", 9, ("type", "number"), integer_attribute, _integer_fields),
+    Coding("float", 8, ("number",), float_attribute, lambda value: ((value.type, value.bits),)),
+    Coding("integer", 9, ("number",), integer_attribute, _integer_number),
     Coding(
         "output_operand_alias", 10, ("signeds", "signed", "signeds"),
         *_record("output_operand_alias", "output_tuple_indices", "operand_index", "operand_tuple_indices"),

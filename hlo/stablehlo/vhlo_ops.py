@@ -26,7 +26,7 @@ CURRENT = (1, 20)
 
 
 class Kind(Enum):
-    """What an attribute is in StableHLO, if not what VHLO stores."""
+    """How StableHLO has an attribute, if it differs from VHLO."""
 
     PLAIN = "the same"
     INTEGERS = "array<i64: ...>, a tensor in VHLO"
@@ -89,7 +89,7 @@ _NO_CONFIG = Default(lambda rank: "", lambda found: found in ("", {}) and isinst
 _CONFIG = Default(lambda rank: "", lambda found: False)
 """MLIR adds this attribute where it is missing, so it is never omitted."""
 NO_VALUE = TypeAttribute(NoneType())
-"""What VHLO stores for the parts of a dot's algorithm, if there is none."""
+"""The value in VHLO for each field of a dot's algorithm, if there is none."""
 _ONES, ZERO_PAIRS, _FALSE = filled(1), filled(0, 2), constant(False)
 
 
@@ -136,7 +136,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Second:
-    """What the second version of an operation adds. The first one can express it if these attributes have defaults."""
+    """The additions of the second version of an operation. The first version suffices if they have their defaults."""
 
     since: tuple[int, int]
     added: tuple[str, ...] = ()
@@ -345,8 +345,8 @@ def split_name(name: str) -> tuple[str, int] | None:
 
 @lru_cache(maxsize=1024)
 def property_names(name: str) -> tuple[tuple[str, bool], ...] | None:
-    """The attributes that `vhlo.add_v1` stores, in alphabetical order, none of which may be missing; None if the table
-    has no such operation."""
+    """The attributes of `vhlo.add_v1` in alphabetical order; each must be there. None if the table has no such
+    operation."""
     found = split_name(name)
     if found is None:
         return None

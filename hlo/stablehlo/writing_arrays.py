@@ -20,16 +20,16 @@ from ..passes.expand.dot import scaled_dot
 from ..passes.expand.elementwise import complex_extremum, stochastic_convert
 from ..passes.expand.sort import topk_by_sort
 from ..shape import Shape
+from .attribute_mappings import channel_handle, precision
 from .attributes import INTEGER32, INTEGERS, integer, table
 from .body import Body, Rule, Tree, leaf_shapes, refuse, tree_of
 from .ops import OP_OF, RNG_DISTRIBUTION, attributes_of, regions_of
-from .parts import channel_handle, precision
 from .record_fields import DOT
 from .types import type_of
 from .writing_structure import called, context
 
 
-def by_row(body: Body, instruction: HloInstruction) -> Tree:
+def by_table(body: Body, instruction: HloInstruction) -> Tree:
     """An instruction by the row of its opcode."""
     return written(body, instruction, instruction.opcode)
 
@@ -38,7 +38,7 @@ def written(body: Body, instruction: HloInstruction, opcode: Opcode) -> Tree:
     """The operation of `opcode` on an instruction's operands, with its attributes and its type."""
     row, attributes = OP_OF[opcode], instruction.attributes
     found = attributes_of(row, attributes, [o.shape for o in instruction.operands])
-    computations = [getattr(attributes, name) for name in regions_of(opcode)]
+    computations = [getattr(attributes, name) for name in regions_of(row)]
     regions = [body.region(computation) for computation in computations if computation is not None]
     return body.main(row.name, instruction, body.all_leaves(instruction.operands), found, regions)
 
@@ -50,7 +50,7 @@ def _of_scalar(operand: int) -> Rule:
     def rule(body: Body, instruction: HloInstruction) -> Tree:
         if not instruction.shape.dimensions:
             return body.values[instruction.operands[operand]]
-        return by_row(body, instruction)
+        return by_table(body, instruction)
 
     return rule
 
@@ -58,7 +58,7 @@ def _of_scalar(operand: int) -> Rule:
 def _topk(body: Body, instruction: HloInstruction) -> Tree:
     if not instruction.attributes.largest:
         return body.expanded(topk_by_sort(instruction))
-    return by_row(body, instruction)
+    return by_table(body, instruction)
 
 
 def _expanded(rule: Any) -> Rule:
@@ -68,14 +68,14 @@ def _expanded(rule: Any) -> Rule:
 def _extremum(body: Body, instruction: HloInstruction) -> Tree:
     """Of complex numbers HLO compares in another way than StableHLO."""
     new = complex_extremum(instruction)
-    return by_row(body, instruction) if new is None else body.expanded(new)
+    return by_table(body, instruction) if new is None else body.expanded(new)
 
 
 def _convert(body: Body, instruction: HloInstruction) -> Tree:
-    """A complex number that is not 0 is true; in StableHLO one whose real part is not 0."""
+    """In HLO a complex number that is not 0 is true; in StableHLO its real part must not be 0."""
     (operand,) = instruction.operands
     if instruction.shape.element is not ElementType.PRED or not operand.shape.element.is_complex:
-        return by_row(body, instruction)
+        return by_table(body, instruction)
     zero = make_constant(np.zeros(operand.shape.dimensions, operand.shape.element.dtype))
     return body.expanded(
         make_instruction(Opcode.COMPARE, (operand, zero), CompareAttributes(ComparisonDirection.NE))
@@ -86,7 +86,7 @@ def _convolution(body: Body, instruction: HloInstruction) -> Tree:
     """StableHLO's operands have one type."""
     lhs, rhs = instruction.operands
     new = None if lhs.shape.element is rhs.shape.element else convolution_in_one_type(instruction)
-    return by_row(body, instruction) if new is None else body.expanded(new)
+    return by_table(body, instruction) if new is None else body.expanded(new)
 
 
 def _reshape_to(body: Body, value: Value, shape: Shape) -> Value:

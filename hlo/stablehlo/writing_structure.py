@@ -18,7 +18,7 @@ from ..shardy import SHARDING
 from .attributes import INTEGER32
 from .body import Body, Rule, Tree, leaf_shapes, tree_of
 from .dictionaries import attributes_in, attributes_of_text
-from .marks import ONE_VALUE, OWN_COMPOSITES, PER_VALUE, write_marks
+from .discardable_attributes import ONE_VALUE, OWN_COMPOSITES, PER_VALUE, write_discardable
 from .types import type_of
 
 
@@ -51,12 +51,12 @@ def _operand(body: Body, instruction: HloInstruction) -> Tree:
 
 
 def _element(index: int) -> Rule:
-    """The halves of pairs, whose value is a tuple: the element with the result."""
+    """The second operation of an asynchronous pair: its result is an element of the first one's tuple."""
     return lambda body, instruction: _part(body, instruction, index)
 
 
 def context(body: Body) -> Value:
-    """What identifies a transfer between its halves."""
+    """The value that identifies a transfer, between its two operations."""
     return body.constant(np.zeros((), np.uint32), Shape.parse("u32[]"))
 
 
@@ -97,8 +97,8 @@ def _fusion(body: Body, instruction: HloInstruction) -> Tree:
 
 
 _COMPOSITE_NAME = re.compile(r"[a-zA-Z]\w*(\.[\w$]+)+", re.ASCII)
-"""What the specification of `composite` asks for: a namespace and a name."""
-_PACKING = (Opcode.PARAMETER, Opcode.TUPLE, Opcode.GET_TUPLE_ELEMENT)
+"""A namespace and a name, as the specification of `composite` requires."""
+_PACKING = (Opcode.PARAMETER, Opcode.TUPLE, Opcode.GET_TUPLE_ELEMENT, Opcode.AFTER_ALL)
 
 
 def _is_custom_call(computation: HloComputation) -> bool:
@@ -108,8 +108,8 @@ def _is_custom_call(computation: HloComputation) -> bool:
 
 
 def _call(body: Body, instruction: HloInstruction) -> Tree:
-    """A composite whose name MLIR does not allow is a call of its function. One that is a custom call, as that of a
-    foreign function, is the custom call."""
+    """A composite becomes a composite. If its name is not allowed there, it becomes a call of its function. If its
+    computation is one custom call, as for a foreign function, it becomes the custom call."""
     composite, called = instruction.attributes.composite, instruction.attributes.to_apply
     if composite is not None and _is_custom_call(called):
         return body.run(called, [body.values[operand] for operand in instruction.operands])
@@ -191,9 +191,9 @@ def called(body: Body, instruction: HloInstruction, attributes: dict[str, Attrib
         len(elements) != 1 and not any(e.is_tuple and not e.is_token for e in elements)
     ):
         return body.main("stablehlo.custom_call", instruction, operands, attributes)
-    marks = write_marks(instruction.frontend_attributes, instruction.annotations)
+    discardable = write_discardable(instruction.frontend_attributes, instruction.annotations)
     (found,) = body.emit(
-        "stablehlo.custom_call", operands, [type_of(instruction.shape)], {**attributes, **marks}
+        "stablehlo.custom_call", operands, [type_of(instruction.shape)], {**attributes, **discardable}
     )  # fmt: skip
     return _unpacked(body, found, instruction.shape)
 

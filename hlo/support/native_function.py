@@ -9,7 +9,7 @@ from .records import dataclass
 
 @dataclass(frozen=True, slots=True)
 class NativeFunction:
-    """A C function `void(void* out, void** in)`.
+    """A C function `void(void* out, void** in)`, perhaps with further arguments (`ffi/status.py`).
 
     `in` holds the address of each operand's array; a tuple operand is passed as its leaves. `out` is the address of the
     result's array; for a tuple, the address of an array of its leaves' addresses.

@@ -26,19 +26,24 @@ class Bare(str):
 
 def write_dictionary(pairs: Iterable[tuple[str, str]]) -> str:
     """The dictionary of `pairs`; `read_dictionary` gives them back."""
-    return "{" + ", ".join(f"{key_text(key)} = {_value_text(value)}" for key, value in pairs) + "}"
+    return "{" + ", ".join(f"{_key_text(key)} = {_value_text(value)}" for key, value in pairs) + "}"
 
 
-def key_text(key: str) -> str:
+def _key_text(key: str) -> str:
     """A key as it is written: in quotes, if it is no name."""
-    return key if pattern(_KEY).fullmatch(key) else quoted(key)
+    return key if pattern(_KEY).fullmatch(key) else _quoted(key)
+
+
+def is_bare(value: str) -> bool:
+    """Whether a value stands without quotes: it looks like a number, or is marked."""
+    return isinstance(value, Bare) or pattern(_PLAIN).fullmatch(value) is not None
 
 
 def _value_text(value: str) -> str:
-    return value if isinstance(value, Bare) or pattern(_PLAIN).fullmatch(value) else quoted(value)
+    return value if is_bare(value) else _quoted(value)
 
 
-def quoted(text: str) -> str:
+def _quoted(text: str) -> str:
     """The text in quotes; each byte that is not printable ASCII becomes two hexadecimal digits."""
     data = text.encode("utf-8", "backslashreplace")
     return '"' + "".join(chr(b) if 32 <= b < 127 and b not in b'"\\' else f"\\{b:02X}" for b in data) + '"'
@@ -53,17 +58,11 @@ _SHOWN = 40
 
 
 def read_dictionary(text: str) -> tuple[tuple[str, str], ...]:
-    """The pairs of a dictionary; a key without a value has the value "unit". ValueError if it is malformed."""
-    pairs = read_dictionary_raw(text)
-    return tuple((key, "unit" if value is None else _unquoted(value)) for key, value in pairs)
-
-
-def read_dictionary_raw(text: str) -> tuple[tuple[str, str | None], ...]:
-    """As `read_dictionary`, with values as they are written: strings in their quotes, None for a key without one."""
+    """The pairs of a dictionary; a key without a value has the value `Bare("unit")`. ValueError if it is malformed."""
     text = text.strip()
     if not (text.startswith("{") and text.endswith("}")):
         raise ValueError(f"expected a dictionary in braces, found {text[:_SHOWN]!r}")
-    pairs: list[tuple[str, str | None]] = []
+    pairs: list[tuple[str, str]] = []
     start = position = 1
     depth = 0
     while match := pattern(_DELIMITERS, re.DOTALL).search(text, position):
@@ -84,26 +83,28 @@ def read_dictionary_raw(text: str) -> tuple[tuple[str, str | None], ...]:
     raise ValueError(f"expected the end of the dictionary {text[:_SHOWN]!r}")
 
 
-def _read_entry(entry: str) -> tuple[str, str | None]:
+def _read_entry(entry: str) -> tuple[str, str]:
     match = pattern(_ENTRY, re.DOTALL).fullmatch(entry)
     if match is None:
         raise ValueError(f"expected `key = value` in the dictionary, found {entry[:_SHOWN]!r}")
-    key, value = match.group(1), match.group(2)
-    return _unquoted(key), value
-
-
-def read_string(text: str) -> str:
-    """The contents of a string that is written in quotes. ValueError if it is no string."""
-    if pattern(_STRING, re.DOTALL).fullmatch(text) is None:
-        raise ValueError(f"expected a string in quotes, found {text[:_SHOWN]!r}")
-    return _unquoted(text)
+    key, value = match.groups()
+    text = _string(key)
+    return key if text is None else text, Bare("unit") if value is None else _unquoted(value)
 
 
 def _unquoted(text: str) -> str:
-    """The contents of a string; any other text as it is."""
+    """The contents of a string; any other text as it is, marked unless it looks like a number."""
+    found = _string(text)
+    if found is not None:
+        return found
+    return text if is_bare(text) else Bare(text)
+
+
+def _string(text: str) -> str | None:
+    """The contents of a string in quotes; None for other text."""
     match = pattern(_STRING, re.DOTALL).fullmatch(text)
     if match is None:
-        return text if pattern(_PLAIN).fullmatch(text) else Bare(text)
+        return None
     data = match.group(1).encode("utf-8", "surrogateescape").decode("latin-1")
     data = pattern(_ESCAPE).sub(lambda m: chr(int(m.group(1), 16)) if m.group(1) else _LETTERS[m.group(2)], data)
     return data.encode("latin-1").decode("utf-8", "backslashreplace")

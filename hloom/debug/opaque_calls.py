@@ -27,15 +27,18 @@ def region_of(manual: ManualAxes | None) -> tuple[tuple[str, str], ...]:
 
 
 def with_frontend_attributes(
-    meaning: Callable[[list[Value]], list[Value]], operands: Sequence[Value], attributes: tuple[tuple[str, str], ...]
+    meaning: Callable[[list[Value]], list[Value]] | HloComputation,
+    operands: Sequence[Value],
+    attributes: tuple[tuple[str, str], ...],
 ) -> HloComputation:
     """The computation of a call with these frontend attributes."""
+    if not isinstance(meaning, HloComputation):
+        meaning = trace_to_computation(meaning, [o.aval.storage for o in operands], "call").computation
 
     def visit(old: HloInstruction, moved: HloInstruction) -> HloInstruction:
         return replace(moved, frontend_attributes=attributes) if moved.opcode is Opcode.CUSTOM_CALL else moved
 
-    traced = trace_to_computation(meaning, [o.aval.storage for o in operands], "call")
-    return rewrite_computation(traced.computation, visit)
+    return rewrite_computation(meaning, visit)
 
 
 def one_by_one(call: Call, operands: Sequence[Value], batched: Sequence[bool]) -> list[Value]:

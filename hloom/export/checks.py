@@ -1,4 +1,4 @@
-"""What may be in an exported program: custom calls whose meaning JAX keeps from version to version.
+"""The custom calls that an exported program may contain: JAX keeps their meaning from version to version.
 
 Source: "Compatibility guarantees for custom calls" in JAX's documentation of export, and the targets that JAX lists.
 """

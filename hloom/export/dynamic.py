@@ -104,7 +104,7 @@ def _with_attributes(name: str, *attributes: str) -> Rule:
 
 
 def _dynamic_slice(operation: Operation, sizes: Sizes, here: Emitter) -> None:
-    """The block with clamped starts, as a slice whose bounds are values."""
+    """The block with clamped starts, as a slice with computed bounds."""
     x, *starts = operation.operands
     listed: Any = operation.attributes.pop("slice_sizes")
     assert isinstance(x.type, Tensor), f"{operation.name} cuts an array"

@@ -63,8 +63,8 @@ class Exported(ExportedFunction):
         return serialize(self, vjp_order)
 
     def call(self, *args: Any, **kwargs: Any) -> Any:
-        """Call the function: with arguments of the structure and the types for which it was exported, also in other
-        traced functions. ValueError for others. Its derivative is `vjp`.
+        """Call the function, also in other traced functions. The arguments must have the structure and the types that
+        it was exported for; ValueError otherwise. Its derivative is `vjp`.
 
         >>> exported = hloom.export.export(hloom.jit(lambda x: x**2))(1.5)
         >>> hloom.grad(exported.call)(3.0)

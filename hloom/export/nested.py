@@ -30,7 +30,7 @@ _CALLED: WeakValueDictionary[str, ExportedFunction] = WeakValueDictionary()
 
 def nested_program(exported: ExportedFunction, operands: list[Shape], results: list[Shape]) -> HloComputation:
     """The computation with the custom call."""
-    key = f"{id(exported)}"  # which lives as long as the call does, of which it is a parameter
+    key = f"{id(exported)}"  # the call holds the object as a parameter, so its id stays unique
     _CALLED[key] = exported
     parameters = [make_parameter(k, s) for k, s in enumerate(operands)]
     attributes = CustomCallAttributes(TARGET, key)

@@ -1,4 +1,4 @@
-"""The platforms of exported functions: which are known, and which of a program's is the one that runs it."""
+"""The platforms of exported functions: the default one, and the one that runs a program."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .record import ExportedFunction
 
 
 def default_export_platform() -> str:
-    """The platform for which programs are exported by default.
+    """The default platform of exported programs.
 
     >>> hloom.export.default_export_platform()
     'cpu'
@@ -22,8 +22,8 @@ def default_export_platform() -> str:
 
 
 def numbers_of_platforms(exported: ExportedFunction) -> list[int]:
-    """For each platform of the program that calls the function, its number among those of the function. ValueError if
-    the function is for others."""
+    """For each platform of the calling program, its number among the platforms of the function. ValueError if the
+    function is not for it."""
     found = []
     for platform in lowering_platforms():
         if platform in exported.platforms:

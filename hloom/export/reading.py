@@ -1,6 +1,6 @@
-"""Exported functions from bytes: those of this library and of JAX, in the schema's versions 2 to 12.
+"""Exported functions from bytes that this library or JAX has written, in the schema's versions 2 to 12.
 
-A file is data: nothing in it is executed, but for the functions that the user has registered for containers. Source:
+A file is data. Reading it executes no code but the functions that the user has registered for containers. Source:
 jax/_src/export/serialization.py.
 """
 

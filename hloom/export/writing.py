@@ -1,7 +1,7 @@
 """Exported functions as bytes: JAX's flatbuffer (`schema.py`) around a portable artifact of StableHLO.
 
-What a file says twice for older readers, types and shardings in place and as indices into a list, is written twice here
-too. Source: jax/_src/export/serialization.py.
+For older readers types and shardings are written twice, as JAX does: in place, and as indices into a list. Source:
+jax/_src/export/serialization.py.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def _written(e: ExportedFunction, vjp_order: int) -> Table:
 
 
 def _type_key(aval: Any) -> tuple[tuple[str, ...], int]:
-    """What a file says of a type: its sizes, and the number of its dtype."""
+    """A type as a file has it: its sizes, and the number of its dtype."""
     return tuple([str(size) for size in aval.shape]), _dtype_number(aval.dtype)
 
 

@@ -5,16 +5,17 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from ..debug.opaque_calls import VMAP_METHODS, in_batches, region_of, with_frontend_attributes
 from ..hlo.aliases import OutputOperandAlias
-from ..hlo.custom_call_targets.config import write_config
+from ..hlo.builder import make_computation, make_get_tuple_element, make_instruction, make_parameter, make_tuple
 from ..hlo.custom_calls import registry_version
 from ..hlo.ir import HloComputation
 from ..hlo.layout import Layout as HloLayout
+from ..hlo.mlir.python_values import write_values
 from ..hlo.opcode import Opcode
 from ..hlo.ops.custom_call import CustomCallApiVersion, CustomCallAttributes
 from ..hlo.shape import Shape
@@ -30,6 +31,8 @@ from ..tracer.execution import run_call
 from ..tracer.recording import trace_to_computation
 from ..tracer.sharding.manual_axes import current_manual_axes
 from ..tracer.token import Token, abstract_token
+
+T = TypeVar("T")
 
 VERSIONS = {
     1: CustomCallApiVersion.ORIGINAL,
@@ -51,6 +54,9 @@ class ForeignCall:
     results: tuple[ShapedArray, ...]
     operand_orders: tuple[Order, ...]
     result_orders: tuple[Order, ...]
+    operand_tokens: tuple[int, ...] = ()
+    """The numbers of the tokens among all operands, the smallest first. The types and orders above are of arrays."""
+    result_tokens: tuple[int, ...] = ()
     aliases: tuple[tuple[int, int], ...] = ()
     """(operand, result)."""
     config: str = "{}"
@@ -60,32 +66,58 @@ class ForeignCall:
     frontend: tuple[tuple[str, str], ...] = ()
 
     def bind(self, operands: Sequence[Value]) -> list[Value]:
-        """The call, in the current trace."""
+        """The call with these arrays, in the current trace."""
         primitive = ACTING if self.has_side_effect else FFI_CALL
         marks = (*self.frontend, *(region_of(current_manual_axes()) if self.has_side_effect else ()))
-        meaning = with_frontend_attributes(self.meaning, operands, marks) if marks else self.meaning
+        meaning: Any = self.meaning
+        if self.operand_tokens or self.result_tokens:
+            meaning = self._with_tokens([o.aval for o in operands])
+        if marks:
+            meaning = with_frontend_attributes(meaning, operands, marks)
         shown = (("target_name", self.target), ("attributes", self.config))
         return bind_call(Call(primitive, meaning, self, self.target, shown), operands)
 
     def meaning(self, values: Sequence[Value]) -> list[Value]:
         """The instruction. One result is an array, several are a tuple, and so is none."""
-        shapes = [_laid_out(a.storage, o) for a, o in zip(self.results, self.result_orders, strict=True)]
+        attributes, shape = self._instruction([v.aval for v in values])
+        found = bind_declared(Opcode.CUSTOM_CALL, values, attributes, shape)
+        return found if isinstance(found, list) else [found]
+
+    def computation(self, avals: Sequence[ShapedArray]) -> HloComputation:
+        """The call as a computation of arrays of these types."""
+        if self.operand_tokens or self.result_tokens:
+            return self._with_tokens(avals)
+        return trace_to_computation(self.meaning, avals, self.target).computation
+
+    def _with_tokens(self, avals: Sequence[ShapedArray]) -> HloComputation:
+        """The call of a handler that takes or gives tokens, which are no values of the traced program: those that it
+        takes are made here, and order nothing."""
+        parameters = [make_parameter(k, a.storage.hlo) for k, a in enumerate(avals)]
+        attributes, shape = self._instruction([a.storage for a in avals])
+        given = _with(parameters, self.operand_tokens, make_instruction(Opcode.AFTER_ALL))
+        call = make_instruction(Opcode.CUSTOM_CALL, given, attributes, shape)
+        results = [call] if shape.is_array else [
+            make_get_tuple_element(call, k) for k, each in enumerate(shape.elements) if not each.is_token
+        ]  # fmt: skip
+        return make_computation(self.target, make_tuple(results), parameters)
+
+    def _instruction(self, avals: Sequence[ShapedArray]) -> tuple[CustomCallAttributes, Shape]:
+        """The attributes and the shape of the instruction for arrays of these types."""
+        arrays = [_laid_out(a.storage, o) for a, o in zip(self.results, self.result_orders, strict=True)]
+        shapes = _with(arrays, self.result_tokens, Shape.token())
         single = len(shapes) == 1
+        given = [_laid_out(a, o) for a, o in zip(avals, self.operand_orders, strict=True)]
         attributes = CustomCallAttributes(
             self.target,
             self.config,
             VERSIONS[self.api_version],
             has_side_effect=self.has_side_effect,
-            operand_layout_constraints=tuple(
-                [_laid_out(v.aval, o) for v, o in zip(values, self.operand_orders, strict=True)]
-            ),
+            operand_layout_constraints=tuple(_with(given, self.operand_tokens, Shape.token())),
             output_to_operand_aliasing=tuple(
                 [OutputOperandAlias(() if single else (r,), o, ()) for o, r in self.aliases]
             ),
         )
-        shape = shapes[0] if single else Shape.tuple(shapes)
-        found = bind_declared(Opcode.CUSTOM_CALL, values, attributes, shape)
-        return found if isinstance(found, list) else [found]
+        return attributes, shapes[0] if single else Shape.tuple(shapes)
 
     def with_batch(self, size: int, operands: Sequence[Value]) -> ForeignCall:
         """The call of `operands` for a batch of `size`. A batch is the outermost dimension, in memory too."""
@@ -96,6 +128,14 @@ class ForeignCall:
             operand_orders=tuple([_batched(o) if len(o) < v.aval.ndim else o for v, o in pairs]),
             result_orders=tuple([_batched(o) for o in self.result_orders]),
         )
+
+
+def _with(arrays: Sequence[T], tokens: Sequence[int], token: T) -> list[T]:
+    """A list with one item for each array, and `token` at the number of each token."""
+    found = list(arrays)
+    for number in tokens:
+        found.insert(number, token)
+    return found
 
 
 def _laid_out(aval: ShapedArray, order: Order) -> Shape:
@@ -113,7 +153,7 @@ def _evaluate(call: Call, arrays: Sequence[Array]) -> list[Array]:
 
 @functools.lru_cache(256)
 def _computation(params: ForeignCall, avals: tuple[ShapedArray, ...], version: int) -> HloComputation:
-    return trace_to_computation(params.meaning, avals, params.target).computation
+    return params.computation(avals)
 
 
 on_clear(_computation.cache_clear)
@@ -173,17 +213,19 @@ def ffi_call(
     target_name: a handler of XLA's typed FFI (`register_ffi_target`), a function of `hloom.register_custom_call`, or a
     target that hloom has itself (docs/custom_calls.md).
     result_shape_dtypes: an object with `shape` and `dtype`, or a sequence of these for several results; the result is
-    then a sequence of the same kind. `abstract_token` stands for a token.
+    then a sequence of the same kind. `abstract_token` stands for a token: handlers get it as a buffer without data, and
+    Python functions as ().
     has_side_effect: the call runs, and runs once, even if its results are not used.
     vmap_method: the rule of `vmap`, as in `hloom.pure_callback`.
     input_layouts, output_layouts: how arrays are to be in memory: for each None for row-major, a `Layout`, or the
     dimensions from the outermost to the innermost one.
     input_output_aliases: {input: output}: both are one array in memory, and the target finds there the input.
-    custom_call_api_version: 4 for the typed FFI; 1 for `void(void* out, void** in)`.
+    custom_call_api_version: 4 for the typed FFI; 1 for `void(void* out, void** in)`; 2 and 3 for functions that take a
+    status, too (docs/ffi.md).
     legacy_backend_config: the text of a call of a version before 4.
 
     The function takes arrays, and attributes as keywords: bool, int (64 bits), float (64 bits), str, NumPy's numbers
-    and arrays of any type of HLO, and dictionaries of these.
+    and arrays, and dictionaries of these with strings as keys. A Python function also gets lists, as tuples.
 
     ValueError if layouts or aliases do not fit. When it is compiled: UnsupportedError for a target that is not known.
     When it runs: JaxRuntimeError with the code and the message of a handler's error. It has no derivative: define one
@@ -225,7 +267,9 @@ def ffi_call(
             tuple(avals),
             tuple([o for o, v in zip(orders, values) if not isinstance(v, Token)]),
             tuple([o for o, a in zip(made, promised) if a is not abstract_token]),
-            tuple([(_position(values, i), _position(promised, o)) for i, o in aliases]),
+            tuple([k for k, v in enumerate(values) if isinstance(v, Token)]),
+            tuple([k for k, a in enumerate(promised) if a is abstract_token]),
+            tuple(aliases),
             legacy_backend_config or "" if custom_call_api_version < 4 else _config(attributes),
             custom_call_api_version,
             has_side_effect,
@@ -243,7 +287,7 @@ def ffi_call(
 def _config(attributes: Mapping[str, Any]) -> str:
     """The attributes as text, sorted by name. Tangents of integers are arrays of False, as JAX writes them."""
     pairs = sorted(attributes.items())
-    return write_config({key: np.zeros(value.shape, bool) if is_float0(value) else value for key, value in pairs})
+    return write_values({key: np.zeros(value.shape, bool) if is_float0(value) else value for key, value in pairs})
 
 
 def _promised(position: int, result: Any) -> Any:
@@ -255,11 +299,6 @@ def _promised(position: int, result: Any) -> Any:
             f"{result} at position {position}."
         )
     return ShapedArray(tuple(result.shape), np.dtype(getattr(result, "stated_dtype", result.dtype)))
-
-
-def _position(values: Sequence[Any], number: int) -> int:
-    """The number of a value among those that are no tokens."""
-    return number - sum([_is_token(v) for v in values[:number]])
 
 
 def _is_token(value: Any) -> bool:

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ..extend.protocol import LoweringRuleContext
-from ..hlo.custom_call_targets.config import write_config
 from ..hlo.errors import UnsupportedError
+from ..hlo.mlir.python_values import write_values
 from ..hlo.support.records import dataclass
 from ..tracer.arrays.array import as_value
 from ..tracer.arrays.overlay import storages
@@ -58,10 +58,10 @@ def build_ffi_lowering_function(
                 "def_abstract_eval"
             )
         values = [as_value(o) for o in operands]
-        config = write_config({**given, **params}) if isinstance(given, Mapping) and version >= 4 else str(given or "")
+        config = write_values({**given, **params}) if isinstance(given, Mapping) and version >= 4 else str(given or "")
         call = ForeignCall(
             call_target_name, tuple(results), _minor_to_major(values, operand_layouts),
-            _minor_to_major(results, result_layouts), aliases, config, version, acts, None, frontend,
+            _minor_to_major(results, result_layouts), (), (), aliases, config, version, acts, None, frontend,
         )  # fmt: skip
         return LoweredCall(call.bind(storages(tuple(values))))
 

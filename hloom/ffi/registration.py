@@ -30,8 +30,7 @@ def register_ffi_target(name: str, fn: Any, platform: str = "cpu", api_version: 
     "instantiate", "prepare", "initialize" and "execute". "instantiate" runs when a program is compiled, and makes the
     state of that program's call; "prepare" and "initialize" run right before each "execute".
     platform: code for another one than "cpu" is not used.
-    api_version: 1 for the typed FFI; 0 for a function `void(void* out, void** in)`, as
-    `hloom.register_custom_call` takes it.
+    api_version: 1 for the typed FFI; 0 for a function of an older interface, such as `void(void* out, void** in)`.
     kwargs: `traits`, which XLA asks about GPUs only.
 
     The same code may be registered again. JaxRuntimeError for a name that has other code, for a handler that cannot

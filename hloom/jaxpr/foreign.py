@@ -18,9 +18,9 @@ NAMES = {
     "result_avals": "results", "target_name": "target", "has_side_effect": "has_side_effect",
     "vmap_method": "vmap_method", "input_layouts": "operand_orders", "output_layouts": "result_orders",
     "input_output_aliases": "aliases", "custom_call_api_version": "api_version", "attributes": "config",
-    "frontend_attributes": "frontend",
+    "frontend_attributes": "frontend", "operand_tokens": "operand_tokens", "result_tokens": "result_tokens",
 }  # fmt: skip
-"""JAX's names of the fields of `ForeignCall`; the last one is not JAX's."""
+"""JAX's names of the fields of `ForeignCall`; the last three are not JAX's."""
 
 _EFFECT = OpEffect("FFI")
 

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
-from ..hlo.element_type import ElementType, element_type_of
 from ..hlo.support.loading import load
 from ..hlo.support.records import dataclass
-from ..hlo.text.mlir_dictionary import Bare, write_dictionary
+from ..hlo.text.mlir_dictionary import Bare
 from ..tracer.arrays.array import Array, as_value
 from ..tracer.arrays.overlay import overlaid_all
 from ..tracer.caches import on_clear
@@ -91,58 +88,6 @@ def _written(name: str, key: str, value: Any) -> str:
             "array of a program\n  Arrays that are computed must be positional arguments.\n  Note: If you are "
             "passing jax arrays as attributes, use numpy arrays instead."
         )
-    text = _attribute(value)
-    if text is None:
-        raise TypeError(
-            f"the attribute {key!r} of the composite {name!r} is of the type {type(value).__name__}\n  Attributes are "
-            "numbers, strings, booleans, dtypes, NumPy arrays, and tuples or dicts of these."
-        )
-    return text
-
-
-def _attribute(value: Any) -> str | None:
-    """The text of an attribute; a string without its quotes, which the writer of dictionaries sets."""
-    match value:
-        case str():
-            return value
-        case bool() | np.bool_():
-            return "true" if value else "false"
-        case int():
-            return f"{value} : i64"
-        case float():
-            return f"{_number(np.float64(value), ElementType.F64)} : f64"
-        case np.dtype():
-            return Bare(_type(value))
-        case np.generic():
-            return f"{_number(value, element_type_of(value.dtype))} : {_type(value.dtype)}"
-        case np.ndarray():
-            return _dense(value)
-        case Mapping():
-            return Bare(write_dictionary([(k, _attribute(v) or "") for k, v in sorted(value.items())]))
-        case Sequence():
-            inner = [_attribute(v) for v in value]
-            plain = all(type(v) is int for v in value)
-            return Bare(f"[{', '.join(str(v) if plain else i or '' for v, i in zip(value, inner))}]")
-    return None
-
-
-def _number(value: Any, element: ElementType) -> str:
-    text: str = load("..hlo.mlir.elements", __package__).number_text(value, element)
-    return text
-
-
-def _type(dtype: np.dtype[Any]) -> str:
-    text: str = load("..hlo.mlir.elements", __package__).type_name(element_type_of(dtype))
-    return text
-
-
-def _dense(array: np.ndarray[Any, Any]) -> str:
-    """``dense<[0, 1]> : tensor<2xi64>``; an array of equal elements is written as one."""
-    element = element_type_of(array.dtype)
-    kind = "x".join([*map(str, array.shape), _type(array.dtype)])
-    flat = {_number(v, element) for v in array.reshape(-1)}
-    return f"dense<{flat.pop() if len(flat) == 1 else _nested(array, element)}> : tensor<{kind}>"
-
-
-def _nested(array: Any, element: ElementType) -> str:
-    return f"[{', '.join([_nested(v, element) for v in array])}]" if array.ndim else _number(array, element)
+    values = load("..hlo.mlir.python_values", __package__)
+    attribute = values.attribute_of(f"the attribute {key!r} of the composite {name!r}", value)
+    return attribute if isinstance(attribute, str) else Bare(values.attribute_text(attribute))

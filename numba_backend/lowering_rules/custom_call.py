@@ -7,7 +7,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...hlo.custom_call_targets.call import Call
-from ...hlo.custom_calls import bind_custom_call, call_of, is_built_in, is_unwritten, native_target, typed_call
+from ...hlo.custom_calls import (
+    bind_custom_call,
+    call_of,
+    has_status,
+    is_built_in,
+    is_unwritten,
+    native_target,
+    typed_call,
+)
 from ...hlo.ir import HloInstruction
 from ...hlo.opcode import Opcode
 from ...hlo.support.loading import load
@@ -43,7 +51,7 @@ def _custom_call(context: LoweringContext, instruction: HloInstruction) -> None:
         return
     call = call_of(attributes, [o.shape for o in instruction.operands], instruction.shape)
     native = native_target(call)
-    if native is not None:
+    if native is not None and not has_status(call):
         operands, results = context.operands(instruction), context.results(instruction)
         operands = _aliased(context, call, operands, results)
         if native.is_typed:
@@ -82,7 +90,7 @@ def _aliased(
 def _may_share(instruction: HloInstruction, operand: int, result: int) -> bool:
     """Native code that says so gets an operand and a result in one array."""
     call = call_of(instruction.attributes, [o.shape for o in instruction.operands], instruction.shape)
-    return (operand, result) in call.aliases and native_target(call) is not None
+    return (operand, result) in call.aliases and native_target(call) is not None and not has_status(call)
 
 
 SHARE[Opcode.CUSTOM_CALL] = _may_share

@@ -29,8 +29,9 @@ def build(source: str, folder: Path, *options: str) -> ctypes.CDLL:
 
 
 HANDLERS = (
-    "scaled", "copied", "described", "attributes_of", "first_incremented", "always_fails", "reversed",
-    "too_much_scratch", "squared", "squared_later", "fails_later", "by_own_thread", "where", "asks_for", "registers",
+    "scaled", "copied", "described", "described_with_tokens", "attributes_of", "first_incremented", "always_fails",
+    "reversed", "too_much_scratch", "squared", "squared_later", "fails_later", "by_own_thread", "where",
+    "asks_for", "registers",
 )  # fmt: skip
 
 
@@ -51,6 +52,8 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
     stages = {s: ffi.pycapsule(found[f"counter_{s}"]) for s in ("instantiate", "prepare", "initialize", "execute")}
     ffi.register_ffi_target("counter", {s: stages[s] for s in ("instantiate", "execute")})
     ffi.register_ffi_target("staged_counter", stages)
+    for name in ("with_status", "with_opaque_and_status"):
+        ffi.register_ffi_target(name, ffi.pycapsule(found[name]), api_version=0)
     return found
 
 

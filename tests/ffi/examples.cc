@@ -3,6 +3,8 @@
 #include <cmath>
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -207,3 +209,19 @@ XLA_FFI_DEFINE_HANDLER_SYMBOL(where, Where,
                                   .Ctx<ffi::DeviceOrdinal>()
                                   .Ctx<ffi::ThreadPool>()
                                   .Ret<ffi::Buffer<ffi::S32>>());
+
+// ---- XLA's older interfaces: functions that set a status, whose class a library declares itself
+
+struct Status {
+  std::optional<std::string> message;
+};
+
+extern "C" void with_status(float* out, const float** in, Status* status) {
+  *out = *in[0] + 1;
+  if (*in[0] > 5) status->message = "more than 5";
+}
+
+extern "C" void with_opaque(float* out, const float** in, const char* opaque, size_t size, Status* status) {
+  *out = *in[0] + size;
+  if (*in[0] > 5) status->message = std::string(opaque, size) + ", a message that is too long for a short string";
+}

@@ -90,10 +90,8 @@ Error *copied(Frame *frame) {
 }
 
 /* For each argument and result: dtype, rank, dimensions; to the last result, s64[n]. */
-Error *described(Frame *frame) {
-  if (answered(frame, 5)) return 0;
-  Buffer *last = frame->rets.buffers[frame->rets.count - 1];
-  int64_t *out = last->data, *end = out + elements(last);
+static Error *describe(Frame *frame, Buffer *target) {
+  int64_t *out = target->data, *end = out + elements(target);
   for (int part = 0; part < 2; ++part) {
     Buffers *all = part ? &frame->rets : &frame->args;
     for (int64_t k = 0; k < all->count; ++k) {
@@ -106,6 +104,12 @@ Error *described(Frame *frame) {
   }
   return 0;
 }
+
+Error *described(Frame *frame) {
+  return answered(frame, 5) ? 0 : describe(frame, frame->rets.buffers[frame->rets.count - 1]);
+}
+
+Error *described_with_tokens(Frame *frame) { return answered(frame, 5) ? 0 : describe(frame, frame->rets.buffers[1]); }
 
 /* Attributes as text, for dictionaries also inside: "name:kind:dtype:count:bytes;" */
 static char *hex(char *at, const unsigned char *data, size_t count) {
@@ -383,4 +387,24 @@ Error *registers(Frame *frame) {
 /* void(void* out, void** in), not of the typed FFI: adds one to f32[3]. */
 void untyped(void *out, void **in) {
   for (int k = 0; k < 3; ++k) ((float *)out)[k] = ((float *)in[0])[k] + 1;
+}
+
+/* XLA's older interfaces: the status is a std::optional<std::string>. */
+typedef struct { const char *data; size_t length; char local[16]; unsigned char is_set; } Status;
+
+static void set(Status *status, const char *message) {
+  status->data = message;
+  status->length = strlen(message);
+  status->is_set = 1;
+}
+
+void with_status(float *out, const float **in, Status *status) {
+  *out = *in[0] + 1;
+  if (*in[0] > 5) set(status, "more than 5 \xe2\x9c\x97");
+}
+
+void with_opaque_and_status(void **out, const float **in, const char *opaque, size_t size, Status *status) {
+  *(float *)out[0] = *in[0] + *in[1];
+  memcpy(out[1], opaque, size < 4 ? size : 4);
+  if (*in[0] > 5) set(status, opaque);
 }

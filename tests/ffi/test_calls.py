@@ -174,11 +174,15 @@ def test_a_batch_without_a_method() -> None:
 
 
 def test_tokens_are_no_arrays(register: Callable[..., None]) -> None:
-    register("plus_one", lambda x: x + 1)
-    call = ffi.ffi_call("plus_one", (ffi.abstract_token, ShapeDtypeStruct((3,), np.float32)))
-    token, found = hloom.jit(lambda x: call(lax.create_token(), x))(jnp.arange(3.0))
-    assert token == lax.create_token()
-    np.testing.assert_array_equal(found, [1, 2, 3])
+    """They are no values of the traced program; a function gets () for each, and gives it."""
+    register("plus_one", lambda token, x: (token, x + 1))
+    call = ffi.ffi_call("plus_one", (ffi.abstract_token, ShapeDtypeStruct((3,), np.float32)), vmap_method="expand_dims")
+    for on in (lambda f: f, hloom.jit):
+        token, found = on(lambda x: call(lax.create_token(), x))(jnp.arange(3.0))
+        assert token == lax.create_token()
+        np.testing.assert_array_equal(found, [1, 2, 3])
+    x = np.arange(6, dtype=np.float32).reshape(2, 3)
+    np.testing.assert_array_equal(hloom.vmap(lambda x: call(lax.create_token(), x)[1])(x), x + 1)
     with pytest.raises(ValueError, match="referring to an input with abstract value"):
         ffi.ffi_call("plus_one", ffi.abstract_token, input_output_aliases={0: 0})(jnp.arange(3.0))
 

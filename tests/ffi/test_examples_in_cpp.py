@@ -36,6 +36,9 @@ class Users:
             *("squared_later", "fails_later", "where"),
         ):
             self.ffi.register_ffi_target(f"cc_{symbol}", self.ffi.pycapsule(library[symbol]), platform="cpu")
+        for symbol in ("with_status", "with_opaque"):
+            capsule = self.ffi.pycapsule(library[symbol])
+            self.ffi.register_ffi_target(f"cc_{symbol}", capsule, platform="cpu", api_version=0)
         for symbol in ("counter_type_id", "counter_type_info"):
             getattr(library, symbol).restype = ctypes.c_void_p
         ctypes.c_int64.from_address(library.counter_type_id()).value = 0  # each runtime has its own numbers
@@ -150,6 +153,23 @@ def test_any_number_of_buffers(users: Users) -> None:
     args = users.jnp.zeros((2, 3), "bfloat16"), users.jnp.zeros((4,), "bool"), users.jnp.zeros((0, 5))
     results = [users.type((4,), np.int32), users.type((2,))]
     assert np.asarray(users.call("any_buffers", results, *args, a=1, b="c")[0]).tolist() == [3, 2, 2, 16]
+
+
+def test_a_token_is_a_buffer(users: Users) -> None:
+    results = [users.type((4,), np.int32), users.type((2,))]
+    f = users.jax.jit(lambda x: users.call("any_buffers", results, users.jax.lax.create_token(), x, a=1, b="c")[0])
+    assert np.asarray(f(users.jnp.zeros((2, 3)))).tolist() == [2, 2, 2, 24]
+
+
+@pytest.mark.parametrize(("version", "name"), [(2, "with_status"), (3, "with_opaque")])
+def test_a_status(users: Users, version: int, name: str) -> None:
+    """JAX raises ValueError for it."""
+    options = {"custom_call_api_version": version, "legacy_backend_config": "abcd" if version == 3 else None}
+    f = users.jax.jit(users.ffi.ffi_call(f"cc_{name}", users.type(()), **options))
+    assert f(np.float32(1)) == {2: 2, 3: 5}[version]
+    message = {2: "INTERNAL: more than 5", 3: "INTERNAL: abcd, a message that is too long for a short string"}[version]
+    with pytest.raises((users.jax.errors.JaxRuntimeError, ValueError), match=message):
+        users.jax.block_until_ready(f(np.float32(7)))
 
 
 def test_wrong_buffers(users: Users) -> None:

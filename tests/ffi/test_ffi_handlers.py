@@ -17,7 +17,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 from hloom.hlo.backend import get_compiler
-from hloom.hlo.custom_call_targets.config import read_typed_config, write_config
+from hloom.hlo.mlir.attribute_reader import read_attributes
+from hloom.hlo.mlir.python_values import attribute_text, write_values
 from hloom.hlo.targets import target_named
 from hloom.hlo.text.parser import parse
 from hloom.numba_backend.runtime.executor import Op
@@ -26,7 +27,7 @@ from hloom.numba_backend.stored_programs import key_of
 
 import hloom
 import hloom.numpy as jnp
-from hloom import ShapeDtypeStruct, ffi
+from hloom import ShapeDtypeStruct, ffi, lax
 from hloom.errors import CustomCallError, JaxRuntimeError, UnsupportedError
 
 pytestmark = pytest.mark.usefixtures("library")
@@ -76,6 +77,18 @@ def test_a_handler_sees_type_and_sizes(dtype: str, shape: tuple[int, ...], backe
     assert np.asarray(out)[: len(expected)].tolist() == expected
 
 
+@pytest.mark.parametrize("on", ON)
+def test_a_handler_sees_tokens(on: str, backend: str) -> None:
+    """In their places, as buffers without dimensions; nothing comes before the first one."""
+    results = (ffi.abstract_token, ShapeDtypeStruct((13,), np.int64), ffi.abstract_token)
+    for acts in (False, True):
+        f = ffi.ffi_call("described_with_tokens", results, has_side_effect=acts)
+        token = lax.create_token()
+        first, found, last = ON[on](lambda x, f=f, token=token: f(x, token))(jnp.zeros((2, 3)))
+        assert np.asarray(found).tolist() == [11, 2, 2, 3, 17, 0, 17, 0, 5, 1, 13, 17, 0]
+        assert first == last == token
+
+
 @pytest.mark.parametrize("order", [(0, 1), (1, 0)])
 def test_layouts_are_those_that_the_call_states(order: tuple[int, int], backend: str) -> None:
     """The handler copies bytes from an array in one order to an array in the other."""
@@ -116,8 +129,8 @@ def test_an_attribute(name: str, backend: str) -> None:
     value, expected = ATTRIBUTES[name]
     out = np.asarray(call("attributes_of", (120,), np.uint8, **{name: value})).tobytes()
     assert out.decode().rstrip() == f"{name}:{expected};"
-    text = write_config({name: value})
-    assert write_config(read_typed_config(text)) == text
+    text = write_values({name: value})
+    assert attribute_text(read_attributes(text)) == text
 
 
 def test_attributes_are_sorted_by_name() -> None:
@@ -127,10 +140,18 @@ def test_attributes_are_sorted_by_name() -> None:
 
 @pytest.mark.parametrize(
     ("value", "message"),
-    [(1j, "complex"), (object(), "object"), (None, "NoneType"), (np.array(["a"]), "ndarray")],
+    [
+        (1j, "cannot be a complex"),
+        (object(), "cannot be a object"),
+        (None, "cannot be a NoneType"),
+        (np.array(["a"]), "cannot be a ndarray"),
+        ({1: 2}, "has the key 1: the keys of a dictionary must be strings"),
+        ({"a": {2: 3}}, r"\['a'\] has the key 2"),
+        ({"a": [object()]}, r"\['a'\] cannot be a object"),
+    ],
 )
 def test_a_value_that_is_no_attribute(value: Any, message: str) -> None:
-    with pytest.raises(TypeError, match=rf"the attribute 'scale' cannot be .*{message}"):
+    with pytest.raises(TypeError, match=rf"the attribute 'scale'.* ?{message}"):
         scaled(jnp.array(X), scale=value)
 
 
@@ -208,6 +229,51 @@ def test_a_call_of_another_version_is_refused(backend: str) -> None:
         f(X)
 
 
+# ---- XLA's older interfaces
+
+
+@pytest.mark.parametrize("on", ON)
+def test_a_function_that_returns_a_status(on: str, backend: str) -> None:
+    f = ON[on](ffi.ffi_call("with_status", ShapeDtypeStruct((), F32), custom_call_api_version=2))
+    assert f(1.0) == 2
+    for _ in range(2):
+        with pytest.raises(JaxRuntimeError, match="INTERNAL: more than 5 \u2717") as caught:
+            f(7.0)
+        assert "raised by the function of custom call 'with_status'" in caught.value.__notes__
+    assert f(5.0) == 6
+
+
+@pytest.mark.parametrize("on", ON)
+def test_a_function_that_takes_opaque_bytes(on: str, backend: str) -> None:
+    results = [ShapeDtypeStruct((), F32), ShapeDtypeStruct((4,), np.uint8)]
+    f = ON[on](
+        ffi.ffi_call("with_opaque_and_status", results, custom_call_api_version=3, legacy_backend_config="abcd")
+    )
+    total, opaque = f(1.0, 2.0)
+    assert total == 3 and bytes(np.asarray(opaque)) == b"abcd"
+    with pytest.raises(JaxRuntimeError, match="INTERNAL: abcd"):
+        f(7.0, 2.0)
+
+
+STATUS = """func.func @main(%x: tensor<f32>) -> tensor<f32> {
+  %0 = stablehlo.custom_call @with_status(%x) {api_version = 2 : i32} : (tensor<f32>) -> tensor<f32>
+  return %0 : tensor<f32>
+}"""
+UNIFIED = """func.func @main(%x: tensor<f32>) -> tensor<f32> {
+  %0:2 = stablehlo.custom_call @with_opaque_and_status(%x, %x) {api_version = 3 : i32, backend_config = "abcd"} :
+    (tensor<f32>, tensor<f32>) -> (tensor<f32>, tensor<4xui8>)
+  return %0#0 : tensor<f32>
+}"""
+
+
+@pytest.mark.parametrize(("text", "expected"), [(STATUS, 3), (UNIFIED, 4)])
+def test_a_status_in_stablehlo(text: str, expected: int, backend: str) -> None:
+    (found,) = hloom.run_hlo(text, np.float32(2), backend=backend)
+    assert found == expected
+    with pytest.raises(CustomCallError, match="INTERNAL"):
+        hloom.run_hlo(text, np.float32(6), backend=backend)
+
+
 # ---- registration
 
 
@@ -282,9 +348,6 @@ def test_a_function_without_the_typed_ffi(library: ctypes.CDLL, backend: str) ->
     x = jnp.arange(3.0)
     found = ffi.ffi_call("untyped", x, custom_call_api_version=1)(x)
     np.testing.assert_array_equal(found, [1, 2, 3])
-    f = ffi.ffi_call("untyped", x, custom_call_api_version=3, legacy_backend_config="text")
-    with pytest.raises(UnsupportedError, match="native functions with a status"):
-        f(x)
 
 
 # ---- states

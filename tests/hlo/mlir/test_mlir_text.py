@@ -139,6 +139,13 @@ def test_attributes(text: str, value: Any) -> None:
         ('dense<"0x0001"> : tensor<2xi1>', np.array([False, True])),
         ('dense<"0x05"> : tensor<3xi1>', np.array([True, False, True])),
         ("dense<[0, 1]> : tensor<2xindex>", np.int64([0, 1])),
+        ("sparse<[[0, 0], [1, 2]], [1, 5]> : tensor<2x3xi32>", np.int32([[1, 0, 0], [0, 0, 5]])),
+        ("sparse<[[1, 0]], 2.5> : tensor<2x1xf32>", np.float32([[0], [2.5]])),
+        ("sparse<[0, 2], [7, 8]> : tensor<3xi8>", np.int8([7, 0, 8])),
+        ("sparse<0, [true]> : tensor<2x2xi1>", np.array([[True, False], [False, False]])),
+        ("sparse<> : tensor<2xf64>", np.zeros(2)),
+        ("sparse<[[1]], [(1.0, -2.0)]> : tensor<2xcomplex<f32>>", np.complex64([0, 1 - 2j])),
+        ("sparse<[[0], [0]], // a remark, and a comma\n [1, 2]> : tensor<2xi8>", np.int8([1, 0])),
         ("dense<[1, // a remark\n 2]> : tensor<2xi8>", np.int8([1, 2])),
     ],
 )

@@ -11,7 +11,7 @@ from hloom.hlo import Opcode, evaluate, parse, verify
 from hloom.hlo.errors import UnsupportedError
 from hloom.hlo.ops.window import SelectAndScatterAttributes
 from hloom.hlo.stablehlo import from_hlo, to_hlo
-from hloom.hlo.stablehlo.forms import FORMS
+from hloom.hlo.stablehlo.assembly_formats import ASSEMBLY_FORMATS
 from hloom.hlo.stablehlo.from_hlo import stablehlo_of
 from hloom.hlo.stablehlo.ops import OP_NAMED, OP_OF
 from hloom.hlo.stablehlo.to_hlo import hlo_of
@@ -56,7 +56,7 @@ def test_ops_without_a_counterpart_are_refused_by_name(case: OpCase) -> None:
 
 def test_every_opcode_and_every_operation_has_a_row_or_a_rule() -> None:
     assert {Opcode.PARAMETER, *OP_OF, *from_hlo._RULES} == set(Opcode)
-    operations = {name for name in FORMS if name.startswith(("stablehlo.", "chlo.", "sdy."))}
+    operations = {name for name in ASSEMBLY_FORMATS if name.startswith(("stablehlo.", "chlo.", "sdy."))}
     in_other_places = {"stablehlo.return", "sdy.return", "sdy.mesh", "chlo._asin_acos_kernel"}
     assert operations - {*OP_NAMED, *to_hlo._RULES} == in_other_places
 

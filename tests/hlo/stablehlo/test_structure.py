@@ -26,8 +26,10 @@ def _program(line: str) -> str:
         ('%0 = "stablehlo.if"() : () -> tensor<f32>', "if: it has 0 operands, not 1"),
         ('%0 = "stablehlo.clamp"(%x) : (tensor<f32>) -> tensor<f32>', "clamp: it has 1 operand, not 3"),
         ('%0:2 = "stablehlo.add"(%x, %x) : (tensor<f32>, tensor<f32>) -> (tensor<f32>, tensor<f32>)',
-         "add: it has 2 results, not 1"),
+         "add (tensor<f32>, tensor<f32>): add of (f32[], f32[]) gives f32[], not (f32[], f32[])"),
         ('%0 = "stablehlo.recv"(%x) : (tensor<f32>) -> ()', "recv: it has 0 results, not 1"),
+        ('%0 = "chlo.mulhi"(%x) : (tensor<f32>) -> tensor<f32>', "chlo.mulhi: it has 1 operand, not 2"),
+        ('%0 = "stablehlo.concatenate"() {dimension = 0 : i64} : () -> tensor<f32>', "concatenate: it has 0 operands"),
         (f'%0 = "stablehlo.negate"(%x) {_ADD} : (tensor<f32>) -> tensor<f32>', "negate: it has 1 region, not 0"),
         ('%0 = "stablehlo.constant"() {value = dense<1.0> : tensor<3xf32>} : () -> tensor<f32>',
          "constant: its value is tensor<3xf32>, its result tensor<f32>"),
@@ -39,7 +41,7 @@ def _program(line: str) -> str:
 def test_wrong_counts_are_named(line: str, message: str) -> None:
     if line.startswith("%0 =") and line.endswith("-> ()"):
         line = line.removeprefix("%0 = ")
-    with pytest.raises(HloParseError, match=rf"<stablehlo>:2:1: stablehlo\.{re.escape(message)}"):
+    with pytest.raises(HloParseError, match=rf"<stablehlo>:2:1: (stablehlo\.)?{re.escape(message)}"):
         stablehlo.parse(_program(line))
 
 
@@ -129,4 +131,57 @@ def test_types_that_an_operation_says_are_those_that_it_has(line: str, message: 
 )  # fmt: skip
 def test_functions_return_values_of_their_types(text: str, message: str) -> None:
     with pytest.raises(HloParseError, match=f"func.func: {re.escape(message)}"):
+        stablehlo.parse(text)
+
+
+_GATHER = (
+    "{dimension_numbers = #stablehlo.gather<offset_dims = [0], start_index_map = [0], index_vector_dim = 0>} : "
+    "(tensor<3xf32>, tensor<1xi64>, tensor<1xi64>) -> tensor<3xf32>"
+)
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("stablehlo.dynamic_broadcast_in_dim %x, %two, dims = [] : (tensor<f32>, tensor<1xi64>) -> tensor<3xf32>",
+         "its operand says that the sizes are [2], but its result is f32[3]"),
+        ("stablehlo.dynamic_broadcast_in_dim %x, %two, dims = [] : (tensor<f32>, tensor<1xi64>) -> tensor<?x3xf32>",
+         "its result is f32[2], not tensor<?x3xf32>"),
+        ("stablehlo.dynamic_reshape %v, %two : (tensor<3xf32>, tensor<1xi64>) -> tensor<3xf32>",
+         "its operand says that the sizes are [2], but its result is f32[3]"),
+        ("stablehlo.dynamic_iota %two, dim = 0 : (tensor<1xi64>) -> tensor<3xf32>",
+         "its operand says that the sizes are [2], but its result is f32[3]"),
+        ("stablehlo.dynamic_pad %v, %x, %two, %two, %two : (tensor<3xf32>, tensor<f32>, tensor<1xi64>, tensor<1xi64>, "
+         "tensor<1xi64>) -> tensor<3xf32>", "pad"),
+        ("stablehlo.real_dynamic_slice %v, %two, %two, %two : (tensor<3xf32>, tensor<1xi64>, tensor<1xi64>, "
+         "tensor<1xi64>) -> tensor<3xf32>", "slice"),
+        ("stablehlo.real_dynamic_slice %v, %i, %more, %one : (tensor<3xf32>, tensor<1xi64>, tensor<1xi64>, "
+         "tensor<1xi64>) -> tensor<3xf32>", "its limits are its starts plus [2], but its result is f32[3]"),
+        (f'"stablehlo.dynamic_gather"(%v, %i, %two) {_GATHER}', "gather"),
+        ('"stablehlo.dynamic_conv"(%a, %a, %two) {dimension_numbers = #stablehlo.conv<[b, f, 0]x[o, i, 0]->[b, f, 0]>, '
+         "batch_group_count = 1 : i64, feature_group_count = 1 : i64} : "
+         "(tensor<1x1x1xf32>, tensor<1x1x1xf32>, tensor<1xi64>) -> tensor<1x1x1xf32>",
+         "the padding must have two numbers for each dimension, not s64[1]"),
+        ("stablehlo.set_dimension_size %v, %three, dim = 1 : (tensor<3xf32>, tensor<i32>) -> tensor<3xf32>",
+         "f32[3] has no dimension 1"),
+        ('"stablehlo.set_dimension_size"(%v, %two) {dimension = 0 : i64} : (tensor<3xf32>, tensor<1xi64>) -> '
+         "tensor<3xf32>", "2"),
+        ('stablehlo.custom_call @stablehlo.dynamic_top_k(%v) : (tensor<3xf32>) -> tensor<3xf32>', "it has 1 operands"),
+        ("stablehlo.custom_call @f(%v, %two) {indices_of_shape_operands = dense<5> : tensor<1xi64>} : "
+         "(tensor<3xf32>, tensor<1xi64>) -> tensor<3xf32>", "indices_of_shape_operands = [5]"),
+        ("stablehlo.custom_call @f(%v, %two) {indices_of_shape_operands = dense<1> : tensor<1xi64>} : "
+         "(tensor<3xf32>, tensor<1xi64>) -> tensor<3xf32>", "its result is f32[2], not tensor<3xf32>"),
+    ],
+)  # fmt: skip
+def test_sizes_that_contradict_the_type_of_the_result(line: str, message: str) -> None:
+    arguments = "%x: tensor<f32>, %v: tensor<3xf32>, %a: tensor<1x1x1xf32>, %i: tensor<1xi64>"
+    text = f"""func.func @main({arguments}) -> tensor<f32> {{
+%two = stablehlo.constant dense<2> : tensor<1xi64>
+%one = stablehlo.constant dense<1> : tensor<1xi64>
+%three = stablehlo.constant dense<3> : tensor<i32>
+%more = stablehlo.add %i, %two : tensor<1xi64>
+%0 = {line}
+return %x : tensor<f32>
+}}"""
+    with pytest.raises((HloParseError, UnsupportedError), match=rf"<stablehlo>:6:\d+: .*{re.escape(message)}"):
         stablehlo.parse(text)

@@ -1,4 +1,4 @@
-"""Reading an operation by its row of the table of ops."""
+"""The rule of the operations that the table of ops has."""
 
 from __future__ import annotations
 
@@ -11,26 +11,27 @@ from ..mlir.tree import Operation, Tensor
 from ..opcode import Opcode
 from ..ops import SPECS
 from ..shape import Shape
-from .computing import convert
+from .instruction_builders import convert
 from .ops import OP_NAMED, Op, fields_of, regions_of
 from .scope import Scope, declared
 from .types import element_of
 
 
-def read_by_row(scope: Scope, operation: Operation) -> Sequence[HloInstruction]:
-    """The rule of the operations that have a row."""
-    return by_row(scope, operation, OP_NAMED[operation.name], scope.operands(operation))
+def read_by_table(scope: Scope, operation: Operation) -> Sequence[HloInstruction]:
+    """The rule of the operations in the table."""
+    return by_table(scope, operation, OP_NAMED[operation.name], scope.operands(operation))
 
 
-def by_row(
+def by_table(
     scope: Scope, operation: Operation, row: Op, operands: Sequence[HloInstruction], **changed: Any
 ) -> Sequence[HloInstruction]:
-    """An operation, on these operands, by a row. `changed`: values of fields that its attributes do not tell."""
+    """An operation on these operands, by a row of the table. `changed`: values of fields that its attributes do not
+    tell."""
     shapes = [o.shape for o in operands]
     fields = {**fields_of(row, operation.attributes, shapes), **changed}
     computations = [
         (field, scope.applied(region, f"{field}.{operation.name.rpartition('.')[2]}"))
-        for field, region in zip(regions_of(row.opcode), operation.regions)
+        for field, region in zip(regions_of(row), operation.regions)
     ]
     if computations:
         operands = _promoted(scope, row.opcode, operands, computations[-1][1])

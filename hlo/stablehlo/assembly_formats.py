@@ -1,9 +1,9 @@
-"""How each operation of StableHLO, CHLO and the dialects beside them is written: the table of their forms.
+"""How each operation of StableHLO, CHLO and the dialects beside them is written: the table of their assembly formats.
 
-A row has names of operations, their form (see `hlo/mlir/form.py`; "" if they have none), and the attributes of their
-declarations; an attribute in the form has its kind, `name=kind`. Rows of StableHLO's operations have only these:
-`vhlo_ops.py` has all. Source: the dialects' declarations (StablehloOps.td, ChloOps.td, CheckOps.td, Shardy's ops.td,
-MLIR's func and builtin dialects).
+A row has names of operations, their format (see `hlo/mlir/assembly_format.py`; "" if they have none), and the
+attributes of their declarations; an attribute in the format has its kind, `name=kind`. Rows of StableHLO's operations
+have only these: `vhlo_ops.py` has all. Source: the dialects' declarations (StablehloOps.td, ChloOps.td, CheckOps.td,
+Shardy's ops.td, MLIR's func and builtin dialects).
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ..element_type import ElementType
-from ..mlir.form import Form
+from ..mlir.assembly_format import AssemblyFormat
 from ..mlir.tree import Attribute, Integer
-from .region_forms import DIRECTIVES
+from .region_directives import DIRECTIVES
 from .vhlo_ops import ACCURACY, OPS, attribute_names
 
 _Rows = tuple[tuple[str, str, str], ...]
 
 _STABLEHLO: _Rows = (
-    (" ".join(OPS.keys() - {"call", "func"}), "", ""),  # those that have a form are in rows below
+    (" ".join(OPS.keys() - {"call", "func"}), "", ""),  # those that have a format are in rows below
     (
         "abs cbrt ceil convert cosine count_leading_zeros exponential exponential_minus_one floor imag log "
         "log_plus_one logistic negate not popcnt real round_nearest_afz round_nearest_even rsqrt sign sine sqrt "
@@ -198,7 +198,7 @@ _DEFAULTS: dict[str, dict[str, Attribute]] = {
     "chlo.top_k": {"is_stable": True},
     "chlo.scan": {"is_reverse": False},
 }  # fmt: skip
-"""Values of attributes that a form leaves out."""
+"""Values of attributes that a format leaves out."""
 _ACCURACY: Mapping[str, Attribute] = {"result_accuracy": ACCURACY.make(0)}
 _ARGUMENTS = {"stablehlo.while": ("iterArg",), "chlo.scan": ("input", "carry")}
 """The names of arguments of regions."""
@@ -211,23 +211,23 @@ _RESULTS = {
 """The names of results, where an operation has several that are not alike."""
 
 
-def _form(name: str, assembly: str, written: str) -> Form:
+def _format(name: str, assembly: str, written: str) -> AssemblyFormat:
     kinds = {name: kind for name, _, kind in (word.partition("=") for word in written.split())}
     dialect, _, base = name.partition(".")
     if dialect == "stablehlo":
         kinds = {**dict.fromkeys(attribute_names(base), ""), **kinds}
     defaults = _ACCURACY if "result_accuracy" in kinds else _DEFAULTS.get(name, {})
-    return Form(name, assembly, kinds, defaults, DIRECTIVES, _ARGUMENTS.get(name, ()), _RESULTS.get(name, ()))
+    return AssemblyFormat(name, assembly, kinds, defaults, DIRECTIVES, _ARGUMENTS.get(name, ()), _RESULTS.get(name, ()))
 
 
 _DIALECTS = {
     "stablehlo": _STABLEHLO, "chlo": _CHLO, "sdy": _SHARDY, "builtin": _BUILTIN, "func": _FUNC, "arith": _ARITH,
     "check": _CHECK, "interpreter": _INTERPRETER,
 }  # fmt: skip
-FORMS: dict[str, Form] = {
-    name: _form(name, assembly, written)
+ASSEMBLY_FORMATS: dict[str, AssemblyFormat] = {
+    name: _format(name, assembly, written)
     for dialect, rows in _DIALECTS.items()
     for names, assembly, written in rows
     for name in (f"{dialect}.{each}" for each in names.split())
 }
-"""The forms of all operations, by their full names."""
+"""The assembly formats of all operations, by their full names."""

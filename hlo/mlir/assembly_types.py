@@ -1,4 +1,4 @@
-"""The directives of forms that are about the types of operands and results.
+"""The directives of assembly formats that are about the types of operands and results.
 
 Source: StableHLO's AssemblyFormat.cpp and MLIR's declarative assembly format.
 """
@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..element_type import ElementType
+from .assembly_format import Directive, Values
 from .attribute_writer import function_text, results_text, type_text
-from .form import Directive, Values
 from .operation_reader import Draft, OperationReader
 from .operation_writer import OperationWriter, Unfit
 from .tree import Function, Operation, Tensor, Tuple, Type
@@ -122,7 +122,7 @@ class _SelectType(Directive):
 
 
 class _PairwiseType(Directive):
-    """The types of the operands, which are those of the results."""
+    """The types of the operands; the results have the same types."""
 
     def read(self, reader: OperationReader, draft: Draft) -> None:
         start = reader.index

@@ -1,4 +1,4 @@
-"""The parts of a row of the table of ops: MLIR attributes beside fields of an attribute class.
+"""Mappings between the attributes of an operation and the fields of an opcode's attribute class.
 
 Most are one attribute for one field. Others are records, which hold several fields, and windows, which are one field
 and several attributes.
@@ -21,8 +21,8 @@ from ..window import ConvolutionDimensionNumbers, WindowDimension
 from .attributes import (
     BOOLEANS,
     INTEGERS,
-    MARK,
-    Form,
+    UNIT,
+    AttributeConverter,
     read_booleans,
     read_integer,
     read_integers,
@@ -39,7 +39,7 @@ Writer = Callable[[Any, Sequence[Shape]], dict[str, Attribute]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Part:
+class AttributeMapping:
     """Some attributes of an operation, and the fields that hold the same."""
 
     names: tuple[str, ...]
@@ -50,7 +50,9 @@ class Part:
     """The attributes, from an object with the fields and the shapes of the operands."""
 
 
-def one(name: str, field: str, form: Form, default: Any = REQUIRED, *, is_new: bool = False) -> Part:
+def one(
+    name: str, field: str, converter: AttributeConverter, default: Any = REQUIRED, *, is_new: bool = False
+) -> AttributeMapping:
     """The attribute `name` for `field`. It may be missing if there is a default; a field that is None is not
     written. `is_new`: older versions do not know it, so the default is not written."""
 
@@ -60,22 +62,22 @@ def one(name: str, field: str, form: Form, default: Any = REQUIRED, *, is_new: b
             if default is REQUIRED:
                 raise UnsupportedError(f"the attribute {name} is missing")
             return {field: default}
-        return {field: form.read(found)}
+        return {field: converter.read(found)}
 
     def write(fields: Any, operands: Sequence[Shape]) -> dict[str, Attribute]:
         value = getattr(fields, field)
-        is_left_out = value is None or (form is MARK and not value) or (is_new and value == default)
-        return {} if is_left_out else {name: form.write(value)}
+        is_left_out = value is None or (converter is UNIT and not value) or (is_new and value == default)
+        return {} if is_left_out else {name: converter.write(value)}
 
-    return Part((name,), (field,), read, write)
-
-
-def renamed(name: str, field: str = "", form: Form = INTEGERS) -> Part:
-    """The attribute `name` for `field`, by default of the same name: a list of integers, or of another form."""
-    return one(name, field or name, form)
+    return AttributeMapping((name,), (field,), read, write)
 
 
-def record(name: str, kind: str, names: Mapping[str, str], dialect: str = "stablehlo") -> Part:
+def renamed(name: str, field: str = "", converter: AttributeConverter = INTEGERS) -> AttributeMapping:
+    """The attribute `name` for `field`, by default of the same name: a list of integers, or another converter's."""
+    return one(name, field or name, converter)
+
+
+def record(name: str, kind: str, names: Mapping[str, str], dialect: str = "stablehlo") -> AttributeMapping:
     """`name = #stablehlo.kind<key = [0, 1], index_vector_dim = 1>`; `names`: the field of each key. Empty lists and
     zeros are not written."""
 
@@ -98,16 +100,15 @@ def record(name: str, kind: str, names: Mapping[str, str], dialect: str = "stabl
         values = {key: getattr(fields, field) for key, field in names.items()}
         return {name: Record(dialect, kind, {key: value for key, value in values.items() if value not in ((), 0)})}
 
-    return Part((name,), tuple(names.values()), read, write)
+    return AttributeMapping((name,), tuple(names.values()), read, write)
 
 
 # ---- windows and convolutions
 
 
-def window(sizes: str, strides: str, base_dilations: str, window_dilations: str) -> Part:
+def window(sizes: str, strides: str, base_dilations: str, window_dilations: str) -> AttributeMapping:
     """The field `window`; the names of the attributes for each of its properties. Without a name for sizes it is the
-    window of a convolution: its sizes are those of the kernel, and it may be reversed. A dilation without a name is
-    1."""
+    window of a convolution: it has the sizes of the kernel, and may be reversed. A dilation without a name is 1."""
 
     def read(attributes: Attributes, operands: Sequence[Shape]) -> dict[str, Any]:
         if sizes:
@@ -161,7 +162,7 @@ def window(sizes: str, strides: str, base_dilations: str, window_dilations: str)
         return found
 
     named = [name for name in (sizes, strides, base_dilations, window_dilations) if name]
-    return Part((*named, "padding", *([] if sizes else ["window_reversal"])), ("window",), read, write)
+    return AttributeMapping((*named, "padding", *([] if sizes else ["window_reversal"])), ("window",), read, write)
 
 
 _NUMBERS = {name: name.removesuffix("s").removesuffix("_dimension") for name in CONVOLUTION}
@@ -180,7 +181,7 @@ def _read_numbers(attributes: Attributes) -> ConvolutionDimensionNumbers:
     return ConvolutionDimensionNumbers(*values)
 
 
-def convolution_numbers() -> Part:
+def convolution_numbers() -> AttributeMapping:
     """`dimension_numbers = #stablehlo.conv<[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]>`"""
 
     def write(fields: Any, operands: Sequence[Shape]) -> dict[str, Attribute]:
@@ -189,13 +190,13 @@ def convolution_numbers() -> Part:
         return {"dimension_numbers": Record("stablehlo", "conv", numbered)}
 
     field = "dimension_numbers"
-    return Part((field,), (field,), lambda attributes, operands: {field: _read_numbers(attributes)}, write)
+    return AttributeMapping((field,), (field,), lambda attributes, operands: {field: _read_numbers(attributes)}, write)
 
 
 # ---- products
 
 
-def precision(dialect: str = "stablehlo") -> Part:
+def precision(dialect: str = "stablehlo") -> AttributeMapping:
     """`precision_config = [#stablehlo<precision HIGH>, ...]` for `operand_precision`. An algorithm says all."""
 
     def read(attributes: Attributes, operands: Sequence[Shape]) -> dict[str, Any]:
@@ -214,7 +215,7 @@ def precision(dialect: str = "stablehlo") -> Part:
         found = tuple(Enumerated(dialect, "precision", word.upper()) for word in fields.operand_precision)
         return {"precision_config": found}
 
-    return Part(("precision_config",), ("operand_precision",), read, write)
+    return AttributeMapping(("precision_config",), ("operand_precision",), read, write)
 
 
 _E = ElementType
@@ -235,11 +236,11 @@ _ALGORITHMS: dict[str, tuple[Any, Any, int, bool]] = {
     "dot_f32_f32_f32": (_E.F32, _E.F32, 1, False),
     "dot_f64_f64_f64": (_E.F64, _E.F64, 1, False),
 }
-"""By XLA's name: the type of both operands, that of the sums, how many products make one, and whether sums may be
-inexact. Source: XLA's conversion of stablehlo.dot_algorithm."""
+"""By XLA's name: the operands' type, the accumulation type, the number of primitive products, and whether accumulation
+may be imprecise. Source: XLA's conversion of stablehlo.dot_algorithm."""
 
 
-def dot_algorithm() -> Part:
+def dot_algorithm() -> AttributeMapping:
     """`algorithm = #stablehlo.dot_algorithm<lhs_precision_type = bf16, ...>` for XLA's name of the algorithm."""
 
     def read(attributes: Attributes, operands: Sequence[Shape]) -> dict[str, Any]:
@@ -281,7 +282,7 @@ def dot_algorithm() -> Part:
         }
         return {"algorithm": Record("stablehlo", "dot_algorithm", values)}
 
-    return Part(("algorithm",), ("algorithm",), read, write)
+    return AttributeMapping(("algorithm",), ("algorithm",), read, write)
 
 
 def _type(attribute: object) -> object:
@@ -291,7 +292,7 @@ def _type(attribute: object) -> object:
 # ---- collectives
 
 
-def replica_groups() -> Part:
+def replica_groups() -> AttributeMapping:
     """`replica_groups = dense<[[0, 1], [2, 3]]> : tensor<2x2xi64>`; groups of different sizes are filled with -1."""
 
     def read(attributes: Attributes, operands: Sequence[Shape]) -> dict[str, Any]:
@@ -305,7 +306,7 @@ def replica_groups() -> Part:
     def write(fields: Any, operands: Sequence[Shape]) -> dict[str, Attribute]:
         return {"replica_groups": table(fields.replica_groups.groups)}
 
-    return Part(("replica_groups",), ("replica_groups",), read, write)
+    return AttributeMapping(("replica_groups",), ("replica_groups",), read, write)
 
 
 def groups_of(rows: Sequence[Sequence[int]]) -> ReplicaGroups:
@@ -331,25 +332,25 @@ def channel_handle(number: int, kind: int = 0) -> Record:
     return Record("stablehlo", "channel_handle", {"handle": number, "type": kind})
 
 
-def channel() -> Part:
+def channel() -> AttributeMapping:
     """`channel_handle` for `channel_id`."""
 
     def write(fields: Any, operands: Sequence[Shape]) -> dict[str, Attribute]:
         number = fields.channel_id
         return {} if number is None else {"channel_handle": channel_handle(number)}
 
-    return Part(
+    return AttributeMapping(
         ("channel_handle",), ("channel_id",),
         lambda attributes, operands: {"channel_id": read_channel(attributes.get("channel_handle"))}, write,
     )  # fmt: skip
 
 
-def collective_mark(name: str) -> Part:
+def collective_unit(name: str) -> AttributeMapping:
     """An attribute that says something by being there."""
-    return one(name, name, MARK, False)
+    return one(name, name, UNIT, False)
 
 
-def pairs() -> Part:
+def pairs() -> AttributeMapping:
     """`source_target_pairs = dense<[[0, 1], [1, 0]]> : tensor<2x2xi64>`"""
 
     def read(attributes: Attributes, operands: Sequence[Shape]) -> dict[str, Any]:
@@ -361,4 +362,4 @@ def pairs() -> Part:
     def write(fields: Any, operands: Sequence[Shape]) -> dict[str, Attribute]:
         return {"source_target_pairs": table(fields.source_target_pairs, 2)}
 
-    return Part(("source_target_pairs",), ("source_target_pairs",), read, write)
+    return AttributeMapping(("source_target_pairs",), ("source_target_pairs",), read, write)

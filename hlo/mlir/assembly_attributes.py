@@ -1,4 +1,4 @@
-"""The kinds of attributes in forms of operations: how each is read and written where its declaration says its type.
+"""The kinds of attributes in assembly formats: how each is read and written where its declaration says its type.
 
 Source: MLIR's declarative assembly format ("Operation Definition Specification").
 """
@@ -77,7 +77,7 @@ def _plain(writer: OperationWriter, value: Attribute, detail: str) -> str:
 
 
 def _read_text(reader: OperationReader, dialect: str, detail: str) -> Attribute:
-    """An attribute that is known by its text, of which the form leaves out the beginning and the end."""
+    """An attribute that is kept as text. The format leaves out the beginning and the end of the text."""
     before, _, after = detail.partition("~")
     return Opaque(dialect, before + reader.balanced(reader.starts[reader.index]) + after)
 
@@ -119,6 +119,6 @@ KINDS: dict[str, _Kind] = {
     "symbol": (_read_symbol, Symbol, _plain),
     "elements": (_read_elements, Dense, _plain),
 }
-"""The kinds of attributes in forms: how each is read, its class in the tree, and how it is written. A detail follows a
-colon in the table of forms: the type of an integer, the kind of an enumeration, the words that stand for 0, 1, ..., or
-the text around what is written, with `~` in its place."""
+"""The kinds of attributes in assembly formats: how each is read, its class in the tree, and how it is written. A detail
+follows a colon in the table of formats: the type of an integer, the kind of an enumeration, the words for 0, 1, ..., or
+the text around the attribute, with `~` in its place."""

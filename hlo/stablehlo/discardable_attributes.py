@@ -1,4 +1,4 @@
-"""Attributes that any operation may have: shardings, frontend attributes, accuracy.
+"""Discardable attributes, which any operation may have: shardings, frontend attributes, accuracy.
 
 `mhlo.sharding` is XLA's text of a sharding. `sdy.sharding` names axes of a mesh; in HLO it is the text of a frontend
 attribute, as Shardy's export writes it (`hlo/shardy.py`), beside XLA's text of the same.
@@ -27,7 +27,7 @@ OWN_COMPOSITES = "hloom."
 Pairs = tuple[tuple[str, str], ...]
 
 
-def read_marks(attributes: Mapping[str, Attribute], meshes: Mapping[str, NamedMesh]) -> tuple[Pairs, Pairs]:
+def read_discardable(attributes: Mapping[str, Attribute], meshes: Mapping[str, NamedMesh]) -> tuple[Pairs, Pairs]:
     """The frontend attributes and the annotations. `meshes`: those of the module."""
     frontend: list[tuple[str, str]] = []
     annotations: list[tuple[str, str]] = []
@@ -72,7 +72,7 @@ def _accuracy(given: object) -> str:
     return "" if mode == "default" else f"{{mode={mode}}}"
 
 
-def write_marks(frontend: Pairs, annotations: Pairs) -> dict[str, Any]:
+def write_discardable(frontend: Pairs, annotations: Pairs) -> dict[str, Any]:
     """The attributes of an operation, argument or result. An accuracy is left out: it only permits to be less exact."""
     found: dict[str, Any] = {}
     kept = {key: text for key, text in frontend if key != SHARDING}

@@ -1,4 +1,4 @@
-"""Short forms for instructions that the rules make besides the operation itself."""
+"""Builders of the instructions that the rules make besides the operation itself."""
 
 from __future__ import annotations
 

@@ -1,18 +1,18 @@
-"""How operations are written, as data: `Form("%lhs , %rhs {} : <same>")` both reads and writes an operation.
+"""How operations are written, as data: `AssemblyFormat("%lhs , %rhs {} : <same>")` both reads and writes an operation.
 
-The parts of a form, with spaces between them:
+The elements of a format, with spaces between them:
 
-| part | stands for |
+| element | stands for |
 |---|---|
 | `%lhs` | one operand |
-| `%inputs*` | all operands that no other part names, with commas between them |
+| `%inputs*` | all operands that no other element names, with commas between them |
 | `%inputs*,` | the same, with a comma after each |
-| `$name` | an attribute; the form's `attributes` say of which kind it is |
-| `{}` | the attributes that no other part names |
-| `(? ... ?)` | parts that may be missing: they begin with a literal, an attribute or an operand that decides |
-| `(? ... ?: ... ?)` | the same, with parts that are there instead |
+| `$name` | an attribute; the format's `attributes` say of which kind it is |
+| `{}` | the attributes that no other element names |
+| `(? ... ?)` | elements that may be missing: they begin with a literal, an attribute or an operand that decides |
+| `(? ... ?: ... ?)` | the same, with elements that are there instead |
 | `~` | no space here |
-| `<same>` | a directive: types, or a part that is written in a special way; `form_types.py` has those for types |
+| `<same>` | a directive: types (`assembly_types.py`), or an element that is written in a special way |
 | anything else | itself |
 
 Source: MLIR's declarative assembly format ("Operation Definition Specification").
@@ -25,32 +25,32 @@ from typing import Any, ClassVar, Protocol
 
 from ..element_type import ElementType
 from ..support.lazy import lazy_property
-from .form_kinds import KINDS
+from .assembly_attributes import KINDS
 from .operation_reader import Draft, OperationReader
 from .operation_writer import OperationWriter, Unfit
 from .tree import Attribute, DenseArray, Operation, Tensor
 
 
-class Part(Protocol):
-    """A part of a form."""
+class Element(Protocol):
+    """An element of a format."""
 
     @property
     def attributes(self) -> Sequence[str]:
         """The attributes that it writes."""
 
     def begins(self, token: str) -> bool:
-        """The part is there if this token comes next."""
+        """The element is there if this token comes next."""
 
     def read(self, reader: OperationReader, draft: Draft) -> None: ...
 
     def is_present(self, operation: Operation) -> bool:
-        """An operation has what the part writes."""
+        """Whether an operation has the attributes and operands that the element writes."""
 
     def write(self, writer: OperationWriter, operation: Operation, values: Values) -> None: ...
 
 
 class Values:
-    """The operands that are still to be written; the variable part of a form gets all but `single`."""
+    """The operands that are still to be written; the variable element of a format gets all but `single`."""
 
     def __init__(self, operation: Operation, single: int) -> None:
         self._operands = operation.operands
@@ -141,7 +141,7 @@ class _Attribute(_Literal):
         self._kind, _, self._detail = kind.partition(":")
 
     def begins(self, token: str) -> bool:
-        raise AssertionError("an optional part of a form begins with a literal or an operand")
+        raise AssertionError("an optional element of a format begins with a literal or an operand")
 
     def read(self, reader: OperationReader, draft: Draft) -> None:
         draft.attributes[self._name] = KINDS[self._kind][0](reader, self._dialect, self._detail)
@@ -158,36 +158,37 @@ class _Attribute(_Literal):
 
 
 class _Dictionary(_Literal):
-    """The attributes that no other part of the form names."""
+    """The attributes that no other element of the format names."""
 
-    def __init__(self, form: Form) -> None:
-        self._form = form
+    def __init__(self, format: AssemblyFormat) -> None:
+        self._format = format
 
     def read(self, reader: OperationReader, draft: Draft) -> None:
         reader.attribute_dictionary(draft)
 
     def write(self, writer: OperationWriter, operation: Operation, values: Values) -> None:
-        writer.optional_dictionary(self._form.others(operation))
+        writer.optional_dictionary(self._format.others(operation))
 
 
 class _Group(_Literal):
     """Parts that may be missing."""
 
-    def __init__(self, parts: Sequence[Part], otherwise: Sequence[Part]) -> None:
-        self._parts, self._otherwise = parts, otherwise
-        self.attributes = [name for part in parts for name in part.attributes]
+    def __init__(self, elements: Sequence[Element], otherwise: Sequence[Element]) -> None:
+        self._elements, self._otherwise = elements, otherwise
+        self.attributes = [name for element in elements for name in element.attributes]
 
     def read(self, reader: OperationReader, draft: Draft) -> None:
-        for part in self._parts if self._parts[0].begins(reader.next) else self._otherwise:
-            part.read(reader, draft)
+        for element in self._elements if self._elements[0].begins(reader.next) else self._otherwise:
+            element.read(reader, draft)
 
     def write(self, writer: OperationWriter, operation: Operation, values: Values) -> None:
-        for part in self._parts if all(part.is_present(operation) for part in self._parts) else self._otherwise:
-            part.write(writer, operation, values)
+        is_present = all(element.is_present(operation) for element in self._elements)
+        for element in self._elements if is_present else self._otherwise:
+            element.write(writer, operation, values)
 
 
 class Directive(_Literal):
-    """A part with code of its own. `attributes`: those that it writes; `has_regions`: it writes all regions."""
+    """An element with code of its own. `attributes`: those that it writes; `has_regions`: it writes all regions."""
 
     has_regions: ClassVar[bool] = False
 
@@ -195,11 +196,11 @@ class Directive(_Literal):
         pass
 
     def begins(self, token: str) -> bool:
-        raise AssertionError("an optional part of a form begins with a literal or an operand")
+        raise AssertionError("an optional element of a format begins with a literal or an operand")
 
 
-class Form:
-    """The form of one operation. `attributes`: all that its declaration has, and the kind of those in the form.
+class AssemblyFormat:
+    """The format of one operation. `attributes`: all that its declaration has, and the kind of those in the format.
     `defaults`: values of attributes that are not written."""
 
     def __init__(
@@ -218,27 +219,27 @@ class Form:
         self.properties = frozenset(attributes)
 
     @lazy_property
-    def _parts(self) -> Sequence[Part]:
+    def _elements(self) -> Sequence[Element]:
         words = self._assembly.split()
         return self._compiled(words, 0, ())[0]
 
-    def _compiled(self, words: list[str], at: int, ends: Sequence[str]) -> tuple[list[Part], int]:
-        parts: list[Part] = []
+    def _compiled(self, words: list[str], at: int, ends: Sequence[str]) -> tuple[list[Element], int]:
+        elements: list[Element] = []
         while at < len(words) and words[at] not in ends:
             word = words[at]
             at += 1
             if word == "(?":
                 inside, at = self._compiled(words, at, ("?)", "?:"))
-                otherwise: list[Part] = []
+                otherwise: list[Element] = []
                 if words[at] == "?:":
                     otherwise, at = self._compiled(words, at + 1, ("?)",))
                 at += 1
-                parts.append(_Group(inside, otherwise))
+                elements.append(_Group(inside, otherwise))
             else:
-                parts.append(self._part(word))
-        return parts, at
+                elements.append(self._element(word))
+        return elements, at
 
-    def _part(self, word: str) -> Part:
+    def _element(self, word: str) -> Element:
         if word[0] == "%":
             several = _OperandsWithCommas if word[-1] == "," else _Operands
             return several(word) if "*" in word else _Operand(word)
@@ -258,14 +259,14 @@ class Form:
 
     @lazy_property
     def _named(self) -> frozenset[str]:
-        return frozenset(name for part in self._parts for name in part.attributes)
+        return frozenset(name for element in self._elements for name in element.attributes)
 
     @lazy_property
     def _has_regions(self) -> bool:
-        return any(getattr(part, "has_regions", False) for part in self._parts)
+        return any(getattr(element, "has_regions", False) for element in self._elements)
 
     def others(self, operation: Operation) -> dict[str, Attribute]:
-        """The attributes that no part of the form writes, without those that are the default."""
+        """The attributes that no element of the format writes, without those that are the default."""
         named, defaults = self._named, self._defaults
         return {
             name: value for name, value in operation.attributes.items()
@@ -275,15 +276,15 @@ class Form:
     def read(self, reader: OperationReader, draft: Draft) -> None:
         if not self._assembly:
             raise reader.only_generic(self.name)
-        for part in self._parts:
-            part.read(reader, draft)
+        for element in self._elements:
+            element.read(reader, draft)
 
     def write(self, writer: OperationWriter, operation: Operation) -> None:
         if not self._assembly or (operation.regions and not self._has_regions):
             raise Unfit
         values = Values(operation, self._single)
-        for part in self._parts:
-            part.write(writer, operation, values)
+        for element in self._elements:
+            element.write(writer, operation, values)
         if not self._has_regions and not values.are_written():
             raise Unfit
 
@@ -299,8 +300,8 @@ class Form:
         return ("c",) if is_integer else ("cst",)
 
     def argument_name(self, operation: Operation, number: int) -> str:
-        """The name of an argument of a region that has none: the last of the form's names, or of two, for a form with
-        inputs and others, the first for the inputs."""
+        """The name of an argument of a region that has none. A format with two names has the first for the inputs, and
+        the second for the others; a format with one name has it for all."""
         if len(self._argument_names) == 2:
             sizes = operation.attributes.get("operandSegmentSizes")
             inputs = sizes.values[0] if isinstance(sizes, DenseArray) and sizes.values else 0

@@ -1,4 +1,4 @@
-"""The parts of forms that are regions: loops, reductions, scans, bodies.
+"""The directives of assembly formats that write regions: loops, reductions, scans, bodies.
 
 Source: StableHLO's AssemblyFormat.cpp and ChloOps.cpp (print and parse functions), and Shardy's.
 """
@@ -8,10 +8,10 @@ from __future__ import annotations
 from typing import ClassVar
 
 from ..element_type import ElementType
-from ..mlir.form import Directive, Values
-from ..mlir.form_kinds import read_integers
-from ..mlir.form_types import DIRECTIVES as TYPE_DIRECTIVES
-from ..mlir.form_types import function_type_text, types_text
+from ..mlir.assembly_attributes import read_integers
+from ..mlir.assembly_format import Directive, Values
+from ..mlir.assembly_types import DIRECTIVES as TYPE_DIRECTIVES
+from ..mlir.assembly_types import function_type_text, types_text
 from ..mlir.functions import FunctionBody, ModuleBody
 from ..mlir.operation_reader import Draft, OperationReader
 from ..mlir.operation_writer import OperationWriter, Unfit
@@ -268,4 +268,4 @@ DIRECTIVES: dict[str, Directive] = {
     **TYPE_DIRECTIVES, **ATTRIBUTE_DIRECTIVES, "module": ModuleBody(), "func": FunctionBody(), "while": _While(),
     "reduce": _Reduce(), "scan": _Scan(), "regions": _Regions(), "body": _Body(),
 }  # fmt: skip
-"""All directives of the table of forms."""
+"""All directives of the table of assembly formats."""

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from hloom.hlo import HloParseError, UnsupportedError
 from hloom.hlo.mlir.tree import Operation
-from hloom.hlo.stablehlo.forms import FORMS
+from hloom.hlo.stablehlo.assembly_formats import ASSEMBLY_FORMATS
 from hloom.hlo.stablehlo.text import read, write
 
 from support.mlir_texts import LINES, module_with
@@ -26,7 +26,7 @@ def operation_of(text: str) -> Operation:
 
 
 def test_the_table_has_a_text_of_every_operation() -> None:
-    ours = {name for name in FORMS if name.startswith(("stablehlo.", "chlo."))}
+    ours = {name for name in ASSEMBLY_FORMATS if name.startswith(("stablehlo.", "chlo."))}
     assert set(LINES) == ours - {"stablehlo.return"}
 
 
