@@ -271,3 +271,17 @@ def test_a_mapped_function_says_that_it_is() -> None:
 
     assert str(hloom.vmap(f).__doc__).startswith("Vectorized version of f. Takes similar arguments")
     assert str(hloom.vmap(f).__doc__).endswith("Original documentation:\n\nTwice.")
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: jnp.trunc(1.0, y=1), r"trunc\(\) got an unexpected keyword argument 'y'\. It takes x\."),
+        (lambda: jnp.heaviside(1.0, 2, wrong=1), "It takes x, y"),
+        (lambda: jnp.sum(A, axs=0), "Did you mean 'axis'"),
+    ],
+)
+def test_an_unknown_keyword_names_those_of_the_function(call: Any, message: str) -> None:
+    """Of the one that a decorator wraps, too."""
+    with pytest.raises(TypeError, match=message):
+        call()
