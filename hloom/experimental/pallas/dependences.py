@@ -1,6 +1,6 @@
-"""What traced index maps and kernels depend on: affine forms of indices, and parameters whose values matter.
+"""Dependences of traced index maps and kernels: affine forms of indices, and parameters whose values matter.
 
-`grids.py` asks both before it lets the points of a grid run side by side.
+`grids.py` needs both to decide which points of a grid can run as a batch.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Form:
 
     @property
     def is_natural(self) -> bool:
-        """Whether it is never negative, for parameters that never are."""
+        """Whether it is never negative, if no parameter is negative."""
         return self.terms is not None and self.constant >= 0 and all(c >= 0 for c in self.terms.values())
 
 
@@ -96,8 +96,8 @@ def _form(i: HloInstruction, operands: Sequence[Form], count: int) -> Form:
 
 
 def _is_wide_integer(shape: Shape) -> bool:
-    """Whether it is an integer whose sums and products, converted to int32, are those of int32. Fewer bits overflow
-    earlier."""
+    """Whether it is an integer of at least 32 bits: its sums and products, converted to int32, are the same as in
+    int32. Fewer bits overflow earlier."""
     return shape.is_array and not shape.dimensions and (d := shape.element.dtype).kind in "iu" and d.itemsize >= 4
 
 

@@ -34,7 +34,7 @@ _points = _Points()
 
 @contextmanager
 def within(point: Point) -> Iterator[None]:
-    """Within the block, `program_id` and `num_programs` are those of `point`."""
+    """Within the block, `program_id` and `num_programs` have the values of `point`."""
     _points.stack.append(point)
     try:
         yield

@@ -1,17 +1,17 @@
 """A kernel on all points of its grid, as one program of HLO.
 
-In general the grid is nested loops. Their state is the arrays that the kernel writes and its scratch memory: each turn
-reads blocks (dynamic-slice), runs the kernel, and writes blocks in place (dynamic-update-slice).
+In general the grid becomes nested loops. Their state is the arrays that the kernel writes and its scratch memory: each
+iteration reads blocks (dynamic-slice), runs the kernel, and writes blocks in place (dynamic-update-slice).
 
-Along some axes no point of the grid sees what another one has written. Points along these run side by side, as a batch:
+Along some axes no point of the grid reads values that another point has written. Points along these run as a batch:
 blocks become further dimensions of the arrays, and the kernel is batched by `vmap`. So a kernel of rows becomes
-operations on whole arrays, a blocked product becomes one large product for each turn of the loop over the contracted
-axis, and threads share both. `Grid.batched` says for which axes that is right:
+operations on whole arrays, a blocked product becomes one large product for each iteration of the loop over the
+contracted axis, and threads share both. `Grid.batched` chooses the axes for which that is right:
 
-* each array that the kernel writes has its own blocks for each point along the axis;
-* no loop or branch in the kernel goes another way at another point;
-* the scratch memory that a point finds does not matter to it. That is known by following the kernel at the first turn
-  of the loops that remain, where `pl.when(pl.program_id(2) == 0)` has overwritten it.
+* each point along the axis has its own blocks of each array that the kernel writes;
+* all points take the same way through the loops and branches of the kernel;
+* the kernel does not depend on the initial contents of the scratch memory. The first iteration of the remaining loops
+  shows that: there `pl.when(pl.program_id(2) == 0)` has overwritten it.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from .traced_kernels import Kernel
 
 _INT32 = np.dtype(np.int32)
 MOST_BYTES = 1 << 28
-"""Memory for values that a batch of points computes, beyond four times that of the arrays."""
+"""The most memory for the values of a batch of points, in addition to four times the memory of the arrays."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -50,7 +50,7 @@ class Grid:
     # ---- which axes are a batch
 
     def batched(self) -> tuple[int, ...]:
-        """The axes along which the points run side by side."""
+        """The axes along which the points run as a batch."""
         kernel = self.kernel
         if kernel.acts or kernel.written_outside:
             return ()
@@ -90,8 +90,8 @@ class Grid:
         return any(kernel.first_scratch <= p < kernel.first_captured for p in live)
 
     def _leading(self, axes: list[int]) -> list[int]:
-        """The most leading axes of the grid that are among `axes`, and after which the first turn of the other loops
-        does not depend on scratch memory."""
+        """The longest run of leading axes of the grid that are among `axes`, such that the first iteration of the other
+        loops does not depend on scratch memory."""
         found: list[int] = []
         for g, size in enumerate(self.sizes):
             if g in axes:

@@ -39,7 +39,7 @@ def load(
     ref: _Any, *, mask: _Any = None, other: _Any = None, cache_modifier: str | None = None,
     eviction_policy: str | None = None, volatile: bool = False,
 ) -> _Any:  # fmt: skip
-    """What is in a reference or in a part of one; `other` where `mask` is false. The other parameters are accepted.
+    """The values in a reference or in a part of one; `other` where `mask` is false. The other parameters are accepted.
 
     >>> from hloom.experimental.pallas import triton
     >>> triton.load(hloom.new_ref(jnp.arange(3)), mask=jnp.array([True, False, True]), other=7)
