@@ -7,7 +7,7 @@ The elements of a format, with spaces between them:
 | `%lhs` | one operand |
 | `%inputs*` | all operands that no other element names, with commas between them |
 | `%inputs*,` | the same, with a comma after each |
-| `$name` | an attribute; the format's `attributes` say of which kind it is |
+| `$name` | an attribute; the format's `attributes` state its kind |
 | `{}` | the attributes that no other element names |
 | `(? ... ?)` | elements that may be missing: they begin with a literal, an attribute or an operand that decides |
 | `(? ... ?: ... ?)` | the same, with elements that are there instead |

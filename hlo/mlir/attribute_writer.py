@@ -89,7 +89,7 @@ def symbol_text(name: str) -> str:
 
 
 class AttributeWriter:
-    """Writes attributes. `formats`: those of dialects, by names such as `stablehlo.gather`."""
+    """Writes attributes. `formats`: how dialects write theirs, by names such as `stablehlo.gather`."""
 
     def __init__(self, formats: Mapping[str, Any]) -> None:
         self._formats = formats

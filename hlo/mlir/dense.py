@@ -95,7 +95,7 @@ def read_sparse(text: str, type: Tensor) -> Dense:
 
 
 def _both(text: str) -> tuple[str, str]:
-    """What is before and after the first comma outside of brackets."""
+    """The texts before and after the first comma outside of brackets."""
     depth = 0
     for position, character in enumerate(text):
         depth += (character in "[(") - (character in "])")

@@ -43,7 +43,7 @@ _PRECISION = {
     ElementType.F8E4M3: 4, ElementType.F8E4M3FN: 4, ElementType.F8E4M3FNUZ: 4, ElementType.F8E4M3B11FNUZ: 4,
     ElementType.F8E5M2: 3, ElementType.F8E5M2FNUZ: 3, ElementType.F4E2M1FN: 2, ElementType.F8E8M0FNU: 1,
 }  # fmt: skip
-"""Bits of the significand, with the one that is not stored."""
+"""Bits of the significand, including the implicit one."""
 _UNSIGNED = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 _SHORT = 6
 """Digits of the form that is tried first."""

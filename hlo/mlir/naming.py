@@ -14,7 +14,7 @@ from .tree import Operation, Region, Value
 
 class Names:
     """The names of all values in an operation. `result_hints`: the names that an operation gives its results, one for
-    each, or none; `argument_hint`: that of an argument of its regions, by its number, or ""."""
+    each, or none; `argument_hint`: the name of an argument of its regions, by its number, or ""."""
 
     def __init__(
         self,

@@ -107,8 +107,8 @@ class OperationReader(LocationReader):
     def region(
         self, arguments: Sequence[tuple[str, Value, Location | None]] = (), isolated: bool = False, dialect: str = ""
     ) -> Region:
-        """`{ ... }`. `arguments`: those of the first block that are written before it. `isolated`: values outside are
-        not visible. `dialect`: operations without one are of it."""
+        """`{ ... }`. `arguments`: the arguments of the first block, where they are written before it. `isolated`:
+        values outside are not visible. `dialect`: operations without one are of it."""
         self.enter()
         self.expect("{", "to begin a region")
         names, defined, outer_dialect = self._names, self._defined, self._dialect

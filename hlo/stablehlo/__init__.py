@@ -54,7 +54,7 @@ def parse(text: str, file: str = "<stablehlo>") -> HloModule:
     """The module of a program in StableHLO. Its entry is the function `main`, or the only public function.
 
     text: MLIR text with operations of the dialects stablehlo, chlo, func and sdy. Operations outside of a module are
-    read as those of one. `file` is named in messages.
+    put into one. `file` is named in messages.
 
     HloParseError names the place of text that breaks the grammar, or an op's rule; its `label` is the rule.
     UnsupportedError names an operation, a type or a size that HLO does not have, with its place.

@@ -20,7 +20,7 @@ MHLO_SHARDING = "mhlo.sharding"
 SDY_SHARDING = "sdy.sharding"
 ACCURACY = "result_accuracy"
 ONE_VALUE, PER_VALUE = "#sdy.sharding", "#sdy.sharding_per_value<[{}]>"
-"""How Shardy writes the sharding of an argument, and those of an operation's results."""
+"""How Shardy writes the sharding of an argument, and the shardings of an operation's results."""
 OWN_COMPOSITES = "hloom."
 """The namespace of composites whose name has none: StableHLO wants one."""
 
@@ -28,7 +28,7 @@ Pairs = tuple[tuple[str, str], ...]
 
 
 def read_discardable(attributes: Mapping[str, Attribute], meshes: Mapping[str, NamedMesh]) -> tuple[Pairs, Pairs]:
-    """The frontend attributes and the annotations. `meshes`: those of the module."""
+    """The frontend attributes and the annotations. `meshes`: the meshes of the module."""
     frontend: list[tuple[str, str]] = []
     annotations: list[tuple[str, str]] = []
     given = attributes.get(FRONTEND)
@@ -49,7 +49,7 @@ def read_discardable(attributes: Mapping[str, Attribute], meshes: Mapping[str, N
 
 
 def text_of_xla(text: str, meshes: Mapping[str, NamedMesh]) -> str:
-    """XLA's text of a sharding along the axes of a mesh, of several as that of a tuple."""
+    """XLA's text of a sharding along the axes of a mesh. Several shardings become the sharding of a tuple."""
     found = [each.sharding for each in shardings_of(text, meshes)]
     return (found[0] if len(found) == 1 else HloSharding.tuple(found)).to_text()
 

@@ -94,7 +94,7 @@ def _reshape_to(body: Body, value: Value, shape: Shape) -> Value:
 
 
 def _dynamic_reshape(body: Body, instruction: HloInstruction) -> Tree:
-    """Sizes are those of the type."""
+    """The type has the sizes."""
     return _reshape_to(body, body.value(instruction.operands[0]), instruction.shape)
 
 

@@ -107,7 +107,7 @@ class SymbolicScope:
         return known
 
     def known(self) -> Known:
-        """A copy of the consequences of the constraints, to which those of an expression can be added."""
+        """A copy of the consequences of the constraints. The caller adds the consequences of an expression."""
         return self._all_known() if self._known is None else self._known.copy()
 
     def bounds(self, size: Size, precision: Precision = Precision.BEST) -> tuple[float, float]:

@@ -78,7 +78,7 @@ def ffi_lowering(call_target_name: str, **options: Any) -> Callable[..., list[An
     api_version, has_side_effect, operand_output_aliases ({operand: result}); extra_attributes: a dictionary with
     `mhlo.frontend_attributes`. UnsupportedError for other arguments.
 
-    The types of the results are those of the primitive's abstract evaluation.
+    The primitive's abstract evaluation gives the types of the results.
     """
     build = build_ffi_lowering_function(call_target_name, **options)
     return lambda context, *operands, **params: build(context, *operands, **params).results
