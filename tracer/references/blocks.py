@@ -88,8 +88,8 @@ def _start(start: Any, size: int) -> Value:
 
 
 def check_index(shape: tuple[int, ...], index: Any) -> None:
-    """ValueError for an index with too many entries, and for an integer or a block, known while tracing, that is beyond
-    the end of its dimension."""
+    """ValueError for an index with too many entries, and for an integer, a slice or a block, known while tracing, that
+    starts beyond the end of its dimension."""
     items = list(index) if isinstance(index, tuple) else [index]
     used = [i for i in items if not (i is None or i is Ellipsis or getattr(i, "dtype", None) == np.bool_)]
     shapes = [i.shape for i in used if hasattr(i, "dtype")]
@@ -99,10 +99,19 @@ def check_index(shape: tuple[int, ...], index: Any) -> None:
         raise ValueError(f"Cannot broadcast shapes for indexing: {shapes}") from None
     if len(used) > len(shape):
         raise ValueError(f"`indices` must not be longer than `shape`: indices={index}, shape={shape}")
-    if any(item is None or item is Ellipsis or (hasattr(item, "dtype") and item.ndim) for item in items):
+    dots = [k for k, item in enumerate(items) if item is Ellipsis]
+    if len(dots) > 1 or len(items) - len(dots) != len(used):
         return
+    for k in dots:
+        items[k : k + 1] = [slice(None)] * (len(shape) - len(used))
     for item, size in zip(items, shape, strict=False):
-        if isinstance(item, Slice):
+        if isinstance(item, slice):
+            if any(isinstance(b, Tracer) for b in (item.start, item.stop, item.step)):
+                continue
+            start, _, step = item.indices(size)
+            if step > 0 and start and start >= size:
+                raise ValueError(f"Out of bound slice: start={start}, dim={size}.")
+        elif isinstance(item, Slice):
             if not isinstance(item.start, int | np.integer) or not isinstance(item.size, int) or item.start < 0:
                 continue
             last = item.start + (item.size - 1) * item.stride

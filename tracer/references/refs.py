@@ -15,8 +15,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
 from ...hlo.support.tracebacks import boundaries
 from .. import dtypes
 from ..arguments import ShapeDtypeStruct
@@ -26,13 +24,14 @@ from ..arrays.dslice import ds as ds
 from ..arrays.overlay import overlaid
 from ..aval import ShapedArray
 from ..core import EVAL, Trace, Value, current_trace
-from ..errors import OperandError
+from ..errors import OperandError, UnsupportedError
 from ..ops import convert, zeros
 from ..recording import HloTrace
 from ..sharding.shardings import default_sharding
 from ..source import user_line
 from ..trees import tree
 from ..weak_interned import interned
+from . import steps
 from .blocks import block_of, check_index
 
 _as_constant: Callable[[Value], Value]
@@ -394,21 +393,6 @@ _MOVES = object()
 tree.register_pytree_node(RefPart, _index_parts, _of_index_parts)
 
 
-def _plain(idx: Any) -> Any:
-    """An index without Slice: an array of positions in its place, or a Python slice where the start is known."""
-
-    def one(part: Any) -> Any:
-        if not isinstance(part, Slice):
-            return part
-        if isinstance(part.start, int | np.integer) and part.stride:
-            return slice(int(part.start), int(part.start) + part.size * part.stride, part.stride)
-        return as_value(np.arange(part.size, dtype=np.int32) * part.stride) + part.start
-
-    if isinstance(idx, tuple):
-        return tuple([one(part) for part in idx])
-    return one(idx)
-
-
 def _is_whole(idx: Any) -> bool:
     """Whether an index stands for all of an array, as it is."""
     if isinstance(idx, tuple):
@@ -416,21 +400,38 @@ def _is_whole(idx: Any) -> bool:
     return idx is Ellipsis
 
 
+def _read_index(idx: Any) -> Any:
+    """The index with the array of a reference in its place: one reference, beside slices only, as in JAX."""
+    items = idx if isinstance(idx, tuple) else (idx,)
+    references = [i for i in items if isinstance(i, Ref | RefPart)]
+    if not references:
+        return idx
+    if len(references) > 1:
+        raise UnsupportedError(f"Multiple Ref indexers are not supported: {idx}. Read all but one, as in ref[...]")
+    if any(not (i is references[0] or i is Ellipsis or isinstance(i, slice | Slice)) for i in items):
+        raise UnsupportedError(
+            f"Ref cannot be mixed with other non-slice indexers: {idx}. Read the reference, as in ref[...]"
+        )
+    return tuple([i.current() if i is references[0] else i for i in items])
+
+
 def _indexed(value: Value, idx: Any) -> Value:
     if _is_whole(idx):
         return value
+    idx = _read_index(idx)
     check_index(value.aval.shape, idx)
     block = block_of(value.aval.shape, idx)
-    return value[_plain(idx)] if block is None else block.read(value)
+    return steps.read(value, idx) if block is None else block.read(value)
 
 
 def _written(value: Value, idx: Any, new: Value) -> Value:
     if _is_whole(idx):
         return new
+    idx = _read_index(idx)
     block = block_of(value.aval.shape, idx)
     if block is not None:
         return block.write(value, new)
-    return value.at[_plain(idx)].set(new)  # type: ignore[no-any-return]
+    return steps.update(value, idx, new, "set")
 
 
 def _checked(ref: Any, what: str) -> None:
@@ -498,8 +499,12 @@ def addupdate(ref: Any, idx: Any, x: Any) -> None:
     if _is_whole(idx):
         ref.replace(old + new)
         return
+    idx = _read_index(idx)
     block = block_of(old.aval.shape, idx)
-    ref.replace(old.at[_plain(idx)].add(new) if block is None else block.write(old, block.read(old) + new))
+    if block is None:
+        ref.replace(steps.update(old, idx, new, "add"))
+    else:
+        ref.replace(block.write(old, block.read(old) + new))
 
 
 def _fitting(given: Any, like: Value, what: str) -> Value:
