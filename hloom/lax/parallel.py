@@ -12,7 +12,9 @@ from __future__ import annotations
 
 import builtins
 import math
-from collections.abc import Callable, Hashable, Sequence
+import threading
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any, TypeAlias, cast
@@ -691,6 +693,39 @@ _def_batch(_ALL_TO_ALL, _exchanged_here)
 _AXIS_INDEX = _collective("axis_index")
 
 
+class _Places(threading.local):
+    """For this thread: names of axes with their places, and how many axes of that name are around."""
+
+    def __init__(self) -> None:
+        self.known: list[tuple[AxisName, int, Value]] = []
+
+
+_places = _Places()
+
+
+@contextmanager
+def at_places(places: Mapping[AxisName, Value]) -> Iterator[None]:
+    """Within the block, `axis_index` of these axes, which are bound, is known: the axes of a kernel's grid."""
+    before = len(_places.known)
+    _places.known += [(name, _count(name), value) for name, value in places.items()]
+    try:
+        yield
+    finally:
+        del _places.known[before:]
+
+
+def _count(name: AxisName) -> int:
+    return sum([known == name for known, _ in current_context().axis_names])
+
+
+def _known_place(name: AxisName) -> Value | None:
+    """The place along the innermost axis of a name, if it is known."""
+    for known, count, value in reversed(_places.known):
+        if known == name:
+            return value if count == _count(name) else None
+    return None
+
+
 def axis_index(axis_name: AxisName) -> Value:
     """The element's position along a named axis, an int32; for a tuple of names, the last one counts fastest.
 
@@ -700,7 +735,9 @@ def axis_index(axis_name: AxisName) -> Value:
     index = None
     for name in _names(axis_name):
         size = _size(name)
-        own = _bind(_AXIS_INDEX, _use((name,), size), [], ShapedArray((), dtypes.int32))
+        own = _known_place(name)
+        if own is None:
+            own = _bind(_AXIS_INDEX, _use((name,), size), [], ShapedArray((), dtypes.int32))
         index = own if index is None else ops.add(ops.mul(index, ops.scalar_like(index, size)), own)
     return cast(Value, index)
 

@@ -91,9 +91,7 @@ register_subprocess
     "interpreters.pxla": "create_compile_options",
     "experimental.colocated_python": "api func_backend obj_backend",
     "experimental.custom_partitioning": "ArrayMapping BATCHING CompoundFactor SdyShardingRule custom_partitioning_p",
-    "experimental.pallas": """
-enable_debug_checks enable_poison_buffers lower_as_mlir pallas_call_p pallas_export_experimental
-""",
+    "experimental.pallas": "lower_as_mlir pallas_call_p pallas_export_experimental",
 }
 """The names that JAX has in a namespace, and hloom lacks. `tools/namespaces.py` writes them."""
 

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from itertools import count
 from typing import Any, Self
+from weakref import ref
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -71,7 +72,8 @@ class Array(ArrayBase):
     """
 
     __slots__ = (
-        "__weakref__", "_absence", "_age", "_buffer", "_numpy", "_placed", "_shards", "_storage", "_view", "aval",
+        "__weakref__", "_absence", "_age", "_buffer", "_numpy", "_placed", "_shards", "_source", "_storage", "_view",
+        "aval",
     )  # fmt: skip
 
     aval: ShapedArray
@@ -91,6 +93,8 @@ class Array(ArrayBase):
     """Where the user has put it, or where it was computed from such arrays; empty for all other arrays."""
     _shards: list[DeviceBuffer]
     """Only where `_placed` has several devices, or one of another process: the parts on devices of this process."""
+    _source: ref[NDArray]
+    """The NumPy array of which it is a copy; only in a `younger_arrays` block that captures older arrays."""
 
     def __init__(self, aval: ShapedArray, view: NDArray) -> None:
         """An array of type `aval` over `view`, which must not be written any more."""
@@ -215,6 +219,8 @@ class Array(ArrayBase):
         other.aval = aval if place is None else aval.divided(place)
         if _AGES and slot_is_set(self, "_age"):
             other._age = self._age
+            if slot_is_set(self, "_source"):
+                other._source = self._source
         is_empty = True
         for slot in _FORMS:
             if slot_is_set(self, slot):
@@ -789,6 +795,13 @@ def is_younger(array: Array, number: int) -> bool:
     return not number or (slot_is_set(array, "_age") and array._age >= number)
 
 
+def is_from_outside(array: Array) -> bool:
+    """Whether an array that was used in a `younger_arrays` block, which captured older arrays, was made in no such
+    block, or is a copy of a NumPy array that is still there after the block, as it would not be if a function that was
+    called in the block had made it."""
+    return not slot_is_set(array, "_age") or (slot_is_set(array, "_source") and array._source() is not None)
+
+
 # ---- making arrays
 
 
@@ -831,8 +844,12 @@ def array_from_numpy(value: NDArray | np.generic, dtype: np.dtype[Any] | None = 
         return Array(aval, _alias(value, dtype))
     if RECORDERS:
         with spanning(Track.COPIES, "from NumPy", bytes=value.nbytes):
-            return Array(aval, _frozen(allocating(np.array, value, dtype=dtype, order="C")))
-    return Array(aval, _frozen(allocating(np.array, value, dtype=dtype, order="C")))
+            made = Array(aval, _frozen(allocating(np.array, value, dtype=dtype, order="C")))
+    else:
+        made = Array(aval, _frozen(allocating(np.array, value, dtype=dtype, order="C")))
+    if _CAPTURING and _CAPTURING[-1] and isinstance(value, np.ndarray):
+        made._source = ref(value)
+    return made
 
 
 def refuse_masked(value: object) -> None:

@@ -235,6 +235,16 @@ class Config:
     hloom.errors.KeyReuseError: normal: Previously-consumed key passed to ... at index 0 ...
     """,
     )
+    jax_pallas_enable_debug_checks = InContext(
+        False,
+        """Whether `experimental.pallas.debug_check` of a false condition is an error when the kernel runs.
+
+    >>> from hloom.experimental import pallas as pl
+    >>> with pl.enable_debug_checks(True):
+    ...     hloom.config.jax_pallas_enable_debug_checks
+    True
+    """,
+    )
     jax_explicit_x64_dtypes = InContext(
         "warn",
         """The response to a request for a 64-bit dtype while x64 is off: "warn" (it becomes its 32-bit counterpart,

@@ -84,6 +84,9 @@ class Context:
     """"raise": programs remember that an operation gave NaN, divided by zero, or had an index out of bounds
     (`error_state.py`)."""
 
+    pallas_enable_debug_checks: bool = False
+    """Whether `pallas.debug_check` is an error at run time."""
+
     lowering_platforms: tuple[str, ...] = ()
     """The platforms for which a function is exported; () where programs are to run here."""
 

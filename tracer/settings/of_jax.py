@@ -75,6 +75,7 @@ _more(
     _NO_TYPES, check_vma=False, jax_auto_pcast=True, jax_remove_size_one_mesh_axis_from_type=False,
 )  # fmt: skip
 _more(_ALWAYS, jax_enable_checks=False)
+_more("memory of kernels that nothing has written always is NaN or the least integer", jax_pallas_poison_buffers=False)
 _more("calls from several threads are safe", jax_thread_guard=False)
 _more("both forms of the derivative agree", jax_softmax_custom_jvp=False)
 _more("cumulative sums have one form", jax2tf_associative_scan_reductions=False)
@@ -118,8 +119,7 @@ _more(
     jax_cross_host_transport_addresses="", jax_cuda_visible_devices="all", jax_force_dcn_cross_host_transfers=False,
     jax_mock_gpu_topology="", jax_mosaic_allow_hlo=False, jax_mosaic_unzip_debug_locations=False,
     jax_oneapi_visible_devices="all", jax_pallas_auto_assign_collective_ids=False,
-    jax_pallas_auto_assign_collective_ids_limit=0, jax_pallas_enable_debug_checks=False,
-    jax_pallas_poison_buffers=False, jax_pallas_use_mosaic_gpu=True, jax_pallas_verbose_errors=False,
+    jax_pallas_auto_assign_collective_ids_limit=0, jax_pallas_use_mosaic_gpu=True, jax_pallas_verbose_errors=False,
     jax_ragged_dot_use_gpu_pallas_triton_lowering=False, jax_rocm_visible_devices="all",
     jax_threefry_gpu_kernel_lowering=False, jax_use_emit_pipeline_primitive=False, jax_use_magma="auto",
     mock_num_gpu_processes=0,
