@@ -11,13 +11,16 @@ import pytest
 import hloom
 import hloom.numpy as jnp
 from hloom import lax, test_util
-from hloom.errors import UnsupportedError
+from hloom.errors import JaxRuntimeError, UnsupportedError
+from hloom.experimental import checkify
 from hloom.experimental import pallas as pl
 from hloom.experimental.pallas import mosaic_gpu as plgpu
 from hloom.experimental.pallas import tpu as pltpu
 from hloom.experimental.pallas import triton as pltriton
 from support.pallas_kernels import CASES, tools
 
+MESH = pltpu.create_tensorcore_mesh("core", num_cores=2)
+SCALE = np.float32(3)
 TOOLS = tools(hloom, jnp, lax, pl, pltpu)
 
 
@@ -98,6 +101,7 @@ def _loops(name: str) -> int:
     [
         *(("add", 0), ("softmax", 0), ("transposed_with_borders", 0), ("overlapping_windows", 0), ("four_axes", 0)),
         *(("prefetched_order", 0), ("program_ids", 0), ("product_with_scratch", 1), ("sums_of_parts_of_rows", 1)),
+        *(("loops_side_by_side", 1), ("loops_with_a_shared_row", 1), ("loops_on_two_axes", 1)),
         *(("scratch_that_goes_on", 1), ("scattered_results", 1), ("histogram", 2), ("data_dependent_loop", 2)),
         ("scratch_set_once", 2),
     ],
@@ -242,8 +246,149 @@ def test_named_axes() -> None:
     x = jnp.arange(8).reshape(2, 4)
     grid = (("i", 2), ("k", 4))
     assert pl.pallas_call(kernel, x, grid=grid, in_specs=[block], out_specs=block)(x).tolist() == x.tolist()
-    with pytest.raises(UnsupportedError, match=r"uses the grid's axis i .*: use pl.program_id"):
-        pl.pallas_call(lambda o_ref: o_ref.set(lax.axis_index("i"), 0), x[0], grid=(("i", 2),))()
+    with pytest.raises(UnsupportedError, match=r"uses the grid's axis i in a collective: the points of a grid run one"):
+        pl.pallas_call(lambda o_ref: o_ref.set(lax.psum(o_ref[0], "i"), 0), x[0], grid=(("i", 2),))()
+
+
+def test_places_along_named_axes() -> None:
+    def kernel(o_ref: Any) -> None:
+        inner = hloom.vmap(lambda x: x + lax.axis_index("i"), axis_name="i")(jnp.zeros(2, jnp.int32))
+        o_ref[...] = inner + 10 * lax.axis_index("i")
+        lax.fori_loop(0, 2, lambda k, _: o_ref.addupdate(100 * lax.axis_index("k")), None)
+
+    out = pl.BlockSpec((None, None, 2), lambda i, k: (i, k, 0))
+    grid = (("i", 2), ("k", 2))
+    found = pl.pallas_call(kernel, hloom.ShapeDtypeStruct((2, 2, 2), jnp.int32), grid=grid, out_specs=out)()
+    assert found.tolist() == [[[0, 1], [200, 201]], [[10, 11], [210, 211]]]
+
+
+def test_functions_of_kernels_make_arrays() -> None:
+    """Arrays that a function makes while it is traced are not from outside, nor are numbers."""
+
+    @hloom.jit
+    def weights() -> Any:
+        return np.arange(4, dtype=np.float32) * jnp.hamming(4)
+
+    def kernel(x_ref: Any, o_ref: Any) -> None:
+        o_ref[...] = x_ref[...] * weights() + jnp.array([0.0, 1, 2, 3]) * np.float32(2) + SCALE
+
+    x = jnp.ones(4)
+    expected = np.arange(4) * np.hamming(4) + 2 * np.arange(4) + 3
+    for _ in range(2):
+        np.testing.assert_allclose(pl.pallas_call(kernel, x)(x), expected, rtol=1e-6)
+
+
+ORTHOGONAL: dict[str, tuple[Any, tuple[Any, ...], tuple[int, ...]]] = {
+    "a block and an array": (lambda i: (pl.ds(i, 2), J()), ([1, 2], [0, 2]), (0, 1, 2)),
+    "an array and a block": (lambda i: (J(), pl.ds(i, 2)), ([0, 2], [1, 2]), (0, 1, 2)),
+    "two blocks with steps": (
+        lambda i: (pl.ds(i, 2, 1), pl.ds(i, 2, 2), pl.ds(0, 1, 0)), ([1, 2], [1, 3], [0]), (0, 1, 2)
+    ),
+    "an integer, and a block apart": (lambda i: (i, slice(None), pl.ds(i, 2, 2)), ([1], [0, 1, 2, 3], [1, 3]), (1, 2)),
+    "a block after all others": (lambda i: (..., pl.ds(i, 2, 2), i), ([0, 1, 2], [1, 3], [1]), (0, 1)),
+    "arrays around a block": (lambda i: (J(), pl.ds(i, 2, 2), 3), ([0, 2], [1, 3], [3]), (0, 1)),
+}  # fmt: skip
+"""Indices of a start that is 1, the positions along each dimension, and the dimensions that a result has."""
+
+
+@pytest.mark.usefixtures("evaluator")
+@pytest.mark.parametrize("name", ORTHOGONAL)
+def test_a_block_is_a_dimension_of_its_own(name: str) -> None:
+    index, places, kept = ORTHOGONAL[name]
+    x = np.arange(60, dtype=np.float32).reshape(3, 4, 5)
+    where = np.ix_(*places, *[np.arange(n) for n in x.shape[len(places) :]])
+    part = x[where]
+    part = part.reshape([part.shape[d] for d in kept])
+
+    def kernel(i_ref: Any, x_ref: Any, o_ref: Any, written_ref: Any, added_ref: Any) -> None:
+        place = index(i_ref[0])
+        o_ref[...] = x_ref[place]
+        written_ref[...] = added_ref[...] = x_ref[...]
+        written_ref[place] = -o_ref[...]
+        added_ref[place] += 1
+
+    found = pl.pallas_call(kernel, (part, x, x))(np.ones(1, np.int32), x)
+    written, added = x.copy(), x.copy()
+    written[where] *= -1
+    added[where] += 1
+    same(found, (part, written, added))
+
+
+def test_a_block_that_does_not_fit_beside_an_array() -> None:
+    """As in JAX: a read is moved inside, and what is written beyond the border is lost."""
+
+    def kernel(i_ref: Any, x_ref: Any, o_ref: Any, written_ref: Any) -> None:
+        place = pl.ds(i_ref[0], 2), jnp.zeros(1, jnp.int32)
+        o_ref[...] = x_ref[place]
+        written_ref[...] = x_ref[...]
+        written_ref[place] = jnp.full((2, 1), -1.0)
+
+    x = jnp.arange(6.0)[:, None]
+    for start, read, written in ((5, [5, 5], [0, 1, 2, 3, 4, -1]), (-1, [5, 0], [-1, 1, 2, 3, 4, -1])):
+        found = pl.pallas_call(kernel, (x[:2], x))(np.array([start], np.int32), x)
+        assert found[0][:, 0].tolist() == read and found[1][:, 0].tolist() == written
+
+
+def test_a_reference_as_an_index() -> None:
+    def kernel(rows_ref: Any, x_ref: Any, o_ref: Any, p_ref: Any) -> None:
+        o_ref[...] = x_ref[rows_ref]
+        p_ref[...] = jnp.zeros_like(p_ref)
+        p_ref[rows_ref.at[:2], 1:] = x_ref[:2, 1:]
+
+    x = jnp.arange(8.0).reshape(4, 2)
+    rows = jnp.array([3, 0, 3])
+    found, written = pl.pallas_call(kernel, (x[:3], x))(rows, x)
+    assert found.tolist() == x[rows].tolist()
+    assert written.tolist() == [[0, 3], [0, 0], [0, 0], [0, 1]]
+
+
+def test_checks_of_kernels() -> None:
+    def kernel(x_ref: Any, o_ref: Any) -> None:
+        pl.debug_check(x_ref[0] < 3, "too large")
+        o_ref[...] = x_ref[...]
+
+    block = pl.BlockSpec((1,), lambda i: (i,))
+    run = hloom.jit(lambda x: pl.pallas_call(kernel, x, grid=(x.size,), in_specs=[block], out_specs=block)(x))
+    x = jnp.arange(4)
+    assert run(x).tolist() == [0, 1, 2, 3]
+    with pl.enable_debug_checks(True):
+        assert run(x[:3]).tolist() == [0, 1, 2]
+        with pytest.raises(JaxRuntimeError, match=r"too large\n  at .*test_pallas.py:\d+"):
+            run(x)
+    error, _ = checkify.checkify(run)(x)
+    assert "too large" in (error.get() or "")
+
+
+# ---- cores
+
+
+def test_kernels_on_cores() -> None:
+    def kernel(x_ref: Any, ref: Any, o_ref: Any, *, memory: Any) -> None:
+        core = lax.axis_index("core")
+        assert lax.axis_size("core") == 2
+        memory[...] = x_ref[pl.ds(2 * core, 2)] + pl.program_id(0)
+        o_ref[pl.ds(2 * core, 2)] = memory[...] * 2
+        ref[...] += core + 1
+
+    count = hloom.new_ref(jnp.int32(0))
+    x = jnp.arange(4)
+    scratch = {"memory": pltpu.VMEM((2,), jnp.int32)}
+    run = pl.kernel(kernel, x, mesh=MESH, scratch_types=scratch, interpret=True)
+    assert hloom.jit(run)(x, count).tolist() == [0, 2, 6, 8] and count[...] == 3
+    found = pl.kernel(mesh=MESH, out_type=(x, x))(lambda x_ref, o_ref, p_ref: o_ref.set(x_ref[...]))(x)
+    assert found[0].tolist() == x.tolist() and (found[1] < 0).all()
+
+
+def test_a_function_on_cores() -> None:
+    ref = hloom.new_ref(jnp.zeros((2, 2), jnp.int32))
+
+    @pl.core_map(MESH, scratch_shapes=[pltpu.VMEM((2,), jnp.int32)])
+    def _(memory: Any) -> None:
+        core = lax.axis_index("core")
+        memory[...] = jnp.full(2, core)
+        ref[core] = memory[...] + 1
+
+    assert ref[...].tolist() == [[1, 1], [2, 2]]
 
 
 def test_atomic_operations() -> None:
@@ -266,12 +411,27 @@ def test_atomic_operations() -> None:
 # ---- errors
 
 A = jnp.arange(8)
+J = lambda: jnp.array([0, 2])  # noqa: E731
+N = np.arange(8, dtype=np.int32)
 B = A[:, None]
 _nothing = lambda *_: None  # noqa: E731
 ERRORS: dict[str, tuple[Any, type[Exception], str]] = {
     "a result": (lambda: pl.pallas_call(lambda *_: 0, A)(A), ValueError, r"The kernel function .*test_pallas.py:.*"
                  r"should return None. It returns a PyTree: PyTreeDef\(\*\)"),
-    "too few parameters": (lambda: pl.pallas_call(lambda x: None, A)(A), TypeError, "takes 1 positional argument but"),
+    "too few parameters": (
+        lambda: pl.pallas_call(lambda x: None, A)(A), TypeError,
+        r"takes 1 positional argument but 2 were given\n  The kernel function in the pallas_call .*test_pallas.py:\d+ "
+        r"takes \(x\). It is given 2 arguments: args\[0\] Ref{int32\[8\]}, outputs Ref{int32\[8\]}.\n  at .*pallas.py:",
+    ),
+    "too many parameters": (
+        lambda: pl.pallas_call(lambda x, y, o, *, s: None, (A,), scratch_shapes={"s": pl.ANY((2,), "int8")})(A),
+        TypeError,
+        r"missing 1 required positional argument: 'o'\n.* takes \(x, y, o, s\). It is given 3 arguments: args\[0\] "
+        r"Ref{int32\[8\]}, outputs\[0\] Ref{int32\[8\]}, s= Ref{int8\[2\]}.",
+    ),
+    "an error of the kernel's own": (lambda: pl.pallas_call(lambda x, o: len(3), A)(A), TypeError,
+                                     r"^object of type 'int' has no len\(\)$"),
+    "no function": (lambda: pl.pallas_call(A, A), TypeError, "takes a kernel, a function of references, not Array"),
     "specs that are no sequence": (lambda: pl.pallas_call(_nothing, A, in_specs=pl.BlockSpec()), ValueError,
                                    "`in_specs` must be a tuple or a list"),
     "too many specs": (lambda: pl.pallas_call(_nothing, A, in_specs=[pl.BlockSpec()] * 2)(A), ValueError,
@@ -285,7 +445,30 @@ ERRORS: dict[str, tuple[Any, type[Exception], str]] = {
     "a float position": (lambda: pl.pallas_call(_nothing, A, in_specs=[pl.BlockSpec((4,), lambda: 0.5)])(A),
                          ValueError, r"must return integer scalars. Output\[0\] has type float32"),
     "an index map that needs more": (lambda: pl.pallas_call(_nothing, A, out_specs=pl.BlockSpec((4,), lambda i: i))(A),
-                                     TypeError, "missing 1 required positional argument: 'i'"),
+                                     TypeError, r"missing 1 required positional argument: 'i'\n  Index map function .*"
+                                     r"for outputs takes \(i\). It is given 0 indices of the grid."),
+    "an index map with prefetched arrays": (
+        lambda: pl.pallas_call(
+            _nothing, A, grid_spec=pltpu.PrefetchScalarGridSpec(1, 2, out_specs=pl.BlockSpec((4,), lambda i: i))
+        )(A), TypeError, r"is given 1 index of the grid and 1 prefetched arguments",
+    ),
+    "more prefetched arguments than there are": (
+        lambda: pl.pallas_call(_nothing, A, grid_spec=pltpu.PrefetchScalarGridSpec(2))(A), ValueError,
+        "prefetches 2 arguments, but it is called with 1",
+    ),
+    "an index map first": (lambda: pl.BlockSpec(lambda i: i, (4,)), TypeError, "the shape of a block, then the index"),
+    "a negative block": (lambda: pl.pallas_call(_nothing, A, in_specs=[pl.BlockSpec((-4,))])(A), ValueError,
+                         r"Block shape for args\[0\] .* has a negative size"),
+    "half a block": (lambda: pl.pallas_call(_nothing, A, in_specs=[pl.BlockSpec((2.5,))])(A), ValueError,
+                     "Unsupported block dimension type"),
+    "a shape as a spec": (lambda: pl.pallas_call(_nothing, A, in_specs=[4])(A), ValueError,
+                          r"for args\[0\] must be a BlockSpec or no_block_spec, not 4"),
+    "a negative grid": (lambda: pl.pallas_call(_nothing, A, grid=(2, -1)), ValueError, r"be negative, got \(2, -1"),
+    "one scratch memory": (lambda: pl.pallas_call(_nothing, A, scratch_shapes=pl.ANY((2,), "int8")), ValueError,
+                           "`scratch_shapes` must be a sequence or a dictionary"),
+    "two inputs in one result": (
+        lambda: pl.pallas_call(_nothing, A, input_output_aliases={0: 0, 1: 0})(A, A), ValueError, "several inputs for",
+    ),
     "aliases of arguments": (lambda: pl.pallas_call(_nothing, A, input_output_aliases={2: 0})(A), ValueError,
                              r"the mapping '2:0' with input index 2 outside the range \[0, 1\)"),
     "aliases of other types": (lambda: pl.pallas_call(_nothing, A[:4], input_output_aliases={0: 0})(A), ValueError,
@@ -307,6 +490,12 @@ ERRORS: dict[str, tuple[Any, type[Exception], str]] = {
     "a block": (lambda: pl.pallas_call(lambda x, o: x[pl.ds(4, 5)], A)(A), ValueError, "Out of bound slice: start=4"),
     "a captured array": (lambda: pl.pallas_call(lambda x, o: o.set(x[...] + A), A)(A), ValueError,
                          r"captures constants \[int32\[8\]\]. You should pass them as inputs"),
+    "a captured array of NumPy": (lambda: pl.pallas_call(lambda x, o: o.set(x[...] + N), A)(A), ValueError,
+                                  r"captures constants \[int32\[8\]\]"),
+    "a captured array in a loop": (
+        lambda: pl.pallas_call(lambda x, o: lax.fori_loop(0, 2, lambda i, _: o.set(x[...] * A), None), A)(A),
+        ValueError, r"captures constants \[int32\[8\]\]",
+    ),
     "a captured tracer": (lambda: hloom.jit(lambda a: pl.pallas_call(lambda x, o: o.set(a), A)(A))(A), ValueError,
                           r"captures constants \[int32\[8\]\]"),
     "a position from outside": (
@@ -315,7 +504,15 @@ ERRORS: dict[str, tuple[Any, type[Exception], str]] = {
     ),
     "indirect blocks": (lambda: pl.pallas_call(_nothing, A, in_specs=[pl.BlockSpec((pl.Indirect(4),))])(A),
                         UnsupportedError, "is for TPUs"),
-    "a kernel on a mesh": (lambda: pl.kernel(_nothing, A, mesh=None), UnsupportedError, "runs kernels on the cores"),
+    "no mesh": (lambda: pl.kernel(_nothing, A, mesh=None), UnsupportedError, "run on a mesh of cores"),
+    "several meshes": (lambda: pl.kernel([_nothing], A, mesh=[MESH]), UnsupportedError, "several bodies and meshes"),
+    "a mesh of this machine": (lambda: pltpu.create_tensorcore_mesh("core"), ValueError, "needs num_cores"),
+    "a reference twice": (lambda: pl.kernel(_nothing, (), mesh=MESH)(*[hloom.new_ref(A)] * 2), UnsupportedError,
+                          "Cannot pass the same ref"),
+    "references as indices": (lambda: pl.pallas_call(lambda x, o: x[x, x], B)(B), UnsupportedError, "Multiple Ref"),
+    "a reference beside an integer": (lambda: pl.pallas_call(lambda x, o: x[x, 0], B)(B), UnsupportedError,
+                                      "Ref cannot be mixed with other non-slice indexers"),
+    "a slice": (lambda: pl.pallas_call(lambda x, o: x[8:], A)(A), ValueError, "Out of bound slice: start=8, dim=8"),
     "semaphores": (lambda: pl.semaphore_signal(None), UnsupportedError, "is not written yet: it is for copies"),
     "copies": (lambda: pltpu.make_async_copy(None, None, None), UnsupportedError, "between the memories of a TPU"),
     "scratch": (lambda: pl.pallas_call(_nothing, A, scratch_shapes=[pltpu.SemaphoreType.DMA])(A), UnsupportedError,

@@ -399,6 +399,56 @@ def memory_within_a_kernel(j: Any) -> Any:
     return j.call(kernel, j.like(4))
 
 
+def _powers(x: Any, y: Any) -> Any:
+    for _ in range(5):
+        x = x * y + 1
+    return x
+
+
+@case(_floats(6, 4), _floats(6, 4), expected=_powers)
+def loops_side_by_side(j: Any) -> Any:
+    """The blocks along both axes are the batch of one loop."""
+
+    def kernel(x: Any, y: Any, o: Any) -> None:
+        o[...] = j.lax.fori_loop(0, 5, lambda _, z: z * y[...] + 1, x[...])
+
+    block = j.pl.BlockSpec((3, 1), lambda i, k: (i, k))
+    return j.call(kernel, j.like(6, 4), grid=(2, 4), in_specs=[block, block], out_specs=block)
+
+
+@case(_floats(6, 4), _floats(4), expected=_powers)
+def loops_with_a_shared_row(j: Any) -> Any:
+    """An array has blocks along the second axis only."""
+
+    def kernel(x: Any, y: Any, o: Any) -> None:
+        o[...] = j.lax.fori_loop(0, 5, lambda _, z: z * y[...] + 1, x[...])
+
+    block, row = j.pl.BlockSpec((3, 2), lambda i, k: (i, k)), j.pl.BlockSpec((2,), lambda i, k: (k,))
+    return j.call(kernel, j.like(6, 4), grid=(2, 2), in_specs=[block, row], out_specs=block)
+
+
+@case(
+    _floats(4, 6, 3),
+    expected=lambda x: 3 * x.sum(1).T + 10 * np.arange(3, dtype=_F32)[:, None] + np.arange(4, dtype=_F32),
+)
+def loops_on_two_axes(j: Any) -> Any:
+    """The points along the first and the last axis are a batch; their order differs in the argument and the result."""
+
+    def kernel(x: Any, o: Any) -> None:
+        place = j.pl.program_id(0) + 10 * j.pl.program_id(1)
+
+        @j.pl.when(j.pl.program_id(2) == 0)
+        def _() -> None:
+            o[...] = j.jnp.full(o.shape, place, _F32)
+
+        o[...] += 3 * x[...].sum(1).T
+
+    return j.call(
+        kernel, j.like(3, 4), grid=(4, 3, 3), in_specs=[j.pl.BlockSpec((1, 2, 1), lambda i, k, m: (i, m, k))],
+        out_specs=j.pl.BlockSpec((1, 1), lambda i, k, m: (k, i)),
+    )  # fmt: skip
+
+
 @case(np.int32(3), _floats(4), expected=lambda n, x: np.concatenate([x[:3] + 3, x[3:]]))
 def traced_grid(j: Any) -> Any:
     def run(n: Any, x: Any) -> Any:

@@ -16,9 +16,6 @@ def _refused(names: str, why: str) -> Iterable[Any]:
     return not_written(_HOME, names, why).values()
 
 
-core_map, kernel = _refused(
-    "core_map kernel", "it runs kernels on the cores of a TPU or GPU; pallas_call runs one on a grid"
-)
 delay, get_global, select_ref, semaphore, semaphore_read, semaphore_signal, semaphore_wait = _refused(
     "delay get_global select_ref semaphore semaphore_read semaphore_signal semaphore_wait",
     "it is for copies and cores that run at the same time, which TPUs and GPUs have",

@@ -18,6 +18,7 @@ from ...tracer.arrays.operators import ArrayBase
 from ...tracer.aval import ShapedArray
 from ...tracer.dtypes import canonical_dtype
 from ...tracer.references.refs import AbstractRef
+from ...tracer.source import user_line
 
 
 class MemorySpace(enum.Enum):
@@ -177,6 +178,13 @@ class BlockSpec:
 
     replace: ClassVar[Callable[..., BlockSpec]] = dataclasses.replace
 
+    def __post_init__(self) -> None:
+        if callable(self.block_shape) or not (self.index_map is None or callable(self.index_map)):
+            raise TypeError(
+                f"BlockSpec takes the shape of a block, then the index map, not BlockSpec({self.block_shape!r}, "
+                f"{self.index_map!r})\n  at {user_line() or '<unknown>'}"
+            )
+
 
 class NoBlockSpec:
     """The type of `no_block_spec`."""
@@ -209,6 +217,8 @@ class GridSpec:
             raise ValueError(f"`in_specs` must be a tuple or a list. Found: {in_specs}")
         self.in_specs = tuple(in_specs) if isinstance(in_specs, list) else in_specs
         self.out_specs = tuple(out_specs) if isinstance(out_specs, list) else out_specs
+        if not isinstance(scratch_shapes, dict | Sequence):
+            raise ValueError(f"`scratch_shapes` must be a sequence or a dictionary. Found: {scratch_shapes}")
         self.scratch_shapes = scratch_shapes if isinstance(scratch_shapes, dict) else tuple(scratch_shapes)
         self.grid_names: tuple[Hashable, ...] | None = None
         sizes = (grid,) if isinstance(grid, int) else tuple(grid)
@@ -217,6 +227,8 @@ class GridSpec:
             self.grid_names = tuple(names)
         if not all(isinstance(size, int | np.integer | ArrayBase) for size in sizes):
             raise ValueError(f"Grid must be a tuple of integers or jax.Array, got {grid}")
+        if any(isinstance(size, int | np.integer) and size < 0 for size in sizes):
+            raise ValueError(f"The sizes of a grid must not be negative, got {grid}")
         self.grid: tuple[Any, ...] = tuple([int(s) if isinstance(s, np.integer) else s for s in sizes])
 
     def __repr__(self) -> str:

@@ -76,6 +76,8 @@ def pallas_call(
     >>> pl.pallas_call(add, x, grid=(2,), in_specs=[block, block], out_specs=block)(x, x)
     Array([ 0,  2,  4,  6,  8, 10, 12, 14], dtype=int32)
     """
+    if not callable(kernel):
+        raise TypeError(f"pallas_call takes a kernel, a function of references, not {kernel!r}")
     if grid_spec is None:
         grid_spec = GridSpec(grid, in_specs, out_specs, scratch_shapes)
     else:
@@ -85,8 +87,15 @@ def pallas_call(
                 shown = "no_block_spec" if default is no_block_spec else "()"
                 raise ValueError(f"If `grid_spec` is specified, then `{what}` must be `{shown}`. It is {value}")
     result = tuple(out_shape) if isinstance(out_shape, list) else out_shape
-    call = _PallasCall(kernel, result, grid_spec, dict(input_output_aliases), name, debug)
-    return call.function()
+    return call_kernel(kernel, kernel, result, grid_spec, dict(input_output_aliases), name, debug)
+
+
+def call_kernel(
+    kernel: Callable[..., None], named: Any, out_shape: Any, spec: GridSpec, aliases: dict[int, int],
+    name: str | None, debug: bool,
+) -> Callable[..., Any]:  # fmt: skip
+    """The function of arrays that runs a kernel. named: the user's function, for messages. See `pallas_call`."""
+    return _PallasCall(kernel, named, out_shape, spec, aliases, name, debug).function()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -94,6 +103,8 @@ class _PallasCall:
     """A kernel with its specifications."""
 
     kernel: Callable[..., None]
+    named: Any
+    """The user's function."""
     out_shape: Any
     spec: GridSpec
     aliases: dict[int, int]
@@ -103,7 +114,7 @@ class _PallasCall:
     @property
     def described(self) -> str:
         """The kernel's name and line, for messages."""
-        line = function_line(self.kernel)
+        line = function_line(self.named)
         return line if self.name is None else f"{self.name} for kernel function {line}"
 
     def function(self) -> Callable[..., Any]:
@@ -114,7 +125,7 @@ class _PallasCall:
             with contextlib.nullcontext() if self.name is None else named_scope(self.name):
                 return self._run(dynamic, args)
 
-        run.__name__ = run.__qualname__ = self.name or str(getattr(self.kernel, "__name__", "kernel"))
+        run.__name__ = run.__qualname__ = self.name or str(getattr(self.named, "__name__", "kernel"))
         jitted = jit(run, inline=True)
 
         def wrapped(*args: Any) -> Any:
@@ -126,6 +137,11 @@ class _PallasCall:
 
     def _run(self, dynamic: Sequence[Value], args: tuple[Any, ...]) -> Any:
         spec, count = self.spec, self.spec.num_scalar_prefetch
+        if count > len(args):
+            raise ValueError(
+                f"The grid of the pallas_call {self.described} prefetches {count} arguments, but it is called with "
+                f"{len(args)}."
+            )
         grid = [size if isinstance(size, int) else None for size in spec.grid]
         prefetched, prefetched_tree = tree.flatten(tuple(args[:count]))
         prefetched = [as_value(v) for v in prefetched]
@@ -166,6 +182,8 @@ class _PallasCall:
     def _check_aliases(
         self, given: Sequence[ShapedArray], in_paths: Sequence[Any], found: Sequence[ShapedArray], paths: Sequence[Any]
     ) -> None:
+        if len({*self.aliases.values()}) != len(self.aliases):
+            raise ValueError(f"input_output_aliases has several inputs for one output: {self.aliases}")
         for i, o in self.aliases.items():
             for what, number, count in (("input", i, len(given)), ("output", o, len(found))):
                 if number not in range(count):

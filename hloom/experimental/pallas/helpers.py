@@ -11,7 +11,7 @@ import numpy as np
 from ... import debug, lax
 from ... import numpy as jnp
 from ...autodiff.checkify import debug_check as _debug_check
-from ...hlo.errors import UnsupportedError
+from ...hlo.errors import JaxRuntimeError, UnsupportedError
 from ...tracer.arrays.array import as_value
 from ...tracer.arrays.layouts import Space
 from ...tracer.aval import ShapedArray
@@ -20,6 +20,9 @@ from ...tracer.control_flow.scan import fori_loop
 from ...tracer.core import Value
 from ...tracer.dtypes import canonical_dtype
 from ...tracer.references.refs import Ref, RefPart
+from ...tracer.settings.config import OF_JAX, Config
+from ...tracer.settings.context import current_context
+from ...tracer.source import user_line
 from ...tracer.tracer import Tracer
 from ...tracer.trees import tree
 from .block_spec import MemoryRef, MemorySpace
@@ -241,13 +244,34 @@ def masked_store(ref: Any, value: Any, mask: Any) -> None:
 
 
 def debug_check(condition: Any, message: str) -> None:
-    """`checkify.debug_check` of a condition: an error where a program is checked, and else nothing.
+    """An error, if `condition` is false: where the program is checked by `checkify`, and where `enable_debug_checks` is
+    on. Then the points of the grid run in order, and a JaxRuntimeError has the message, and the line of the check. Else
+    nothing.
 
     >>> from hloom.experimental import pallas as pl
-    >>> pl.debug_check(True, "never said")
+    >>> def kernel(x_ref, o_ref):
+    ...     pl.debug_check(x_ref[0] > 0, "the first element is not positive")
+    ...     o_ref[...] = x_ref[...]
+    >>> with pl.enable_debug_checks(True):
+    ...     pl.pallas_call(kernel, jnp.zeros(2))(jnp.zeros(2))
+    Traceback (most recent call last):
+        ...
+    hloom.errors.JaxRuntimeError: the first element is not positive ...
     """
-    _debug_check(condition, message)
+    context = current_context()
+    if context.pallas_enable_debug_checks and "user" not in context.checks:
+        debug.callback(functools.partial(_check, message, user_line()), condition, ordered=True)
+    else:
+        _debug_check(condition, message)
+
+
+def _check(message: str, line: str | None, condition: Any) -> None:
+    if not condition:
+        raise JaxRuntimeError(f"{message}\n  at {line or '<unknown>'}")
 
 
 ANY = MemorySpace.ANY
 HOST = Space.Host
+enable_debug_checks = Config.jax_pallas_enable_debug_checks
+enable_poison_buffers = OF_JAX["jax_pallas_poison_buffers"]
+"""Accepted: memory that nothing has written always is NaN, the least integer or False."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,14 +18,24 @@ from ...tracer.arrays.dslice import Slice
 from ...tracer.aval import ShapedArray
 from ...tracer.core import Value
 from ...tracer.ops import convert, read_block, write_block
-from ...tracer.recording import run_computation, trace_to_computation
+from ...tracer.recording import run_computation
 from ...tracer.references.refs import Ref
 from ...tracer.source import function_line
 from ...tracer.trees import tree
-from .block_spec import BlockDim, Blocked, BlockSpec, BoundedSlice, Element, Indirect, Squeezed, squeezed
-from .constants import constants_of
+from .block_spec import (
+    BlockDim,
+    Blocked,
+    BlockSpec,
+    BoundedSlice,
+    Element,
+    Indirect,
+    Squeezed,
+    no_block_spec,
+    squeezed,
+)
 from .dependences import Form, constant_form, forms_of
 from .grid_points import Point, within
+from .user_functions import call, parameters_of, traced
 
 _INT32 = np.dtype(np.int32)
 
@@ -204,8 +215,8 @@ def _dim(dim: Any) -> BlockDim:
     if isinstance(dim, Squeezed | Blocked | Element | BoundedSlice):
         return dim
     try:
-        return Blocked(int(dim))
-    except (TypeError, ValueError) as error:
+        return Blocked(operator.index(dim))
+    except TypeError as error:
         raise ValueError(
             f"Unsupported block dimension type: {type(dim)}. Allowed types: `pl.Squeezed`, `pl.Blocked`, `pl.Element`, "
             "`int`, `None`."
@@ -221,7 +232,10 @@ def mapping_of(
     arguments, whose leaves are of the types `prefetched`.
     ValueError if block and array, or the index map's results, do not fit.
     """
-    spec = spec if isinstance(spec, BlockSpec) else BlockSpec()
+    if spec is no_block_spec:
+        spec = BlockSpec()
+    if not isinstance(spec, BlockSpec):
+        raise ValueError(f"The specification for {origin} must be a BlockSpec or no_block_spec, not {spec!r}.")
     if spec.block_shape is None:
         dims: tuple[BlockDim, ...] = tuple([Blocked(n) for n in array.shape])
     else:
@@ -231,6 +245,8 @@ def mapping_of(
                 f"Block shape for {origin} (= {dims}) must have the same number of dimensions as the array shape "
                 f"{array.shape}."
             )
+    if any(not isinstance(d, Squeezed) and d.block_size < 0 for d in dims):
+        raise ValueError(f"Block shape for {origin} (= {dims}) has a negative size.")
     if spec.index_map is None:
         return BlockMapping(dims, array, None, (), tuple([constant_form(0) for _ in dims]))
     return _with_index_map(spec.index_map, dims, origin, array, grid, prefetched, structure)
@@ -246,8 +262,14 @@ def _with_index_map(
     def flat(values: list[Value]) -> list[Value]:
         ids = values[:count]
         arguments = tree.unflatten(structure, [Ref(v) for v in values[count:]])
+
+        def explained() -> str:
+            more = f" and {len(arguments)} prefetched arguments" if arguments else ""
+            indices = "1 index" if count == 1 else f"{count} indices"
+            return f"{where} takes {parameters_of(index_map)}. It is given {indices} of the grid{more}."
+
         with within(Point(ids, grid)):
-            found = index_map(*ids, *arguments)
+            found = call(index_map, [*ids, *arguments], {}, explained)
         entries = list(found) if isinstance(found, tuple | list) else [found]
         if len(entries) != len(dims):
             raise ValueError(
@@ -257,17 +279,16 @@ def _with_index_map(
         return _numbers(entries, dims, where)
 
     avals = [*[ShapedArray((), _INT32)] * count, *prefetched]
-    traced = trace_to_computation(flat, avals, "index_map", tracks_varying=True)
-    outside = constants_of(traced, index_map)
+    found, outside = traced(flat, avals, "index_map")
     if outside:
         raise ValueError(f"{where} must not capture constants: {outside}")
-    forms, all_forms = [], iter(forms_of(traced.computation, count))
+    forms, all_forms = [], iter(forms_of(found.computation, count))
     for dim in dims:
         form = next(all_forms)
         if isinstance(dim, BoundedSlice):
             form = Form(None, 0, form.depends | next(all_forms).depends)
         forms.append(form.scaled(dim.block_size) if isinstance(dim, Blocked) else form)
-    return BlockMapping(dims, array, traced.computation, tuple(traced.captured), tuple(forms))
+    return BlockMapping(dims, array, found.computation, tuple(found.captured), tuple(forms))
 
 
 def _numbers(entries: Sequence[Any], dims: Sequence[BlockDim], where: str) -> list[Value]:

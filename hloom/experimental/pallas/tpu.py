@@ -6,9 +6,13 @@ computes runs. Copies, semaphores and generators of random bits of TPUs are refu
 
 import dataclasses as _dataclasses
 import enum as _enum
+from collections import OrderedDict as _OrderedDict
 from collections.abc import Iterator as _Iterator
+from collections.abc import Sequence as _Sequence
 from contextlib import contextmanager as _contextmanager
 from typing import Any as _Any
+
+import numpy as _np
 
 from ... import lax as _lax
 from ... import numpy as _jnp
@@ -23,8 +27,8 @@ from .helpers import masked_load as _masked_load
 from .helpers import masked_store as _masked_store
 
 _COPIES = """
-BufferType BufferedRef BufferedRefBase LoweringException PipelineStep SemaphoreType TensorCoreMesh async_copy
-async_remote_copy core_barrier create_tensorcore_mesh dma_semaphore emit_pipeline emit_pipeline_with_allocations
+BufferType BufferedRef BufferedRefBase LoweringException PipelineStep SemaphoreType async_copy
+async_remote_copy core_barrier dma_semaphore emit_pipeline emit_pipeline_with_allocations
 get_barrier_semaphore make_async_copy make_async_remote_copy matmul_acc_lhs matmul_lhs_fifo matmul_pop matmul_pop_fifo
 matmul_push_rhs run_on_first_core sync_copy
 """
@@ -36,9 +40,9 @@ _PACKED = "einshape pack_elementwise unpack_elementwise"
 _HARDWARE = "ChipVersion Tiling TpuInfo get_tpu_info get_tpu_info_for_chip is_tpu_device trace_value"
 _PARAMETERS = """
 ARBITRARY CMEM CORE_PARALLEL CompilerParams CoreType GridDimensionSemantics HBM InterpretParams MemorySpace PARALLEL
-PrefetchScalarGridSpec SEMAPHORE SMEM SUBCORE_PARALLEL SideEffectType VMEM VMEM_SHARED bitcast
-force_tpu_interpret_mode load reset_tpu_interpret_mode_state roll set_tpu_interpret_mode store touch
-with_memory_space_constraint
+PrefetchScalarGridSpec SEMAPHORE SMEM SUBCORE_PARALLEL SideEffectType TensorCoreMesh VMEM VMEM_SHARED bitcast
+create_tensorcore_mesh force_tpu_interpret_mode load reset_tpu_interpret_mode_state roll set_tpu_interpret_mode store
+touch with_memory_space_constraint
 """
 __all__ = [*_COPIES.split(), *_RANDOM.split(), *_PACKED.split(), *_HARDWARE.split(), *_PARAMETERS.split()]
 
@@ -186,6 +190,43 @@ class PrefetchScalarGridSpec(_GridSpec):
     ) -> None:  # fmt: skip
         super().__init__(grid, in_specs, out_specs, scratch_shapes)
         self.num_scalar_prefetch = num_scalar_prefetch
+
+
+@_dataclasses.dataclass(frozen=True, init=False, eq=False)
+class TensorCoreMesh:
+    """The cores of a TPU, for `pallas.kernel` and `pallas.core_map`. Here they run one after the other.
+
+    >>> from hloom.experimental.pallas import tpu
+    >>> dict(tpu.create_tensorcore_mesh("core", num_cores=2).shape)
+    {'core': 2}
+    """
+
+    devices: _Any
+    """An array of the cores, with as many dimensions as there are names."""
+    axis_names: _Sequence[_Any]
+
+    def __init__(self, devices: _Any, axis_names: _Sequence[_Any]) -> None:
+        object.__setattr__(self, "devices", devices)
+        object.__setattr__(self, "axis_names", tuple(axis_names))
+
+    @property
+    def shape(self) -> _OrderedDict[_Any, int]:
+        """The sizes of the axes by name."""
+        return _OrderedDict(zip(self.axis_names, self.devices.shape, strict=True))
+
+    @property
+    def core_type(self) -> CoreType:
+        """The kind of the cores."""
+        return CoreType.TC
+
+
+def create_tensorcore_mesh(
+    axis_name: str, devices: _Sequence[_Any] | None = None, num_cores: int | None = None
+) -> TensorCoreMesh:
+    """A mesh of so many cores along one axis. ValueError without their number: a CPU has no tensor cores."""
+    if devices is not None or num_cores is None:
+        raise ValueError("create_tensorcore_mesh needs num_cores: the devices are CPUs, which have no tensor cores")
+    return TensorCoreMesh(_np.arange(num_cores), [axis_name])
 
 
 @_contextmanager

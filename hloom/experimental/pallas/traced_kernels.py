@@ -12,15 +12,16 @@ from ...hlo.builder import make_tuple
 from ...hlo.effects import effects_of
 from ...hlo.errors import UnsupportedError
 from ...hlo.ir import HloComputation
+from ...hlo.opcode import Opcode
 from ...hlo.support.records import dataclass
+from ...lax.parallel import at_places
 from ...tracer.aval import ShapedArray
 from ...tracer.core import Value
-from ...tracer.recording import trace_to_computation
 from ...tracer.references.refs import Ref
 from ...tracer.settings.context import Override, current_context
 from ...tracer.trees import tree
-from .constants import constants_of
 from .grid_points import Point, within
+from .user_functions import call, parameters_of, traced
 
 _INDEX = ShapedArray((), np.dtype(np.int32))
 
@@ -65,6 +66,11 @@ class Kernel:
         return bool(effects_of(self.computation))
 
     @property
+    def has_loops(self) -> bool:
+        """Whether there is a loop in it, at any depth."""
+        return _has_loops(self.computation)
+
+    @property
     def used(self) -> frozenset[int]:
         """The numbers of the parameters that it uses."""
         read = {o for i in self.computation.instructions for o in i.operands}
@@ -85,17 +91,21 @@ class Arguments:
         """The types of all leaves."""
         return [a for avals, _ in (self.prefetched, self.inputs, self.outputs, self.scratch) for a in avals]
 
-    def unflatten(self, leaves: Sequence[Any]) -> tuple[list[Any], dict[str, Any]]:
-        """Positional arguments, and those by keyword: scratch memory in a dictionary."""
+    def unflatten(self, leaves: Sequence[Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Positional arguments with their names for messages, and those by keyword: scratch memory in a dictionary."""
         rest, found = list(leaves), []
         for avals, structure in (self.prefetched, self.inputs, self.outputs, self.scratch):
             found.append(tree.unflatten(structure, rest[: len(avals)]))
             del rest[: len(avals)]
         prefetched, inputs, outputs, scratch = found
-        positional = [*prefetched, *inputs, *(outputs if isinstance(outputs, tuple | list) else (outputs,))]
+        positional = {f"args[{k}]": v for k, v in enumerate([*prefetched, *inputs])}
+        if isinstance(outputs, tuple | list):
+            positional |= {f"outputs[{k}]": v for k, v in enumerate(outputs)}
+        else:
+            positional["outputs"] = outputs
         if isinstance(scratch, dict):
             return positional, scratch
-        return [*positional, *scratch], {}
+        return positional | {f"scratch_shapes[{k}]": v for k, v in enumerate(scratch)}, {}
 
 
 def trace_kernel(
@@ -112,8 +122,18 @@ def trace_kernel(
         ids, sizes = values[:count], iter(values[count : count + dynamic])
         references = [Ref(v) for v in values[count + dynamic :]]
         positional, keywords = arguments.unflatten(references)
-        with within(Point(ids, [next(sizes) if n is None else n for n in grid])), _named(names, grid):
-            result = kernel(*positional, **keywords)
+
+        def explained() -> str:
+            given = {**positional, **{f"{name}=": v for name, v in keywords.items()}}
+            shown = [f"{name} {getattr(v, 'aval', type(v).__name__)}" for name, v in given.items()]
+            return (
+                f"The kernel function in the pallas_call {described} takes {parameters_of(kernel)}. It is given "
+                f"{len(shown)} arguments: {', '.join(shown)}."
+            )
+
+        point = Point(ids, [next(sizes) if n is None else n for n in grid])
+        with within(point), _named(names, grid), at_places(dict(zip(names or (), ids, strict=False))):
+            result = call(kernel, [*positional.values()], keywords, explained)
         if result is not None:
             raise ValueError(
                 f"The kernel function in the pallas_call {described} should return None. It returns a PyTree: "
@@ -122,28 +142,31 @@ def trace_kernel(
         return [r.current() for r in references[len(arguments.prefetched[0]) :]]
 
     avals = [*[_INDEX] * (count + dynamic), *arguments.avals]
-    traced = trace_to_computation(
-        flat, avals, getattr(kernel, "__name__", "kernel"), keep_references=True, tracks_varying=True
-    )
-    outside = constants_of(traced, kernel)
+    found, outside = traced(flat, avals, getattr(kernel, "__name__", "kernel"), keep_references=True)
     if outside:
         types = ", ".join(v.aval.str_short() for v in outside)
         raise ValueError(
             f"The kernel function in the pallas_call {described} captures constants [{types}]. You should pass them as "
             "inputs."
         )
-    if names is not None and (used := named_axes(traced.computation) & {*names}):
+    if names is not None and (used := named_axes(found.computation) & {*names}):
         raise UnsupportedError(
-            f"the kernel {described} uses the grid's axis {sorted(map(str, used))[0]} in a collective or axis_index: "
-            "use pl.program_id"
+            f"the kernel {described} uses the grid's axis {sorted(map(str, used))[0]} in a collective: the points of a "
+            "grid run one after the other"
         )
     first = count + dynamic + len(arguments.prefetched[0])
-    computation, written = _changes(traced.computation, first, len(arguments.avals) - len(arguments.prefetched[0]))
+    computation, written = _changes(found.computation, first, len(arguments.avals) - len(arguments.prefetched[0]))
     return Kernel(
         computation, written, count, dynamic, len(arguments.prefetched[0]),
-        len(arguments.inputs[0]) + len(arguments.outputs[0]), len(arguments.scratch[0]), tuple(traced.captured),
-        tuple(traced.written),
+        len(arguments.inputs[0]) + len(arguments.outputs[0]), len(arguments.scratch[0]), tuple(found.captured),
+        tuple(found.written),
     )  # fmt: skip
+
+
+def _has_loops(computation: HloComputation) -> bool:
+    return any(
+        i.opcode is Opcode.WHILE or any(map(_has_loops, i.called_computations())) for i in computation.instructions
+    )
 
 
 def _changes(computation: HloComputation, first: int, count: int) -> tuple[HloComputation, tuple[int, ...]]:
