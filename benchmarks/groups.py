@@ -19,7 +19,7 @@ FRESH: dict[str, dict[str, Callable[..., Any]]] = {
 """Groups that start a new process for each sample; `startup` is all of them."""
 TABLE = (*table.GROUPS, *FRESH)
 """The groups that a run without `--group` measures."""
-MODULES = ("steady", "loops", "transformations", "tracing", "eager", "recording", "scopes")
+MODULES = ("steady", "loops", "transformations", "pallas", "tracing", "eager", "recording", "scopes")
 """Further groups, each a module of its name."""
 NAMES = (*TABLE, "startup", *MODULES)
 
