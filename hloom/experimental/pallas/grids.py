@@ -147,7 +147,6 @@ class _Run:
         self.memory = [k for k in self.kernel.written if k >= self.kernel.blocks]
         """The scratch memory that the kernel writes."""
         self.loops = [g for g, n in enumerate(grid.sizes) if g not in batch and n != 1]
-        self.has_loops = bool(self.loops) or self.kernel.has_loops
         self.parts = [_Parts(grid, m, batch) for m in grid.mappings]
 
     def all(self, arrays: Sequence[Value | None]) -> list[Value | None]:
@@ -180,33 +179,21 @@ class _Run:
         """The results for all points along the axes of the batch from `level` on."""
         if level == len(self.batch):
             return self._sequential(ids, arrays)
+        axis = self.batch[level]
+        size = self.grid.sizes[axis] or 0
         present = [k for k, a in enumerate(arrays) if a is not None]
-        axes = self._together(level, present)
-        sizes = [self.grid.sizes[axis] or 0 for axis in axes]
 
         def one(index: Value, *values: Any) -> list[Value]:
             inner: list[Value | None] = [None] * len(arrays)
             for k, value in zip(present, values, strict=True):
                 inner[k] = value
-            return self._batched(level + len(axes), {**ids, **_positions(index, axes, sizes)}, inner)
+            return self._batched(level + 1, {**ids, axis: index}, inner)
 
-        merged = [_Merged([part.place(axis, level) for axis in axes], sizes) for part in self.parts]
-        in_axes = (0, *[merged[k].place for k in present])
-        out_axes = [merged[k].place for k in self.written]
-        given: list[Any] = [merged[k].one(a) for k in present if (a := arrays[k]) is not None]
-        results = vmap(one, in_axes, out_axes)(lax.iota(_INT32, math.prod(sizes)), *given)
-        return [merged[k].several(r) for k, r in zip(self.written, results, strict=True)]
-
-    def _together(self, level: int, present: Sequence[int]) -> tuple[int, ...]:
-        """The axes of the batch from `level` on that become one dimension: one, or, where there are loops, several that
-        have the same arrays. The state of a loop then has one batch, which is divided into parts that stay in a
-        cache."""
-        axes = self.batch[level:]
-        if not self.has_loops:
-            return axes[:1]
-        arrays = [{k for k in present if self.parts[k].place(axis, level) is not None} for axis in axes]
-        count = next((n for n, found in enumerate(arrays) if found != arrays[0]), len(axes))
-        return axes[:count]
+        places = [part.place(axis, level) for part in self.parts]
+        in_axes = (0, *[places[k] for k in present])
+        out_axes = [places[k] for k in self.written]
+        given: list[Any] = [arrays[k] for k in present]
+        return vmap(one, in_axes, out_axes)(lax.iota(_INT32, size), *given)
 
     def _sequential(self, ids: dict[int, Value], arrays: Sequence[Value | None]) -> list[Value]:
         """The results of the loops over the other axes."""
@@ -265,42 +252,6 @@ class _Run:
 def _aval_of(kernel: Kernel, k: int) -> ShapedArray:
     shape = kernel.computation.parameters[kernel.first_block + k].shape
     return ShapedArray(shape.dimensions, shape.element.dtype)
-
-
-def _positions(index: Value, axes: Sequence[int], sizes: Sequence[int]) -> dict[int, Value]:
-    """The indices along several axes of a point with a number."""
-    if len(axes) == 1:
-        return {axes[0]: index}
-    found: dict[int, Value] = {}
-    for axis, size in reversed([*zip(axes, sizes, strict=True)]):
-        found[axis], index = lax.rem(index, np.int32(size)), lax.div(index, np.int32(size))
-    return found
-
-
-class _Merged:
-    """Dimensions of an array, at `places` and of `sizes`, as one. An array without them has None as places."""
-
-    def __init__(self, places: Sequence[int | None], sizes: Sequence[int]) -> None:
-        self.places, self.sizes = [p for p in places if p is not None], sizes
-        self.place = None if not self.places else 0 if len(places) > 1 else self.places[0]
-        """Where the dimension is."""
-
-    def one(self, array: Value) -> Value:
-        """The array with one dimension for them."""
-        if len(self.places) < 2:
-            return array
-        rest = [d for d in range(array.aval.ndim) if d not in self.places]
-        moved = lax.transpose(array, [*self.places, *rest])
-        return lax.reshape(moved, (math.prod(self.sizes), *[array.aval.shape[d] for d in rest]))
-
-    def several(self, array: Value) -> Value:
-        """The inverse of `one`."""
-        if len(self.places) < 2:
-            return array
-        found = lax.reshape(array, (*self.sizes, *array.aval.shape[1:]))
-        rest = [d for d in range(found.aval.ndim) if d not in self.places]
-        order = [*self.places, *rest]
-        return lax.transpose(found, [order.index(d) for d in range(len(order))])
 
 
 class _Parts:

@@ -12,7 +12,6 @@ from ...hlo.builder import make_tuple
 from ...hlo.effects import effects_of
 from ...hlo.errors import UnsupportedError
 from ...hlo.ir import HloComputation
-from ...hlo.opcode import Opcode
 from ...hlo.support.records import dataclass
 from ...lax.parallel import at_places
 from ...tracer.aval import ShapedArray
@@ -64,11 +63,6 @@ class Kernel:
     def acts(self) -> bool:
         """Whether it has side effects, such as printing."""
         return bool(effects_of(self.computation))
-
-    @property
-    def has_loops(self) -> bool:
-        """Whether there is a loop in it, at any depth."""
-        return _has_loops(self.computation)
 
     @property
     def used(self) -> frozenset[int]:
@@ -161,12 +155,6 @@ def trace_kernel(
         len(arguments.inputs[0]) + len(arguments.outputs[0]), len(arguments.scratch[0]), tuple(found.captured),
         tuple(found.written),
     )  # fmt: skip
-
-
-def _has_loops(computation: HloComputation) -> bool:
-    return any(
-        i.opcode is Opcode.WHILE or any(map(_has_loops, i.called_computations())) for i in computation.instructions
-    )
 
 
 def _changes(computation: HloComputation, first: int, count: int) -> tuple[HloComputation, tuple[int, ...]]:
