@@ -5,6 +5,7 @@ each peer in a process of its own. `startup` has what takes fresh processes (com
 what these do; `mlp` is the network of several cases. `report` prints; `results` and `plot` make `RESULTS.md` of a run's
 JSON.
 
-Groups beside the table: `loops`, programs that are loops; `transformations`, `tracing`, `eager` (outside of jit),
-`scopes`, `recording`; `steady` has hloom beside itself, too, in layouts and for other targets (`layouts`, `targets`).
+Groups beside the table: `loops`, programs that are loops; `pallas`, kernels beside JAX's interpreter;
+`transformations`, `tracing`, `eager` (outside of jit), `scopes`, `recording`; `steady` has hloom beside itself, too, in
+layouts and for other targets (`layouts`, `targets`).
 """

@@ -413,6 +413,7 @@ def test_atomic_operations() -> None:
 A = jnp.arange(8)
 J = lambda: jnp.array([0, 2])  # noqa: E731
 N = np.arange(8, dtype=np.int32)
+ONE = N[:1]
 B = A[:, None]
 _nothing = lambda *_: None  # noqa: E731
 ERRORS: dict[str, tuple[Any, type[Exception], str]] = {
@@ -492,6 +493,8 @@ ERRORS: dict[str, tuple[Any, type[Exception], str]] = {
                          r"captures constants \[int32\[8\]\]. You should pass them as inputs"),
     "a captured array of NumPy": (lambda: pl.pallas_call(lambda x, o: o.set(x[...] + N), A)(A), ValueError,
                                   r"captures constants \[int32\[8\]\]"),
+    "a captured element of NumPy": (lambda: pl.pallas_call(lambda x, o: o.set(x[...] + ONE), A)(A), ValueError,
+                                    r"captures constants \[int32\[1\]\]"),
     "a captured array in a loop": (
         lambda: pl.pallas_call(lambda x, o: lax.fori_loop(0, 2, lambda i, _: o.set(x[...] * A), None), A)(A),
         ValueError, r"captures constants \[int32\[8\]\]",

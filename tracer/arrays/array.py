@@ -791,8 +791,11 @@ def capturing_block() -> int:
 
 
 def is_younger(array: Array, number: int) -> bool:
-    """Whether an array was made within the `younger_arrays` block of that number. True for 0."""
-    return not number or (slot_is_set(array, "_age") and array._age >= number)
+    """Whether an array was made within the `younger_arrays` block of that number, and is no copy of a NumPy array,
+    which may be older. True for 0."""
+    if not number:
+        return True
+    return slot_is_set(array, "_age") and array._age >= number and not slot_is_set(array, "_source")
 
 
 def is_from_outside(array: Array) -> bool:
@@ -847,7 +850,7 @@ def array_from_numpy(value: NDArray | np.generic, dtype: np.dtype[Any] | None = 
             made = Array(aval, _frozen(allocating(np.array, value, dtype=dtype, order="C")))
     else:
         made = Array(aval, _frozen(allocating(np.array, value, dtype=dtype, order="C")))
-    if _CAPTURING and _CAPTURING[-1] and isinstance(value, np.ndarray):
+    if _CAPTURING and _CAPTURING[-1] and isinstance(value, np.ndarray) and value.ndim:
         made._source = ref(value)
     return made
 

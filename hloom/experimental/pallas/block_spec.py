@@ -179,10 +179,12 @@ class BlockSpec:
     replace: ClassVar[Callable[..., BlockSpec]] = dataclasses.replace
 
     def __post_init__(self) -> None:
-        if callable(self.block_shape) or not (self.index_map is None or callable(self.index_map)):
+        shape: Any = self.block_shape
+        index_map: Any = self.index_map
+        if callable(shape) or not (index_map is None or callable(index_map)):
             raise TypeError(
-                f"BlockSpec takes the shape of a block, then the index map, not BlockSpec({self.block_shape!r}, "
-                f"{self.index_map!r})\n  at {user_line() or '<unknown>'}"
+                f"BlockSpec takes the shape of a block, then the index map, not BlockSpec({shape!r}, {index_map!r})"
+                f"\n  at {user_line() or '<unknown>'}"
             )
 
 

@@ -20,8 +20,9 @@ from ...tracer.control_flow.scan import fori_loop
 from ...tracer.core import Value
 from ...tracer.dtypes import canonical_dtype
 from ...tracer.references.refs import Ref, RefPart
-from ...tracer.settings.config import OF_JAX, Config
+from ...tracer.settings.config import Config
 from ...tracer.settings.context import current_context
+from ...tracer.settings.of_jax import OF_JAX
 from ...tracer.source import user_line
 from ...tracer.tracer import Tracer
 from ...tracer.trees import tree
