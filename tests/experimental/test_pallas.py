@@ -489,6 +489,12 @@ ERRORS: dict[str, tuple[Any, type[Exception], str]] = {
     "indices of several shapes": (lambda: pl.pallas_call(lambda x, o: x[jnp.arange(2), jnp.arange(3)], B)(B),
                                   ValueError, r"Cannot broadcast shapes for indexing: \[\(2,\), \(3,\)\]"),
     "a block": (lambda: pl.pallas_call(lambda x, o: x[pl.ds(4, 5)], A)(A), ValueError, "Out of bound slice: start=4"),
+    "a negative start": (lambda: pl.pallas_call(lambda x, o: x[pl.ds(-1, 2)], A)(A), ValueError,
+                         "Out of bound slice: start=-1, dim=8. A start that is known must not be negative"),
+    "a large block": (
+        lambda: pl.pallas_call(lambda x, o: x[pl.ds(pl.program_id(0), 9)], A, grid=1)(A), ValueError,
+        "Out of bound slice: size=9, dim=8",
+    ),
     "a captured array": (lambda: pl.pallas_call(lambda x, o: o.set(x[...] + A), A)(A), ValueError,
                          r"captures constants \[int32\[8\]\]. You should pass them as inputs"),
     "a captured array of NumPy": (lambda: pl.pallas_call(lambda x, o: o.set(x[...] + N), A)(A), ValueError,

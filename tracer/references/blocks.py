@@ -112,8 +112,16 @@ def check_index(shape: tuple[int, ...], index: Any) -> None:
             if step > 0 and start and start >= size:
                 raise ValueError(f"Out of bound slice: start={start}, dim={size}.")
         elif isinstance(item, Slice):
-            if not isinstance(item.start, int | np.integer) or not isinstance(item.size, int) or item.start < 0:
+            if not isinstance(item.size, int):
                 continue
+            if item.stride == 1 and item.size > size:
+                raise ValueError(f"Out of bound slice: size={item.size}, dim={size}.")
+            if not isinstance(item.start, int | np.integer):
+                continue
+            if item.start < 0:
+                raise ValueError(
+                    f"Out of bound slice: start={item.start}, dim={size}. A start that is known must not be negative."
+                )
             last = item.start + (item.size - 1) * item.stride
             if item.start and item.start >= size:
                 raise ValueError(f"Out of bound slice: start={item.start}, dim={size}.")
