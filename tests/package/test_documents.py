@@ -12,10 +12,14 @@ from pathlib import Path, PurePath
 
 import pytest
 
+from hloom.version import __version__
 from support import source_tree
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = ["README.md", "CONTRIBUTING.md", *sorted(str(p.relative_to(ROOT)) for p in (ROOT / "docs").rglob("*.md"))]
+PAGES = [
+    *("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md"),
+    *sorted(str(p.relative_to(ROOT)) for p in (ROOT / "docs").rglob("*.md")),
+]
 LINK = re.compile(r"\]\(([^)#\s]+)(?:#[\w-]+)?\)")
 PATH = re.compile(r"`([\w./-]+(?:\.(?:py|pyi|md)|/)|[\w./-]+/[\w.-]+\.hlo)`")
 ELSEWHERE = {
@@ -55,6 +59,11 @@ def test_documents_name_files_that_there_are(page: str) -> None:
 def test_what_is_missing_is_found() -> None:
     text = "[a](nowhere.md), [b](settings.md#x), [c](https://x.org), `hlo/ir.py`, `ir.py`, `hlo/nowhere.py`, `tracer/`"
     assert missing("docs/x.md", text) == ["nowhere.md", "hlo/nowhere.py"]
+
+
+def test_the_version_is_said_everywhere() -> None:
+    assert f"\nversion: {__version__}\n" in (ROOT / "CITATION.cff").read_text()
+    assert re.search(r"^## (\S+?),? ", (ROOT / "CHANGELOG.md").read_text(), re.M)[1] == __version__
 
 
 def test_the_map_is_one_page_and_leads_to_all() -> None:
