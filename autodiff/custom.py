@@ -24,7 +24,7 @@ from ..tracer.arguments import StaticArguments, leaf_names
 from ..tracer.arrays.array import as_value
 from ..tracer.arrays.overlay import overlaid_all, storages
 from ..tracer.aval import ShapedArray
-from ..tracer.core import Call, Primitive, Tracer, Value, bind_call, call_of, current_trace, run_meaning
+from ..tracer.core import EVAL, Call, Primitive, Tracer, Value, bind_call, call_of, current_trace, run_meaning
 from ..tracer.errors import UnexpectedTracerError, UnsupportedError
 from ..tracer.execution import look_at_modules
 from ..tracer.ops import convert, full, is_inexact, zeros
@@ -94,6 +94,8 @@ class OtherRules:
 
 # --- arguments
 
+_NUMBERS = (bool, int, float, complex)
+
 
 class Arguments:
     """The arguments of one call: those that are differentiated as a flat list of values, the others as they are.
@@ -118,11 +120,16 @@ class Arguments:
             names = leaf_names(fun, moving, {}, StaticArguments(tuple([(i, object, None) for i in sorted(static)]), ()))
             check_aliases(tree.leaves(moving), names, (), "a function with a rule of its own")
         leaves, self.tree = tree.flatten(hidden)
+        self._leaves = leaves
         self._kinds = {k: leaf.aval.kind for k, leaf in enumerate(leaves) if isinstance(leaf, Ref)}
         """Of the references that are leaves."""
         self.values: list[Value] = [as_value(v) for v in values_of_references(leaves)]
         self.avals = [v.aval for v in self.values]
         self.static_args = tuple(self._static.values())
+
+    def numbers_and_arrays(self) -> list[Any]:
+        """The leaves: Python's numbers as they are, all others as arrays."""
+        return [x if type(x) in _NUMBERS else v for x, v in zip(self._leaves, self.values, strict=True)]
 
     def references(self) -> Any:
         """The arguments that are references, among others."""
@@ -455,6 +462,8 @@ class custom_jvp(_Differentiable[P, R]):
         if static:
             every = tuple([_stopped(a) if i in static else a for i, a in enumerate(every)])
         given = Arguments(self.fun, static, every)
+        if current_trace() is EVAL:
+            return _untransformed("custom_jvp", self.fun, given)
         out = Outputs()
         x64 = current_context().enable_x64
 
@@ -488,6 +497,15 @@ def _flat_jvp(
         return found, _checked_tangents(rule, fun, out, results, tangents_out)
 
     return flat_rule
+
+
+def _untransformed(what: str, fun: Callable[..., R], given: Arguments) -> R:
+    """The result of `fun` outside of every transformation. As in JAX, it is not converted, nor are Python's numbers
+    among the arguments."""
+    with _closures_explained(what, fun):
+        result = fun(*given.with_leaves(given.numbers_and_arrays()))
+    Outputs().flatten(result)  # refuses anything that is no array
+    return result
 
 
 def _stopped(argument: Any) -> Any:
@@ -753,6 +771,8 @@ class custom_vjp(_Differentiable[P, R]):
         if given.has_references:
             _tell_recorders(given)
         _refuse_moving(self.fun, given.static_args)
+        if current_trace() is EVAL:
+            return _untransformed("custom_vjp", self.fun, given)
         out = Outputs()
         x64 = current_context().enable_x64
 
@@ -830,7 +850,7 @@ class _Held:
 
     def __init__(self, residuals: Any) -> None:
         leaves, self._tree = tree.flatten(residuals)
-        self._numbers = [leaf if type(leaf) in (bool, int, float, complex) else None for leaf in leaves]
+        self._numbers = [leaf if type(leaf) in _NUMBERS else None for leaf in leaves]
         arrays = [as_value(leaf) for leaf, n in zip(leaves, self._numbers, strict=True) if n is None]
         self._avals = [a.aval for a in arrays]
         self.values: list[Value] = list(storages(tuple(arrays)))

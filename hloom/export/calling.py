@@ -93,7 +93,7 @@ def _function_of(exported: ExportedFunction, order: tuple[int, ...]) -> Callable
             return tuple(_pulled_back(exported, order, list(_all(ins, values)), list(_all(outs, cotangents))))
 
         run.defvjp(forward, backward)
-        results = run(*[x for x in leaves if not is_float0(x)])
+        results = run(*[as_value(x) for x in leaves if not is_float0(x)])
         return list(_all(outs, results))
 
     call.__name__ = call.__qualname__ = exported.fun_name

@@ -299,6 +299,29 @@ def test_nondiff_arguments_of_custom_vjp_are_not_differentiated_values() -> None
 
 
 @pytest.mark.parametrize("kind", [custom_jvp, custom_vjp])
+def test_numbers_stay_numbers_outside_of_transformations(kind: Any) -> None:
+    f = kind(lambda x: (x, x * 2))
+    (f.defjvp if kind is custom_jvp else partial(f.defvjp, identity))(identity)
+    for number in (3, 1.5, True, 2j):
+        assert f(number) == (number, number * 2)
+        assert [*map(type, f(number))] == [type(number), type(number * 2)]
+    for given in (np.float64(0.1), X.astype(np.float64), jnp.asarray(X)):
+        assert [type(v) for v in f(given)] == [type(jnp.ones(()))] * 2
+        assert [v.dtype for v in f(given)] == [np.float32] * 2
+    assert isinstance(jit(f)(3)[0], hloom.Array)
+    with pytest.raises(TypeError, match="not a valid JAX type"):
+        f("text")
+
+
+@pytest.mark.parametrize("kind", [custom_jvp, custom_vjp])
+def test_results_outside_of_transformations_are_arrays(kind: Any) -> None:
+    f = kind(lambda x: "text")
+    (f.defjvp if kind is custom_jvp else partial(f.defvjp, identity))(identity)
+    with pytest.raises(TypeError, match="not a valid JAX type"):
+        f(1.0)
+
+
+@pytest.mark.parametrize("kind", [custom_jvp, custom_vjp])
 def test_closing_over_a_differentiated_value_says_so(kind: Any) -> None:
     def outer(y: Any) -> Any:
         f = kind(lambda x: lax.mul(x, y))
