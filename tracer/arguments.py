@@ -440,6 +440,7 @@ def temporary(leaf: Any) -> Array | None:
         known = _TYPES.get((leaf.dtype, leaf.shape))
         if known is not None and _state.recorder is None:
             array = _new(Array)
+            array._placed = None
             array.aval = known
             array._view = leaf
             if leaf.flags.num & USABLE == USABLE:  # HostBuffer(leaf, known.hlo), in half the time
@@ -471,6 +472,7 @@ def temporary(leaf: Any) -> Array | None:
             array._buffer = HostBuffer(array._view, aval.hlo)
             return array
         array = _new(Array)
+        array._placed = None
         array.aval = aval
         array._buffer = bytes_buffer(memory, aval.hlo)
         return array

@@ -158,6 +158,7 @@ def runner(
         leaves = []
         for aval, buffer in zip(avals, made):
             leaf = new(Array)
+            leaf._placed = None
             leaf.aval = aval
             leaf._buffer = buffer
             leaves.append(leaf)
@@ -171,6 +172,7 @@ def runner(
         leaves = []
         for aval, make in made_of:
             leaf = new(Array)
+            leaf._placed = None
             leaf.aval = aval
             leaf._buffer = made = make()
             addresses.append(made.address)
@@ -180,6 +182,7 @@ def runner(
 
     def run_to_one(arrays: Sequence[Array]) -> Array:
         result = new(Array)
+        result._placed = None
         result.aval = only
         (result._buffer,) = call(list(map(_buffers, arrays)))
         return result
@@ -188,6 +191,7 @@ def runner(
         (argument,) = arrays
         buffer = argument._buffer  # held here: another thread may delete or donate the array meanwhile
         result = new(Array)
+        result._placed = None
         result.aval = only
         result._buffer = made = make()
         run_program([buffer.address, made.address])
@@ -197,6 +201,7 @@ def runner(
         first, second = arrays
         one, other = first._buffer, second._buffer
         result = new(Array)
+        result._placed = None
         result.aval = only
         result._buffer = made = make()
         run_program([one.address, other.address, made.address])
@@ -205,6 +210,7 @@ def runner(
     def run_from_many(arrays: Sequence[Array]) -> Array:
         buffers = [array._buffer for array in arrays]
         result = new(Array)
+        result._placed = None
         result.aval = only
         result._buffer = made = make()
         buffers.append(made)

@@ -87,6 +87,7 @@ def _to_numpy(run_program: Callable[[list[int]], None], count: int, aval: Shaped
         view = empty(dimensions, dtype)
         run_program([buffer.address, DATA_POINTERS[id(view) >> WORD_SHIFT]])
         result = new(Array)
+        result._placed = None
         result.aval = aval
         result._view = view
         return result
@@ -98,6 +99,7 @@ def _to_numpy(run_program: Callable[[list[int]], None], count: int, aval: Shaped
         addresses.append(DATA_POINTERS[id(view) >> WORD_SHIFT])
         run_program(addresses)
         result = new(Array)
+        result._placed = None
         result.aval = aval
         result._view = view
         return result

@@ -47,7 +47,7 @@ from .arguments import (
     temporary,
     without_elements,
 )
-from .arrays.array import Array, PlacedArray, as_value, holding_scalars
+from .arrays.array import PLACES, Array, as_value, holding_scalars, is_placed
 from .arrays.float0 import hide_float0
 from .arrays.operators import ArrayBase
 from .arrays.overlay import storages
@@ -72,7 +72,7 @@ from .sharding.jit_shardings import JitShardings, placing, shardings_of
 from .sharding.placed_operations import places_on_one_device
 from .sharding.placement import placed
 from .sharding.shardings import UNSPECIFIED, Sharding
-from .sharding.spmd import is_placed, places_of
+from .sharding.spmd import places_of
 from .sharding.spmd_jit import OverDevices, compiled_over_devices
 from .source import function_line
 from .stages import Lowered, Signature
@@ -90,7 +90,8 @@ R = TypeVar("R", covariant=True)
 Run: TypeAlias = Callable[[Sequence[Array]], Any]
 
 _avals = attrgetter("aval")
-_HELD = (Array, PlacedArray, Ref)
+_places = attrgetter("_placed")
+_HELD = (Array, Ref)
 """The types of leaves that a call takes as they are."""
 _ALL_ARRAYS = {Array}
 _LEAVES = frozenset({np.ndarray, float, int, bool, complex})
@@ -226,17 +227,17 @@ class PjitFunction(SharedValue, Generic[P, R]):
                 pass
             elif len(args) == 2:
                 first, second = args
-                if type(first) is Array and type(second) is Array:
+                are_arrays = type(first) is Array and type(second) is Array
+                if are_arrays and (not PLACES or first._placed is second._placed is None):
                     run = table.get((first.aval, second.aval))
             elif len(args) == 1:
                 (first,) = args
                 if type(first) is Array:
-                    run = table.get((first.aval,))
-                elif type(first) is PlacedArray:
-                    run = table.get((first.aval, first._placed))
+                    is_plain = not PLACES or first._placed is None
+                    run = table.get((first.aval,) if is_plain else (first.aval, first._placed))
             else:
                 for argument in args:
-                    if type(argument) is not Array:
+                    if type(argument) is not Array or (PLACES and argument._placed is not None):
                         break
                 else:
                     run = table.get(tuple(map(_avals, args)))
@@ -285,7 +286,6 @@ class PjitFunction(SharedValue, Generic[P, R]):
         treedef: Any = None  # or the places of arguments that are None, which have no leaves: bits of a number
         arrays: list[Any] = []
         avals: Any = []
-        has_places = False
         try:
             for argument in dynamic:
                 kind = type(argument)
@@ -293,13 +293,11 @@ class PjitFunction(SharedValue, Generic[P, R]):
                 if array is None:
                     if kind in _LEAVES:
                         array = temporary(argument)
-                    elif kind is PlacedArray:
-                        array, has_places = argument, True
                     elif argument is None:
                         treedef = (treedef or 0) | 1 << len(arrays) + (treedef or 0).bit_count()
                         continue
                     else:
-                        arrays, avals, treedef, has_places = self._flattened(dynamic)
+                        arrays, avals, treedef = self._flattened(dynamic)
                         break
                 arrays.append(array)
                 avals.append(array.aval)
@@ -307,7 +305,7 @@ class PjitFunction(SharedValue, Generic[P, R]):
         except (AttributeError, OverflowError):  # no program takes it: a float0 array, no array at all, too large
             key = None
         else:
-            if has_places:
+            if PLACES and any(map(_places, arrays)):
                 key = (*avals, *places_of(arrays))
             if form is not None or treedef is not None:
                 key = (form, statics, treedef, key)
@@ -322,9 +320,8 @@ class PjitFunction(SharedValue, Generic[P, R]):
             return self._call(args, kwargs)
         return self._call(args, kwargs, table, key) if run is None else run(arrays)
 
-    def _flattened(self, dynamic: Sequence[Any]) -> tuple[list[Any], Sequence[Any], Any, bool]:
-        """The leaves of arguments as arrays, their types, a key for their structure in the key of a call, and whether
-        one of them has a place.
+    def _flattened(self, dynamic: Sequence[Any]) -> tuple[list[Any], Sequence[Any], Any]:
+        """The leaves of arguments as arrays, their types, and a key for their structure in the key of a call.
 
         AttributeError if a leaf is nothing that a program takes."""
         pattern = self._pattern
@@ -332,21 +329,20 @@ class PjitFunction(SharedValue, Generic[P, R]):
             leaves = pattern.leaves(dynamic)
             if leaves is not None:
                 if {*map(type, leaves)} == _ALL_ARRAYS:
-                    return leaves, tuple(map(_avals, leaves)), pattern, False
+                    return leaves, tuple(map(_avals, leaves)), pattern
                 arrays: list[Any] = [x if type(x) in _HELD else temporary(x) for x in leaves]
                 try:
-                    return arrays, [x.aval for x in arrays], pattern, PlacedArray in map(type, arrays)
+                    return arrays, [x.aval for x in arrays], pattern
                 except AttributeError:  # not a leaf, or none that a program takes
                     pass
         leaves, treedef = tree.flatten(dynamic)
         arrays = [x if type(x) in _HELD else temporary(x) for x in leaves]
         avals = [x.aval for x in arrays]
-        has_places = PlacedArray in map(type, arrays)
         try:
             self._pattern = pattern_of(treedef, dynamic)
         except (TypeError, ValueError):  # the look-up of the program meets it again
-            return arrays, avals, treedef, has_places
-        return arrays, avals, self._pattern or treedef, has_places
+            return arrays, avals, treedef
+        return arrays, avals, self._pattern or treedef
 
     @overload
     def __get__(self, instance: None, owner: type | None = None) -> PjitFunction[P, R]: ...

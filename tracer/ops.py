@@ -31,7 +31,7 @@ from ..hlo.ops.reduce import ReduceAttributes
 from ..hlo.shape import Shape
 from ..hlo.sizes import is_symbolic
 from . import dtypes
-from .arrays.array import Array, array_from_scalar, capturing_block, is_absent, is_elsewhere, is_younger
+from .arrays.array import Array, array_from_scalar, capturing_block, is_absent, is_placed, is_younger
 from .arrays.overlay import overlaid, storage_of
 from .aval import ShapedArray
 from .core import Tracer, Value, bind, bind_declared
@@ -192,7 +192,7 @@ def _between_elements_and_storage(x: Value, dtype: Any) -> Value:
 
 def _convert_scalar(x: Array, dtype: np.dtype[Any], weak_type: bool) -> Array | None:
     """A concrete weak scalar converts while tracing, so that `x + 1` has one constant and no conversion."""
-    if not x.aval.weak_type or dtypes.is_extended(dtype) or is_elsewhere(x) or is_absent(x):
+    if not x.aval.weak_type or dtypes.is_extended(dtype) or is_placed(x) or is_absent(x):
         return None
     if not is_younger(x, capturing_block()):
         return None  # it is captured

@@ -13,7 +13,7 @@ from ..hlo.opcode import Opcode
 from ..hlo.ops.collective import COLLECTIVES
 from ..hlo.passes.rewrite import calling, rewrite_computation
 from ..hlo.sharding import HloSharding
-from ..tracer.arrays.array import as_value
+from ..tracer.arrays.array import as_value, is_placed
 from ..tracer.aval import ShapedArray
 from ..tracer.sharding.current_mesh import current_device_mesh, current_mesh
 from ..tracer.sharding.devices import devices
@@ -22,7 +22,7 @@ from ..tracer.sharding.mesh import EMPTY_ABSTRACT, AbstractMesh, Mesh
 from ..tracer.sharding.partition_spec import PartitionSpec
 from ..tracer.sharding.placement import placed
 from ..tracer.sharding.shardings import NamedSharding, Sharding, SingleDeviceSharding
-from ..tracer.sharding.spmd import is_placed, wrong_device_count
+from ..tracer.sharding.spmd import wrong_device_count
 from ..tracer.tracer import Tracer
 from .record import ExportedFunction
 

@@ -17,7 +17,7 @@ from ..hlo.ops.elementwise import CompareAttributes, ComparisonDirection
 from ..hlo.ops.movement import BroadcastAttributes
 from ..namespaces.declaring import F, declared
 from ..tracer import dtypes
-from ..tracer.arrays.array import Array, as_value, is_elsewhere
+from ..tracer.arrays.array import Array, as_value, is_placed
 from ..tracer.arrays.operators import ArrayLike
 from ..tracer.aval import ShapedArray
 from ..tracer.core import Value, bind, eager_with_scalar, thread_state
@@ -84,10 +84,6 @@ def _compare(direction: ComparisonDirection) -> Callable[[F], F]:
     return lambda declaration: declared(declaration, _op_of_two(declaration.__name__, Opcode.COMPARE, attributes))
 
 
-def _elsewhere(a: Array, b: Array) -> bool:
-    return is_elsewhere(a) or is_elsewhere(b)
-
-
 def _op_of_two(name: str, opcode: Opcode, attributes: Attributes, of_complex: Primitive | None = None) -> Binary:
     state = thread_state()
     if of_complex is not None:
@@ -102,7 +98,8 @@ def _op_of_two(name: str, opcode: Opcode, attributes: Attributes, of_complex: Pr
             if left.shape == right.shape:
                 return bind(opcode, (a, b), attributes)
             if not (left.shape and right.shape) and not left.is_extended:
-                if state.direct and isinstance(a, Array) and isinstance(b, Array) and not _elsewhere(a, b):
+                at_once = state.direct and not (is_placed(a) or is_placed(b))
+                if at_once and isinstance(a, Array) and isinstance(b, Array):
                     return eager_with_scalar(opcode, a, b, attributes)
                 a, b = (_spread(a, right.shape), b) if right.shape else (a, _spread(b, left.shape))
                 return bind(opcode, (a, b), attributes)

@@ -35,7 +35,7 @@ from ..tracer.arrays.array import (
     array_from_scalar,
     as_value,
     is_absent,
-    is_elsewhere,
+    is_placed,
     refuse_masked,
     shape_of,
 )
@@ -159,7 +159,7 @@ def broadcast_in_dim(
     if attributes is None:
         return x
     at_once = _state.direct and _state.recorder is None
-    is_plain = isinstance(x, Array) and not x.aval.is_extended and not is_elsewhere(x)
+    is_plain = isinstance(x, Array) and not x.aval.is_extended and not is_placed(x)
     if at_once and not attributes.dimensions and isinstance(x, Array) and is_plain:
         return Array(ShapedArray(shape, x.aval.dtype, x.aval.weak_type), allocating(np.full, shape, x._view))
     return bind(Opcode.BROADCAST, (x,), attributes, shape=ShapedArray(shape, x.aval.dtype).hlo)
@@ -601,7 +601,7 @@ def full_like(
         found = broadcast_in_dim(scalar, sizes, ())
     if sharding is None and shape is None and isinstance(x, Tracer):
         return of_type(found, x.aval)
-    if sharding is None and isinstance(x, Array) and is_elsewhere(x) and isinstance(found, Array):
+    if sharding is None and isinstance(x, Array) and is_placed(x) and isinstance(found, Array):
         sharding = x.sharding if sizes == x.shape or x.is_fully_replicated else None
     return found if sharding is None else in_asked_place(found, sharding, None, "full_like")
 

@@ -31,7 +31,7 @@ from ..tracer.arrays.array import (
     as_value,
     detached,
     is_absent,
-    is_elsewhere,
+    is_placed,
     rank_of,
     resolved,
 )
@@ -282,7 +282,7 @@ def _entry(item: Any, size: int, wrap: bool) -> _Range | _Window:
 def index_get(x: Any, index: Any) -> Value:
     """x[index]."""
     value = as_value(x)
-    if _state.direct and isinstance(value, Array) and _is_basic(index) and not is_elsewhere(value):
+    if _state.direct and isinstance(value, Array) and _is_basic(index) and not is_placed(value):
         if _is_put_off(value):
             return _put_off_part(value, index)
         try:

@@ -16,7 +16,7 @@ import numpy as np
 from ..hlo.support.memory_pressure import allocating
 from ..hlo.support.tracebacks import hide
 from ..tracer.arguments import ArgumentSpec
-from ..tracer.arrays.array import Array, is_elsewhere, with_storage
+from ..tracer.arrays.array import Array, is_placed, with_storage
 from ..tracer.aval import ShapedArray
 from ..tracer.compound import Compound, argument_names
 from ..tracer.settings.context import current_context
@@ -97,7 +97,7 @@ class _Draw(Compound):
 def _can_be_cut(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
     """Whether the key's generator draws element i from i alone, no other argument has dimensions, and the result has no
     place to be in."""
-    if not args or type(args[0]) is not Array or is_elsewhere(args[0]):
+    if not args or type(args[0]) is not Array or is_placed(args[0]):
         return False
     dtype: Any = args[0].aval.dtype
     impl = dtype.impl if isinstance(dtype, KeyDType) else implementation(None)

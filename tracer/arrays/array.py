@@ -30,7 +30,7 @@ from ..dtypes import canonical_dtype, python_scalar_dtype
 from ..errors import DeletedArrayError, OperandError
 from ..layers import LAYERS
 from ..settings.context import thread
-from ..sharding.devices import SEVERAL, CpuDevice, default_device
+from ..sharding.devices import SEVERAL, CpuDevice
 from ..sharding.shardings import ManualSharding, Shard, Sharding, SingleDeviceSharding, default_sharding
 from ..sharding.shards import assembled, cut, shards_of
 from ..source import user_line
@@ -89,8 +89,9 @@ class Array(ArrayBase):
     """Only while its value is deferred, and after it is deleted: then the slots of elements are empty."""
     _age: int
     """The number of the `younger_arrays` block in which it was made; empty for all other arrays."""
-    _placed: Sharding
-    """Where the user has put it, or where it was computed from such arrays; empty for all other arrays."""
+    _placed: Sharding | None
+    """Where the user has put it, or where it was computed from such arrays; None for all other arrays. Each call reads
+    it, so the slot is never empty."""
     _shards: list[DeviceBuffer]
     """Only where `_placed` has several devices, or one of another process: the parts on devices of this process."""
     _source: ref[NDArray]
@@ -100,6 +101,7 @@ class Array(ArrayBase):
         """An array of type `aval` over `view`, which must not be written any more."""
         self.aval = aval
         self._view = view
+        self._placed = None
         if _AGES:
             self._age = _AGES[-1]
 
@@ -109,6 +111,7 @@ class Array(ArrayBase):
         self = cls.__new__(cls)
         self.aval = aval
         self._buffer = buffer
+        self._placed = None
         return self
 
     @classmethod
@@ -148,7 +151,7 @@ class Array(ArrayBase):
                 if slot_is_set(self, "_view"):
                     return self._view
                 if slot_is_set(self, "_shards"):
-                    view = assembled(self._shards, self._placed, self.aval.shape, self.aval.hlo)
+                    view = assembled(self._shards, self.sharding, self.aval.shape, self.aval.hlo)
                     return self._kept(name, "_shards", view)
                 buffer = self._buffer
             return self._kept(name, "_buffer", buffer.__array__())
@@ -164,11 +167,10 @@ class Array(ArrayBase):
             return self._kept(name, "_storage", self._storage._buffer)
         if name == "_storage" and self.aval.is_extended:
             if slot_is_set(self, "_shards"):
-                return self._kept(name, "_shards", Array.from_shards(self.aval.storage, self._shards, self._placed))
-            place = self._placed if slot_is_set(self, "_placed") else None
-            stored = Array.from_buffer(self.aval.storage, self._buffer).with_aval(self.aval.storage, place)
+                return self._kept(name, "_shards", Array.from_shards(self.aval.storage, self._shards, self.sharding))
+            stored = Array.from_buffer(self.aval.storage, self._buffer).with_aval(self.aval.storage, self._placed)
             return self._kept(name, "_buffer", stored)
-        if name == "_shards" and slot_is_set(self, "_placed"):
+        if name == "_shards" and self._placed is not None:
             stored = self._storage if self.aval.is_extended else self
             source = "_view" if stored is self else "_storage"
             shards = stored._shards if stored is not self and slot_is_set(stored, "_shards") else None
@@ -213,9 +215,7 @@ class Array(ArrayBase):
     def with_aval(self, aval: ShapedArray, place: Sharding | None = None) -> Array:
         """The same elements with a type that differs in its weak type only, in the same place or in `place`, which has
         one device, or, if the array has no place, the devices of this process only."""
-        if place is None and slot_is_set(self, "_placed"):
-            place = self._placed
-        other = _new_at(place)
+        other = _new_at(place := place or self._placed)
         other.aval = aval if place is None else aval.divided(place)
         if _AGES and slot_is_set(self, "_age"):
             other._age = self._age
@@ -226,7 +226,7 @@ class Array(ArrayBase):
             if slot_is_set(self, slot):
                 is_empty = False
                 setattr(other, slot, getattr(self, slot))
-                if type(self) is Array:  # the other forms are made from it
+                if self._placed is None:  # the other forms are made from it
                     return other
         if is_empty:
             if not slot_is_set(self, "_absence"):  # another thread has just settled it
@@ -357,7 +357,7 @@ class Array(ArrayBase):
             return f"Array(shape={self.aval.shape}, dtype={self.aval.dtype.name})"
         if self.aval.is_extended:
             return f"Array({self.aval.shape}, dtype={self.aval.dtype.name}) overlaying:\n{self._storage._view}"
-        if slot_is_set(self, "_placed") and isinstance(self._placed, ManualSharding):
+        if isinstance(self._placed, ManualSharding):
             return f"<{self.aval.str_short()} of each device of {self._placed.mesh}>"
         weak = ", weak_type=True" if self.aval.weak_type else ""
         suffix = f"dtype={self.aval.dtype.name}{weak}"
@@ -389,12 +389,12 @@ class Array(ArrayBase):
             same: dict[int, DeviceBuffer] = {}
             for s in self._shards:
                 same[id(s)] = same.get(id(s)) or HostBuffer(s.__array__(copy=True), s.shape)
-            return Array.from_shards(self.aval, [same[id(s)] for s in self._shards], self._placed)
+            return Array.from_shards(self.aval, [same[id(s)] for s in self._shards], self.sharding)
         if self.aval.is_extended:
             other = with_storage(self.aval, self._storage.__deepcopy__(memo))
         else:
             other = Array(self.aval, _frozen(allocating(np.array, self._view)))
-        return other.with_aval(self.aval, self._placed) if slot_is_set(self, "_placed") else other
+        return other if self._placed is None else other.with_aval(self.aval, self._placed)
 
     def block_until_ready(self) -> Self:
         """Itself, when its elements are there. On the CPU calls return when they are done; a backend for a device may
@@ -502,7 +502,7 @@ class Array(ArrayBase):
         >>> jnp.ones(2).sharding
         SingleDeviceSharding(device=CpuDevice(id=0), memory_kind=device)
         """
-        return self._placed if slot_is_set(self, "_placed") else default_sharding()
+        return self._placed or default_sharding()
 
     @property
     def committed(self) -> bool:
@@ -511,7 +511,7 @@ class Array(ArrayBase):
         >>> jnp.ones(2).committed, hloom.device_put(jnp.ones(2), hloom.devices()[0]).committed
         (False, True)
         """
-        return slot_is_set(self, "_placed")
+        return self._placed is not None
 
     @property
     def device(self) -> CpuDevice | Sharding:
@@ -520,8 +520,8 @@ class Array(ArrayBase):
         >>> jnp.ones(2).device
         CpuDevice(id=0)
         """
-        assignment = self._placed.device_assignment if slot_is_set(self, "_placed") else (default_device(),)
-        return assignment[0] if len(assignment) == 1 else self._placed
+        assignment = self.sharding.device_assignment
+        return assignment[0] if len(assignment) == 1 else self.sharding
 
     def devices(self) -> set[CpuDevice]:
         """The devices that hold the array.
@@ -548,7 +548,7 @@ class Array(ArrayBase):
         >>> jnp.ones(2).is_fully_addressable
         True
         """
-        return not slot_is_set(self, "_placed") or self._placed.is_fully_addressable
+        return self._placed is None or self._placed.is_fully_addressable
 
     @property
     def is_fully_replicated(self) -> bool:
@@ -557,7 +557,7 @@ class Array(ArrayBase):
         >>> jnp.ones(2).is_fully_replicated
         True
         """
-        return not slot_is_set(self, "_placed") or self._placed.is_fully_replicated
+        return self._placed is None or self._placed.is_fully_replicated
 
     @property
     def addressable_shards(self) -> list[Shard]:
@@ -625,49 +625,42 @@ class Array(ArrayBase):
         if self.is_deleted():
             raise DeletedArrayError(_deleted(self))
 
-class PlacedArray(Array):
-    """An array that is somewhere in particular: over a mesh, or on one of several devices. Calls and operations look at
-    its place. It is a class of its own so that they can tell at no cost, for all other arrays."""
-
-    __slots__ = ()
-
 
 def _new_at(place: Sharding | None) -> Array:
     """An empty array in a place."""
-    if place is None:
-        return Array.__new__(Array)
-    kind = _class_at(place)
-    array: Array = kind.__new__(kind)
+    array = Array.__new__(Array)
     array._placed = place
+    if place is not None:
+        note(place)
     return array
 
 
-def _class_at(place: Sharding) -> type[Array]:
-    if not SEVERAL and isinstance(place, SingleDeviceSharding):
-        return Array
-    LAYERS.turn_on("places")
-    return PlacedArray
-
-
 def putter(place: Sharding) -> Callable[[Any], Any]:
-    """A function from the results of a program to the same arrays in a place of one device."""
-    kind = _class_at(place)
-    new, types = kind.__new__, dict[ShapedArray, ShapedArray]()
+    """A function that gives the new arrays which a program returns a place of one device."""
+    types = dict[ShapedArray, ShapedArray]()
+    note(place)
 
     def put(array: Any) -> Any:
-        if not isinstance(array, Array):
-            return array
-        aval = array.aval
-        found = new(kind)
-        found._placed = place
-        found.aval = types.get(aval) or types.setdefault(aval, aval.divided(place))
-        found._buffer = array._buffer
-        return found
+        if isinstance(array, Array):
+            aval = array.aval
+            array._placed = place
+            array.aval = types.get(aval) or types.setdefault(aval, aval.divided(place))
+        return array
 
     return put
 
 
-PlacedArray.__module__, PlacedArray.__name__, PlacedArray.__qualname__ = Array.__module__, "Array", "Array"
+def note(place: Sharding) -> None:
+    """From now on calls and operations ask where arrays are, if they must for one in `place`."""
+    if not PLACES and _is_asked(place):
+        LAYERS.turn_on("places")
+        PLACES[:] = [True]
+
+
+PLACES: list[bool] = []
+"""Not empty once calls must ask where arrays are."""
+
+
 boundaries(Array, *READERS)
 
 
@@ -677,18 +670,21 @@ _FORMS = ("_buffer", "_view", "_storage", "_shards", "_numpy")
 """The slots that hold the elements in one form or another; first the forms that programs and operations make."""
 
 
-def is_elsewhere(array: Array) -> bool:
-    """Whether an operation must ask where the array is. Functions that compute with NumPy arrays directly leave such
-    arrays to `bind`."""
-    return type(array) is PlacedArray
+def _is_asked(place: Sharding) -> bool:
+    """Whether calls must ask for the place. Where there is only one device, arrays on it are like all others."""
+    return bool(SEVERAL) or not isinstance(place, SingleDeviceSharding)
+
+
+def is_placed(value: Any) -> bool:
+    """Whether it is an array that a user has put over a mesh or on one of several devices, or computed from such.
+    Functions that compute with NumPy arrays directly leave such arrays to `bind`."""
+    return type(value) is Array and value._placed is not None and _is_asked(value._placed)
 
 
 def on_several(array: Array) -> bool:
     """Whether the array is on several devices, or on one of another process: programs take its shards then."""
-    if type(array) is not PlacedArray:
-        return False
     place = array._placed
-    return len(place.device_assignment) > 1 or not place.is_fully_addressable
+    return place is not None and (len(place.device_assignment) > 1 or not place.is_fully_addressable)
 
 
 def _deleted(array: Array) -> str:
@@ -961,8 +957,7 @@ def _short(value: object) -> str:
 
 def with_storage(aval: ShapedArray, storage: Array) -> Array:
     """The array of an extended dtype that overlays `storage`."""
-    place = storage._placed if slot_is_set(storage, "_placed") else None
-    array = _new_at(place)
+    array = _new_at(place := storage._placed)
     array.aval, array._storage = aval if place is None else aval.divided(place), storage
     return array
 

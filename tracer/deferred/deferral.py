@@ -319,6 +319,7 @@ def _leaf(batch: RecordedBatch, array: Any) -> int:
     aval = array.aval
     own = Array.__new__(Array)
     own.aval = aval
+    own._placed = None
     if aval.shape or not slot_is_set(array, "_view"):
         own._buffer = array._buffer
     else:

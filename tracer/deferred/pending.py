@@ -75,5 +75,6 @@ def pending(aval: ShapedArray, handle: Handle) -> Array:
     """An array of type `aval` that will have the value of `handle`."""
     self = Array.__new__(Array)
     self.aval = aval
+    self._placed = None
     self._absence = handle
     return self

@@ -13,12 +13,12 @@ from ...hlo.backend import Executable
 from ...hlo.builder import make_module
 from ...hlo.ir import HloModule, InputOutputAlias
 from ..arguments import identifier
-from ..arrays.array import Array
+from ..arrays.array import Array, is_placed
 from ..core import EVAL
 from ..execution import CompileOptions, aliases_for, compile_module, donations, kept_by
 from ..sharding.devices import SEVERAL
 from ..sharding.placed_operations import places_on_one_device, run_placed
-from ..sharding.spmd import Place, is_placed, places_of
+from ..sharding.spmd import Place, places_of
 from ..traced import Traced, with_avals
 from ..tracer import Tracer, leaked
 from ..trees import tree

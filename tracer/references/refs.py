@@ -110,6 +110,7 @@ class Ref:
     __slots__ = ("__weakref__", "_argument", "_ended", "_line", "_owner", "_value", "aval")
     __hash__ = object.__hash__
     __array_priority__ = 1000
+    _placed = None  # its array is somewhere
 
     aval: AbstractRef
     _value: Any

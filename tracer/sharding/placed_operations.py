@@ -12,7 +12,7 @@ from ...hlo.ir import HloComputation, HloInstruction, HloModule
 from ...hlo.opcode import Opcode
 from ...hlo.ops.structure import GetTupleElementAttributes
 from ...hlo.shape import Shape
-from ..arrays.array import Array, on_several
+from ..arrays.array import Array, is_placed, on_several
 from ..caches import on_clear
 from ..core import Value, array_of, call_of, run_meaning
 from ..execution import kept_by, module_of
@@ -26,7 +26,7 @@ from .hlo_shardings import Assignment
 from .mesh import Mesh
 from .partition_spec import PartitionSpec
 from .shardings import NamedSharding, SingleDeviceSharding
-from .spmd import SHARDINGS, Place, Spmd, device_set_of, is_placed, is_several, named_shardings, places_of
+from .spmd import SHARDINGS, Place, Spmd, device_set_of, is_several, named_shardings, places_of
 
 T = TypeVar("T")
 

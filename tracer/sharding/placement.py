@@ -12,7 +12,7 @@ from typing import Any
 
 from ...hlo.errors import UnsupportedError
 from ...hlo.timeline.spans import RECORDERS, Track, spanning
-from ..arrays.array import Array, as_value
+from ..arrays.array import Array, as_value, is_placed
 from ..arrays.layouts import Format, Layout, Space
 from ..arrays.operators import Value
 from ..arrays.overlay import overlaid, storage_of
@@ -29,7 +29,7 @@ from .manual_axes import current_manual_axes
 from .mesh import AbstractMesh, AxisType, Mesh
 from .partition_spec import PartitionSpec
 from .shardings import UNSPECIFIED, NamedSharding, Sharding, SingleDeviceSharding
-from .spmd import is_placed, move
+from .spmd import move
 
 PLACES = (Sharding, CpuDevice, PartitionSpec, Format, Space)
 

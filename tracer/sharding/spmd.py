@@ -20,7 +20,7 @@ from ...hlo.opcode import Opcode
 from ...hlo.shape import Shape
 from ...hlo.sharding import HloSharding
 from ...hlo.support.records import dataclass
-from ..arrays.array import Array, PlacedArray, slot_is_set, with_storage
+from ..arrays.array import Array, is_placed, with_storage
 from ..aval import ShapedArray, aval_of_shape
 from ..caches import on_clear
 from ..checks.nan_checks import blame_on_devices, fault, is_checking
@@ -45,11 +45,6 @@ SHARDINGS: dict[Primitive, Callable[[Call], Sharding]] = {}
 
 
 # ---- where arrays are
-
-
-def is_placed(value: Any) -> bool:
-    """Whether it is an array that a user has put over a mesh or on one of several devices, or computed from such."""
-    return type(value) is PlacedArray
 
 
 def places_of(arrays: Sequence[Any]) -> tuple[Place, ...]:
@@ -267,7 +262,7 @@ def _parts(array: Array, how: _Argument, count: int) -> Sequence[DeviceBuffer]:
 
 def move(array: Array, sharding: Sharding) -> Array:
     """The array in another place. An array on devices of several processes is sent by a program over all of them."""
-    if slot_is_set(array, "_placed") and array._placed == sharding:
+    if array._placed == sharding:
         return array
     if array.is_fully_addressable or array.is_fully_replicated:
         return array.moved(sharding)
@@ -278,7 +273,7 @@ def move(array: Array, sharding: Sharding) -> Array:
             "  hloom.experimental.multihost_utils.process_allgather gives each process the whole array."
         )
     stored = array._storage if array.aval.is_extended else array
-    program = _mover(stored.aval.hlo, array._placed, sharding, current_context())
+    program = _mover(stored.aval.hlo, array.sharding, sharding, current_context())
     (found,) = program.call([stored])
     return found if stored is array else with_storage(array.aval, found)
 

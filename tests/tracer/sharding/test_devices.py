@@ -38,6 +38,10 @@ ANSWERS: dict[str, Any] = {
     "x.devices() == {d}": "True",
     "x.sharding": "SingleDeviceSharding(device=CpuDevice(id=0), memory_kind=device)",
     "(x.committed, jax.device_put(x, d).committed)": "(False, True)",
+    "[type(v) is type(x) for v in (jax.device_put(x, d), jax.device_put(x, ns), jax.device_put(x, auto) + 1)]": (
+        "[True, True, True]"
+    ),
+    "type(jax.jit(lambda v: v, out_shardings=ns)(x)) is type(jax.pmap(lambda v: v)(x[:1])) is type(x)": "True",
     "(x.is_fully_addressable, x.is_fully_replicated, x.on_device_size_in_bytes())": "(True, True, 24)",
     "x.addressable_shards": "[Shard(device=CpuDevice(id=0), index=(slice(None, None, None), slice(None, None, None)), "
     "replica_id=0, data=[[0. 1. 2.]\n [3. 4. 5.]])]",

@@ -112,6 +112,22 @@ OWN = {
     "pickle.loads(pickle.dumps(y)), pickle.loads(pickle.dumps(hloom.devices()[1])))": (
         "P('d',) [0. 1. 2. 3.] cpu:1"
     ),
+    # all arrays are of one class
+    "HLOOM_NUM_DEVICES=2: import copy, pickle; y = put(x, 'd'); few = [y, y + 1, hloom.jit(jnp.sin)(y), y[0], "
+    "y.addressable_data(1), hloom.device_put(x, hloom.devices()[1]), hloom.pmap(jnp.sin)(x[:2]), copy.copy(y), "
+    "pickle.loads(pickle.dumps(y))]; print({*map(type, few)} == {type(x)}, sum(v.committed for v in few))": "True 8",
+    # a jitted function has a program for each place, whichever way it is called
+    **{
+        f"HLOOM_NUM_DEVICES=2: f = hloom.jit(lambda *v: sum(v)); y, z = put(x, 'd'), hloom.device_put(x, "
+        f"hloom.devices()[1])\nfor v in [{given}] * 2:\n    print(*[d.id for d in f(*v).devices()], f(*v).committed)": (
+            "\n".join([answer] * 2)
+        )
+        for given, answer in (
+            ("(x,), (y,), (z,)", "0 False\n0 1 True\n1 True"),
+            ("(x, x), (x, y), (x, z), (y, y)", "0 False\n0 1 True\n1 True\n0 1 True"),
+            ("(x, x, x), (x, x, y), (x, z, x)", "0 False\n0 1 True\n1 True"),
+        )
+    },
     # a function that knows some axes of the mesh: where JAX crashes or has none
     "HLOOM_NUM_DEVICES=2: f = hloom.shard_map(lambda v: hloom.lax.psum(v.astype(jnp.bfloat16), 'd'), mesh=mesh2, "
     "in_specs=P('d'), out_specs=P(), axis_names={'d'}); print(f(x).astype(jnp.float32))": "[0. 1. 2. 3.]",
