@@ -463,7 +463,8 @@ class custom_jvp(_Differentiable[P, R]):
             every = tuple([_stopped(a) if i in static else a for i, a in enumerate(every)])
         given = Arguments(self.fun, static, every)
         if current_trace() is EVAL:
-            return _untransformed("custom_jvp", self.fun, given)
+            plain: R = _untransformed("custom_jvp", self.fun, given)
+            return plain
         out = Outputs()
         x64 = current_context().enable_x64
 
@@ -499,7 +500,7 @@ def _flat_jvp(
     return flat_rule
 
 
-def _untransformed(what: str, fun: Callable[..., R], given: Arguments) -> R:
+def _untransformed(what: str, fun: Callable[..., Any], given: Arguments) -> Any:
     """The result of `fun` outside of every transformation. As in JAX, it is not converted, nor are Python's numbers
     among the arguments."""
     with _closures_explained(what, fun):
@@ -772,7 +773,8 @@ class custom_vjp(_Differentiable[P, R]):
             _tell_recorders(given)
         _refuse_moving(self.fun, given.static_args)
         if current_trace() is EVAL:
-            return _untransformed("custom_vjp", self.fun, given)
+            plain: R = _untransformed("custom_vjp", self.fun, given)
+            return plain
         out = Outputs()
         x64 = current_context().enable_x64
 

@@ -221,26 +221,32 @@ class PjitFunction(SharedValue, Generic[P, R]):
                 return self._call(args, kwargs)
             table = self._fast[settings.context]
             run: Any = None
+            count = len(args)
             if RECORDERS:
                 return self._call_in_timeline(args, kwargs, table)
             if kwargs:
                 pass
-            elif len(args) == 2:
+            elif count == 2:
                 first, second = args
-                are_arrays = type(first) is Array and type(second) is Array
-                if are_arrays and (not PLACES or first._placed is second._placed is None):
+                if type(first) is not Array or type(second) is not Array:
+                    pass
+                elif not PLACES or first._placed is second._placed is None:
                     run = table.get((first.aval, second.aval))
-            elif len(args) == 1:
+            elif count == 1:
                 (first,) = args
-                if type(first) is Array:
-                    is_plain = not PLACES or first._placed is None
-                    run = table.get((first.aval,) if is_plain else (first.aval, first._placed))
+                if type(first) is not Array:
+                    pass
+                elif not PLACES or first._placed is None:
+                    run = table.get((first.aval,))
+                else:
+                    run = table.get((first.aval, first._placed))
             else:
                 for argument in args:
-                    if type(argument) is not Array or (PLACES and argument._placed is not None):
+                    if type(argument) is not Array:
                         break
                 else:
-                    run = table.get(tuple(map(_avals, args)))
+                    if not PLACES or not any(map(_places, args)):
+                        run = table.get(tuple(map(_avals, args)))
             return self._call_by_plan(args, kwargs, table) if run is None else run(args)
         except BaseException as error:
             hide(error)

@@ -118,8 +118,9 @@ OWN = {
     "pickle.loads(pickle.dumps(y))]; print({*map(type, few)} == {type(x)}, sum(v.committed for v in few))": "True 8",
     # a jitted function has a program for each place, whichever way it is called
     **{
-        f"HLOOM_NUM_DEVICES=2: f = hloom.jit(lambda *v: sum(v)); y, z = put(x, 'd'), hloom.device_put(x, "
-        f"hloom.devices()[1])\nfor v in [{given}] * 2:\n    print(*[d.id for d in f(*v).devices()], f(*v).committed)": (
+        f"HLOOM_NUM_DEVICES=2: f = hloom.jit(lambda *v: sum(v)); y = put(x, 'd'); d = hloom.devices()\n"
+        f"z = hloom.device_put(x, d[1])\nfor v in [{given}] * 2:\n    w = f(*v)\n"
+        "    print(*[k for k in (0, 1) if d[k] in w.devices()], w.committed)": (
             "\n".join([answer] * 2)
         )
         for given, answer in (
