@@ -85,8 +85,8 @@ class MemoryRef:
 
 @dataclasses.dataclass(frozen=True)
 class Element:
-    """A dimension of a block whose position is that of its first element. `padding` adds as many elements below and
-    above the array, which are NaN (the least number of integers)."""
+    """A dimension of a block. Its position is the position of its first element. `padding` adds elements before and
+    after the array: NaN, for integers the least number."""
 
     block_size: int
     padding: tuple[int, int] = (0, 0)
@@ -106,7 +106,7 @@ squeezed = Squeezed()
 
 @dataclasses.dataclass(frozen=True)
 class Blocked:
-    """A dimension of a block whose position counts blocks, as an integer says too."""
+    """A dimension of a block. Its position counts blocks. An integer in a block's shape means the same."""
 
     block_size: int
 
@@ -116,7 +116,7 @@ class Blocked:
 
 @dataclasses.dataclass(frozen=True)
 class BoundedSlice:
-    """A dimension of a block for which the index map returns `pl.ds(start, size)`, of at most `block_size` elements.
+    """A dimension of a block. The index map returns `pl.ds(start, size)` for it, at most `block_size` elements.
     The rest of the block is NaN when it is read, and is not written."""
 
     block_size: int

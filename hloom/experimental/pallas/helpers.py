@@ -228,7 +228,7 @@ def debug_print(fmt: str, *args: Any) -> None:
 
 
 def masked_load(ref: Any, mask: Any, other: Any) -> Value:
-    """What is in a reference, or in a part of one, as JAX's interpreter reads it: a mask matters where `other` is
+    """The values in a reference, or in a part of one, as JAX's interpreter reads them: a mask matters where `other` is
     given."""
     value = ref[...]
     if mask is None or other is None:

@@ -1,7 +1,8 @@
 """`hloom.experimental.pallas.tpu`: parts of kernels for TPUs, with names of jax.experimental.pallas.tpu.
 
-What describes kernels (memory spaces, grids with prefetched scalars, parameters of a compiler) is accepted, and what
-computes runs. Copies, semaphores and generators of random bits of TPUs are refused: UnsupportedError at their use.
+Descriptions of kernels (memory spaces, grids with prefetched scalars, parameters of a compiler) are accepted, and
+functions that compute run. Copies, semaphores and generators of random bits of TPUs are refused: UnsupportedError at
+their use.
 """
 
 import dataclasses as _dataclasses
@@ -91,7 +92,8 @@ CMEM, SEMAPHORE, HBM = MemorySpace.CMEM, MemorySpace.SEMAPHORE, MemorySpace.HBM
 
 
 class GridDimensionSemantics(_enum.Enum):
-    """How points of a grid may run along an axis: accepted. Which axes can run side by side is found out."""
+    """How points of a grid may run along an axis. Accepted and not used: hloom finds itself which axes can run as a
+    batch."""
 
     PARALLEL = "parallel"
     CORE_PARALLEL = "core_parallel"
@@ -244,7 +246,7 @@ def reset_tpu_interpret_mode_state() -> None:
 
 
 def load(ref: _Any, *, mask: _Any = None) -> _Any:
-    """What is in a reference or in a part of one. mask: accepted; what is read where it is false is not said.
+    """The values in a reference or in a part of one. mask: accepted; where it is false, the values are not specified.
 
     >>> from hloom.experimental.pallas import tpu
     >>> tpu.load(hloom.new_ref(jnp.arange(2)))

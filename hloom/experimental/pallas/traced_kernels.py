@@ -73,7 +73,7 @@ class Kernel:
 
 @dataclass(frozen=True, slots=True)
 class Arguments:
-    """What a kernel is called with, as types and structures of trees."""
+    """The arguments of a kernel, as types and structures of trees."""
 
     prefetched: tuple[Sequence[ShapedArray], Any]
     inputs: tuple[Sequence[ShapedArray], Any]
