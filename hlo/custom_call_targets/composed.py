@@ -13,43 +13,43 @@ import numpy as np
 from ..errors import CustomCallError, UnsupportedError
 from .call import Call, NDArray, Run
 from .factorize import geqrf, getrf, orgqr
+from .routine import Routine
 from .spectral import syevd
 
 
-def qr(call: Call) -> Run:
+def qr(call: Call) -> Routine:
     """`Qr`: as geqrf."""
     return geqrf(call)
 
 
-def householder_product(call: Call) -> Run:
+def householder_product(call: Call) -> Routine:
     """`ProductOfElementaryHouseholderReflectors`: as orgqr."""
     return orgqr(call)
 
 
-def eigh(call: Call) -> Run:
+def eigh(call: Call) -> Routine:
     """`Eigh`: (eigenvectors, eigenvalues in ascending order). The config is `lower,sort,max_iterations,tolerance`. The
     first says which triangle is read; the others are of XLA's own algorithm."""
     text = str(call.config.get("backend_config", "1"))
     lower = text.split(",")[0].strip()
     if lower not in ("0", "1"):
         call.fail(f"its backend_config must begin with 0 or 1, not {text!r}")
-    run_syevd = syevd(replace(call, config={"mode": ord("V"), "uplo": ord("L" if lower == "1" else "U")}))
 
-    def run(a: NDArray) -> tuple[NDArray, ...]:
-        vectors, values, info = run_syevd(a)
+    def around(run: Run, a: NDArray) -> tuple[NDArray, ...]:
+        vectors, values, info = run(a)
         failed = info != 0
         return np.where(failed[..., None, None], np.nan, vectors), np.where(failed[..., None], np.nan, values)
 
-    return run
+    config = {"mode": ord("V"), "uplo": ord("L" if lower == "1" else "U")}
+    return replace(syevd(replace(call, config=config)), around=around)
 
 
-def lu_decomposition(call: Call) -> Run:
+def lu_decomposition(call: Call) -> Routine:
     """`LuDecomposition`: (L and U in one matrix, pivots counted from 0, the permutation that they make)."""
-    run_getrf = getrf(call)
-    m = call.sizes["m"]
+    routine, m = getrf(call), call.sizes["m"]
 
-    def run(a: NDArray) -> tuple[NDArray, ...]:
-        lu, pivots, _ = run_getrf(a)
+    def around(run: Run, a: NDArray) -> tuple[NDArray, ...]:
+        lu, pivots = run(a)
         flat = pivots.reshape(-1, pivots.shape[-1]) - 1
         order = np.tile(np.arange(m, dtype=np.int32), (len(flat), 1))
         rows = np.arange(len(flat))
@@ -58,7 +58,7 @@ def lu_decomposition(call: Call) -> Run:
             order[rows, k], order[rows, other] = order[rows, other].copy(), order[rows, k].copy()
         return lu, flat.reshape(pivots.shape), order.reshape(*call.batch, m)
 
-    return run
+    return replace(routine, results=routine.results[:2], around=around)
 
 
 def tridiagonal_solve_perturbed(call: Call) -> Run:

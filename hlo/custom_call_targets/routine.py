@@ -6,15 +6,15 @@ The evaluator runs it here; a backend may make code of it.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable
 from typing import TypeAlias
 
 import numpy as np
 
 from ..element_type import ElementType
 from ..support.records import dataclass
-from .call import Call, NDArray, Run
-from .library import Shared, each_with_work, from_columns, to_columns, work_lengths
+from .call import Call, NDArray
+from .library import Argument, Shared, each, each_with_work, from_columns, rows_of, to_columns
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -25,63 +25,95 @@ class Buffer:
     element_type: ElementType
     is_matrix: bool = False
     """A matrix, which LAPACK stores column by column: `shape` is (columns, rows)."""
-    is_operand: bool = False
-    """At first it holds the operand's matrix; others hold zeros."""
+    operand: int | None = None
+    """The operand that it is a copy of at first."""
+    is_zero: bool = False
+    """It has to hold zeros at first: the routine may not write all of it. If it is a matrix, the routine does not use
+    it at all."""
     is_shared: bool = False
     """A workspace that all matrices share, and that holds no result."""
 
 
-Given: TypeAlias = "str | int | Buffer"
+Given: TypeAlias = "str | int | float | Buffer"
 
 
 @dataclass(frozen=True, slots=True)
 class Routine:
     """`name` is called with `before`, workspaces of `kinds` with their lengths, and `after`; `results` are the results
-    of the custom call, in its order."""
+    of the custom call, in its order. Called with arrays, it computes them."""
 
+    call: Call
     name: str
-    element_type: ElementType
     before: tuple[Given, ...]
     kinds: tuple[ElementType, ...]
     after: tuple[Given, ...]
     results: tuple[Buffer, ...]
+    around: Callable[..., tuple[NDArray, ...]] | None = None
+    """Computes the custom call by the routine, with work before and after: ``around(run, *operands)``."""
 
     @property
     def buffers(self) -> list[Buffer]:
         """All, each once."""
-        return list(dict.fromkeys(b for b in (*self.before, *self.after) if isinstance(b, Buffer)))
+        every = (*self.before, *self.after, *self.results)
+        return list(dict.fromkeys(b for b in every if isinstance(b, Buffer)))
 
-    def lengths(self) -> list[int]:
-        """How many elements each workspace needs."""
-        arrays = {b: np.zeros((1, *b.shape), b.element_type.dtype) for b in self.buffers}
-        before, after = _filled(self.before, arrays), _filled(self.after, arrays)
-        return work_lengths(self.name, self.element_type, before, self.kinds, after)
+    def __call__(self, *operands: NDArray) -> NDArray | tuple[NDArray, ...]:
+        """The results; an array, if there is one."""
+        found = self.around(self._run, *operands) if self.around else self._run(*operands)
+        return found if len(found) > 1 else found[0]
 
-    def run(self, call: Call) -> Run:
-        """A function of NumPy arrays that computes `call`."""
-        batch = call.batch
+    def _run(self, *operands: NDArray) -> tuple[NDArray, ...]:
+        batch, element_type = self.call.batch, self.call.element_type
+        count, arrays = math.prod(batch), dict[Buffer, NDArray]()
+        for b in self.buffers:
+            if b.operand is None:
+                arrays[b] = np.zeros((count, *b.shape), b.element_type.dtype)
+            else:
+                given = operands[b.operand]
+                arrays[b] = to_columns(given) if b.is_matrix else rows_of(given, len(b.shape))
 
-        def run(a: NDArray) -> tuple[NDArray, ...]:
-            count = math.prod(batch)
-            arrays = {
-                b: to_columns(a) if b.is_operand else np.zeros((count, *b.shape), b.element_type.dtype)
-                for b in self.buffers
-            }
-            before, after = _filled(self.before, arrays), _filled(self.after, arrays)
-            each_with_work(self.name, self.element_type, count, before, self.kinds, after)
-            return tuple([
-                from_columns(arrays[r], batch) if r.is_matrix else arrays[r].reshape((*batch, *r.shape))
-                for r in self.results
-            ])  # fmt: skip
+        def filled(x: Given) -> Argument:
+            if not isinstance(x, Buffer):
+                return x
+            return Shared(arrays[x][:1]) if x.is_shared else arrays[x]
 
-        return run
-
-
-def _filled(given: Sequence[Given], arrays: dict[Buffer, NDArray]) -> list[str | int | NDArray | Shared]:
-    found: list[str | int | NDArray | Shared] = []
-    for x in given:
-        if not isinstance(x, Buffer):
-            found.append(x)
+        before, after = [filled(x) for x in self.before], [filled(x) for x in self.after]
+        if self.kinds:
+            each_with_work(self.name, element_type, count, before, self.kinds, after)
         else:
-            found.append(Shared(arrays[x][:1]) if x.is_shared else arrays[x])
-    return found
+            each(self.name, element_type, count, *before, *after)
+        return tuple([
+            from_columns(arrays[r], batch) if r.is_matrix else arrays[r].reshape((*batch, *r.shape))
+            for r in self.results
+        ])  # fmt: skip
+
+
+class Buffers:
+    """The buffers of a call, by their shapes."""
+
+    def __init__(self, call: Call) -> None:
+        self.element_type, self.real = call.element_type, call.element_type.real
+        self.is_complex = call.element_type.is_complex
+        self.info = Buffer((), ElementType.S32)
+
+    def matrix(self, rows: int, columns: int, operand: int | None = None, *, is_zero: bool = False) -> Buffer:
+        """A matrix of the call's type."""
+        return Buffer((columns, rows), self.element_type, True, operand, is_zero)
+
+    def row(
+        self, length: int, operand: int | None = None, kind: ElementType | None = None, *, is_zero: bool = False
+    ) -> Buffer:
+        """Some numbers for each matrix; of the call's type, if no other is named."""
+        return Buffer((length,), kind or self.element_type, False, operand, is_zero)
+
+    def work(self, length: int, kind: ElementType) -> Buffer:
+        """A workspace of a known length."""
+        return Buffer((max(length, 1),), kind, is_shared=True)
+
+    def of_complex(self, length: int) -> tuple[Buffer, ...]:
+        """The workspace of real numbers that routines of complex ones take besides."""
+        return (self.work(length, self.real),) if self.is_complex else ()
+
+    def values(self, length: int) -> tuple[Buffer, ...]:
+        """Eigenvalues; of a real matrix their real and their imaginary parts."""
+        return tuple([self.row(length) for _ in range(1 if self.is_complex else 2)])

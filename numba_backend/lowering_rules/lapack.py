@@ -1,8 +1,8 @@
 """Write rows that call LAPACK: the calls themselves, and kernels for the work before and after them.
 
 LAPACK takes matrices column by column, so a kernel copies the operand in that order, and results back. Routines that
-read only a triangle (potrf, trsm) work in place instead, on the transpose. Which arguments a routine takes, and what
-its results mean, is in `lapack_targets.py`.
+read only a triangle (potrf, trsm) work in place instead, on the transpose. The routines are data, and
+`lapack_targets.py` makes rows of them.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
-"""Lower the custom calls of LAPACK's routines to rows: the routine that each calls, on copies of its operands, and the
-results. `hlo/custom_call_targets/` says what they mean, file by file in the same order.
+"""Lower the custom calls of LAPACK's routines to rows: copies of the operands, the call, and the results. The routine
+and its arguments are data (`hlo/custom_call_targets/routine.py`); rules here are for what else a call computes, and for
+calls that need no copies.
 """
 
 from __future__ import annotations
@@ -8,77 +9,108 @@ import math
 from collections.abc import Callable, Mapping
 
 from ...hlo.custom_call_targets.call import Call
+from ...hlo.custom_call_targets.routine import Buffer, Routine
 from ...hlo.custom_call_targets.table import BUILT_IN
 from ...hlo.element_type import ElementType
 from ...hlo.ir import HloInstruction
-from ..linalg.algorithms import symmetric_of
 from ..runtime.program import Argument
-from .lapack import S32, Array, Batch, Given
+from .lapack import S32, Array, Batch
 from .table import LoweringContext
 
 
 class _Target:
-    """One call: its sizes, and its operands and results as arrays of the batch."""
+    """One call: its routine, and its operands and results as arrays of the batch."""
 
-    def __init__(self, context: LoweringContext, instruction: HloInstruction, call: Call) -> None:
-        self.call, self.element_type = call, call.element_type
-        self.batch = Batch(context, instruction.name, call.element_type, math.prod(call.batch))
-        rank = len(call.batch)
+    def __init__(self, context: LoweringContext, instruction: HloInstruction, routine: Routine) -> None:
+        self.routine, self.call = routine, routine.call
+        self.batch = Batch(context, instruction.name, self.call.element_type, math.prod(self.call.batch))
+        rank = len(self.call.batch)
 
         def arrays(places: list[Argument], shapes: list[tuple[ElementType, tuple[int, ...]]]) -> list[Array]:
             return [self.batch.at(place, kind, *dims[rank:]) for place, (kind, dims) in zip(places, shapes)]
 
-        operands = [(s.element, s.dimensions) for s in call.operands]
-        results = [(s.element, s.dimensions) for s in call.result.leaves()]
+        operands = [(s.element, s.dimensions) for s in self.call.operands]
+        results = [(s.element, s.dimensions) for s in self.call.result.leaves()]
         self.operands = arrays(context.operands(instruction), operands)
         self.results = arrays(context.results(instruction), results)
+        self.arrays: dict[Buffer, Array] = {}
+        """The routine's."""
 
-    def sizes(self, letters: str) -> list[int]:
-        """The sizes of the signature's letters."""
-        return [self.call.sizes[letter] for letter in letters]
+    def prepare(self) -> None:
+        """Give the routine's buffers memory, with the operands in it. A result is made in its place, unless it is a
+        matrix; an operand is read in its place, if the routine changes nothing in it."""
+        targets = dict(zip(self.routine.results, self.results))
+        for b in self.routine.buffers:
+            target, source = targets.get(b), None if b.operand is None else self.operands[b.operand]
+            if b in self.arrays:
+                continue
+            if b.is_shared:
+                self.arrays[b] = self.batch.work(b.element_type, *b.shape)
+            elif b.is_matrix and not b.is_zero:
+                self.arrays[b] = self.batch.columns(source) if source else self.batch.scratch(b.element_type, *b.shape)
+            else:
+                self.arrays[b] = target or source or self.batch.scratch(b.element_type, *b.shape)
+                if b.is_zero:
+                    self.batch.zero(self.arrays[b])
+                elif source and target:
+                    self.batch.copy(source, target)
 
-    def named(self, real: str, complex_: str) -> str:
-        """The routine's name, which the type decides."""
-        return complex_ if self.element_type.is_complex else real
+    def run(self) -> None:
+        """The row that calls the routine."""
+        before, after = ([self.arrays[x] if isinstance(x, Buffer) else x for x in given]
+                         for given in (self.routine.before, self.routine.after))  # fmt: skip
+        self.batch.call(self.routine.name, before, self.routine.kinds, after)
 
-    def info(self) -> Array:
-        """Memory for an info that is not a result."""
-        return self.batch.scratch(S32)
+    def finish(self) -> None:
+        """Write the matrices into the results."""
+        for b, target in zip(self.routine.results, self.results):
+            if b.is_matrix and not b.is_zero:
+                if b.element_type is target.element_type:
+                    self.batch.transpose(self.arrays[b], target)
+                else:
+                    self._from_pairs(b, target)
+
+    def _from_pairs(self, vectors: Buffer, target: Array) -> None:
+        """Complex eigenvectors of a real matrix."""
+        n, imaginary = vectors.shape[0], self.results[1]
+        out = Array(target.place, vectors.element_type, (n, n, 2))
+        arrays = {"v": self.arrays[vectors], "wi": imaginary, "out": out}
+        self.batch.kernel("from_pairs", _FROM_PAIRS, arrays, {"n": n}, 1.5 * n * n)
 
 
 def add_lapack(context: LoweringContext, instruction: HloInstruction, call: Call) -> bool:
     """Add the rows of a call of one of LAPACK's routines; False if it is none, or if there is nothing to compute."""
-    built_in = BUILT_IN.get(call.target)
-    add = _TARGETS.get(built_in.function) if built_in else None
-    if built_in is None or add is None:
-        return False
-    call = built_in.typed(call)
     leaves = [leaf for shape in (*call.operands, call.result) for leaf in shape.leaves()]
-    if not all(leaf.num_elements for leaf in leaves):
+    built_in = BUILT_IN.get(call.target)
+    if built_in is None or not all(leaf.num_elements for leaf in leaves):
         return False
-    built_in.bind(call)  # it refuses wrong letters and sizes
-    add(_Target(context, instruction, call))
+    routine = built_in.bind(call)  # it refuses wrong letters and sizes
+    if not isinstance(routine, Routine):
+        return False
+    _RULES.get(built_in.function, _routine)(_Target(context, instruction, routine))
     return True
+
+
+def _routine(t: _Target) -> None:
+    t.prepare()
+    t.run()
+    t.finish()
 
 
 def _potrf(t: _Target) -> None:
     """In place, on the transpose and its other triangle."""
-    (n,) = t.sizes("n")
-    (a,), (out, info) = t.operands, t.results
+    n, (a,), (out, info) = t.call.sizes["n"], t.operands, t.results
     t.batch.copy(a, out)
     t.batch.call("potrf", ("U" if t.call.letter("uplo", "LU") == "L" else "L", n, out, n, info))
 
 
-def _getrf(t: _Target) -> None:
-    m, n = t.sizes("mn")
-    (a,), (out, pivots, last) = t.operands, t.results
-    columns = t.batch.columns(a)
-    if t.call.target != "LuDecomposition":
-        t.batch.call("getrf", (m, n, columns, m, pivots, last))
-    else:
-        t.batch.call("getrf", (m, n, columns, m, pivots, t.info()))
-        t.batch.kernel("order", _ORDER, {"pivots": pivots, "order": last}, {"m": m, "steps": min(m, n)}, 3.0 * m)
-    t.batch.transpose(columns, out)
+def _lu_decomposition(t: _Target) -> None:
+    m, n = (t.call.sizes[letter] for letter in "mn")
+    _, pivots, order = t.results
+    t.prepare()
+    t.run()
+    t.batch.kernel("order", _ORDER, {"pivots": pivots, "order": order}, {"m": m, "steps": min(m, n)}, 3.0 * m)
+    t.finish()
 
 
 _ORDER = """\
@@ -91,43 +123,6 @@ for k in range(steps):
     order[b * m + k] = order[b * m + chosen]
     order[b * m + chosen] = kept
 """.splitlines()
-
-
-def _geqrf(t: _Target) -> None:
-    m, n = t.sizes("mn")
-    (a,), (out, tau) = t.operands, t.results
-    columns = t.batch.columns(a)
-    t.batch.call("geqrf", (m, n, columns, m, tau), [t.element_type], [t.info()])
-    t.batch.transpose(columns, out)
-
-
-def _geqp3(t: _Target) -> None:
-    m, n = t.sizes("mn")
-    (a, first), (out, pivots, tau) = t.operands, t.results
-    columns = t.batch.columns(a)
-    t.batch.copy(first, pivots)
-    rwork = [t.batch.work(t.element_type.real, 2 * n)] if t.element_type.is_complex else []
-    t.batch.call("geqp3", (m, n, columns, m, pivots, tau), [t.element_type], [*rwork, t.info()])
-    t.batch.transpose(columns, out)
-
-
-def _orgqr(t: _Target) -> None:
-    m, n, p = t.sizes("mnp")
-    (a, tau), (out,) = t.operands, t.results
-    columns = t.batch.columns(a)
-    t.batch.call(t.named("orgqr", "ungqr"), (m, n, p, columns, m, tau), [t.element_type], [t.info()])
-    t.batch.transpose(columns, out)
-
-
-def _ormqr(t: _Target) -> None:
-    rows, p, m, n = t.sizes("rpmn")
-    (a, tau, c), (out,) = t.operands, t.results
-    side = "L" if t.call.flag("left") else "R"
-    trans = t.named("T", "C") if t.call.flag("transpose") else "N"
-    reflections, columns = t.batch.columns(a), t.batch.columns(c)
-    before = (side, trans, m, n, p, reflections, rows, tau, columns, m)
-    t.batch.call(t.named("ormqr", "unmqr"), before, [t.element_type], [t.info()])
-    t.batch.transpose(columns, out)
 
 
 def add_trsm(
@@ -149,16 +144,14 @@ def _trsm(t: _Target) -> None:
 
 def _gtsv(t: _Target) -> None:
     """The first number of dl is not the matrix's; LAPACK's arrays of it are shorter."""
-    n, count = t.sizes("nb")
-    (dl, d, du, b), (new_dl, new_d, new_du, out, info) = t.operands, t.results
-    columns, shifted = t.batch.columns(b), t.batch.scratch(None, n)
+    n, dl, new_dl = t.call.sizes["n"], t.operands[0], t.results[0]
+    shifted = t.arrays[t.routine.results[0]] = t.batch.scratch(None, n)
     t.batch.kernel("shifted", _SHIFTED, {"x": dl, "out": shifted}, {"n": n}, 0.3 * n)
-    t.batch.copy(d, new_d)
-    t.batch.copy(du, new_du)
-    t.batch.call("gtsv", (n, count, shifted, new_d, new_du, columns, n, info))
+    t.prepare()
+    t.run()
     arrays = {"x": dl, "y": shifted, "out": new_dl}
     t.batch.kernel("shifted_back", _SHIFTED_BACK, arrays, {"n": n}, 0.3 * n)
-    t.batch.transpose(columns, out)
+    t.finish()
 
 
 _SHIFTED = """\
@@ -172,17 +165,11 @@ for i in range(1, n):
 """.splitlines()
 
 
-def _syevd(t: _Target) -> None:
-    (n, lower, vectors), real, is_eigh = symmetric_of(t.call), t.element_type.real, t.call.target == "Eigh"
-    (a,), (out, w) = t.operands, t.results[:2]
-    mode, uplo = "V" if vectors else "N", "L" if lower else "U"
-    info = t.info() if is_eigh else t.results[2]
-    columns = t.batch.columns(a)
-    kinds = [t.element_type, *([real] if t.element_type.is_complex else []), S32]
-    t.batch.call(t.named("syevd", "heevd"), (mode, uplo, n, columns, n, w), kinds, [info])
-    t.batch.transpose(columns, out)
-    if is_eigh:
-        t.batch.kernel("checked", _CHECKED, {"info": info, "out": out, "w": w}, {"n": n}, 2.0)
+def _eigh(t: _Target) -> None:
+    (out, w), n = t.results, t.call.sizes["n"]
+    _routine(t)
+    info = t.arrays[t.routine.results[2]]
+    t.batch.kernel("checked", _CHECKED, {"info": info, "out": out, "w": w}, {"n": n}, 2.0)
 
 
 _CHECKED = """\
@@ -194,70 +181,16 @@ if info[b] != 0:
 """.splitlines()
 
 
-def _sytrd(t: _Target) -> None:
-    (n,) = t.sizes("n")
-    (a,), (out, d, e, tau, info) = t.operands, t.results
-    columns = t.batch.columns(a)
-    before = (t.call.letter("uplo", "LU"), n, columns, n, d, e, tau)
-    t.batch.call(t.named("sytrd", "hetrd"), before, [t.element_type], [info])
-    t.batch.transpose(columns, out)
-
-
-def _gehrd(t: _Target) -> None:
-    (n,) = t.sizes("n")
-    (a,), (out, tau, info) = t.operands, t.results
-    columns = t.batch.columns(a)
-    t.batch.zero(tau)
-    before = (n, t.call.integer("low"), t.call.integer("high"), columns, n, tau)
-    t.batch.call("gehrd", before, [t.element_type], [info])
-    t.batch.transpose(columns, out)
-
-
-def _svd(t: _Target) -> None:
-    is_gesdd = BUILT_IN[t.call.target].function == "gesdd"
-    mode, (m, n, height) = t.call.letter("mode", "ASN"), t.sizes("mnv")
-    k, real = min(m, n), t.element_type.real
-    (a,), (out, s, u, vt, info) = t.operands, t.results
-    columns = t.batch.columns(a)
-    u_columns, vt_columns = (t.batch.scratch(None, *x.shape[::-1]) for x in (u, vt))
-    after = []
-    if t.element_type.is_complex:
-        length = max(5 * k, k * max(5 * k + 7, 2 * max(m, n) + 2 * k + 1)) if is_gesdd else 5 * k
-        after.append(t.batch.work(real, length))
-    if is_gesdd:
-        after.append(t.batch.work(S32, 8 * k))
-    letters = [mode] if is_gesdd else [mode, mode]
-    before: list[Given] = [*letters, m, n, columns, m, s, u_columns, m, vt_columns, height]
-    t.batch.call("gesdd" if is_gesdd else "gesvd", before, [t.element_type], [*after, info])
-    t.batch.transpose(columns, out)
-    for source, target in ((u_columns, u), (vt_columns, vt)):
-        if mode == "N":
-            t.batch.zero(target)
-        else:
-            t.batch.transpose(source, target)
-
-
 def _geev(t: _Target) -> None:
     """A matrix with an infinity or a NaN is replaced by zeros: LAPACK may not come back from it."""
-    (n,), real, is_complex = t.sizes("n"), t.element_type.real, t.element_type.is_complex
-    left, right = t.call.letter("compute_left", "VN"), t.call.letter("compute_right", "VN")
-    (a,), (*w, left_out, right_out, info) = t.operands, t.results
-    columns, bad = t.batch.columns(a), t.batch.scratch(S32)
-    part = Array(columns.place, real, (n, n))
-    t.batch.kernel("finite", _FINITE, {"x": part, "bad": bad}, {"k": n * n * (2 if is_complex else 1)}, 0.5 * n * n)
-    vectors = [t.batch.scratch(None, n, n) for _ in range(2)]
-    rwork = [t.batch.work(real, 2 * n)] if is_complex else []
-    before: list[Given] = [left, right, n, columns, n, *w, vectors[0], n, vectors[1], n]
-    t.batch.call("geev", before, [t.element_type], [*rwork, info])
-    t.batch.kernel("said", _SAID, {"bad": bad, "info": info}, {}, 1.0)
-    for letter, source, target in ((left, vectors[0], left_out), (right, vectors[1], right_out)):
-        if letter == "N":
-            t.batch.zero(target)
-        elif is_complex:
-            t.batch.transpose(source, target)
-        else:
-            arrays = {"v": source, "wi": w[1], "out": Array(target.place, real, (n, n, 2))}
-            t.batch.kernel("from_pairs", _FROM_PAIRS, arrays, {"n": n}, 1.5 * n * n)
+    n, kind, bad = t.call.sizes["n"], t.call.element_type, t.batch.scratch(S32)
+    t.prepare()
+    (columns,) = (t.arrays[b] for b in t.routine.buffers if b.operand == 0)
+    part, count = Array(columns.place, kind.real, (n, n)), n * n * (2 if kind.is_complex else 1)
+    t.batch.kernel("finite", _FINITE, {"x": part, "bad": bad}, {"k": count}, 0.5 * n * n)
+    t.run()
+    t.batch.kernel("said", _SAID, {"bad": bad, "info": t.results[-1]}, {}, 1.0)
+    t.finish()
 
 
 _FINITE = """\
@@ -298,23 +231,7 @@ for j in range(n):
 and column j + 1 the imaginary part."""
 
 
-def _gees(t: _Target) -> None:
-    (n,), real = t.sizes("n"), t.element_type.real
-    (a,), (out, vectors, *w, selected, info) = t.operands, t.results
-    mode, columns, vs = t.call.letter("mode", "VN"), t.batch.columns(a), t.batch.scratch(None, n, n)
-    rwork = [t.batch.work(real, n)] if t.element_type.is_complex else []
-    before: list[Given] = [mode, "N", 0, n, columns, n, selected, *w, vs, n]
-    t.batch.call("gees", before, [t.element_type], [*rwork, t.batch.work(S32, n), info])
-    t.batch.transpose(columns, out)
-    if mode == "V":
-        t.batch.transpose(vs, vectors)
-    else:
-        t.batch.zero(vectors)
-
-
-_TARGETS: Mapping[str, Callable[[_Target], None]] = {
-    "potrf": _potrf, "getrf": _getrf, "lu_decomposition": _getrf, "geqrf": _geqrf, "qr": _geqrf, "geqp3": _geqp3,
-    "orgqr": _orgqr, "householder_product": _orgqr, "ormqr": _ormqr, "trsm": _trsm, "gtsv": _gtsv, "syevd": _syevd,
-    "eigh": _syevd, "sytrd": _sytrd, "gehrd": _gehrd, "gesdd": _svd, "gesvd": _svd, "geev": _geev, "gees": _gees,
+_RULES: Mapping[str, Callable[[_Target], None]] = {
+    "potrf": _potrf, "lu_decomposition": _lu_decomposition, "trsm": _trsm, "gtsv": _gtsv, "eigh": _eigh, "geev": _geev,
 }  # fmt: skip
-"""The rules, by the function of the built-in target."""
+"""The rules that are no plain call, by the function of the built-in target."""
