@@ -65,11 +65,14 @@ def statements_of(block: Block) -> list[Statement]:
     return [statement for statement in block if not isinstance(statement, Comment)]
 
 
-def in_lanes(loop: For, registers: Collection[str] | None = None, own: Collection[str] = ()) -> For:
+def in_lanes(
+    loop: For, registers: Collection[str] | None = None, own: Collection[str] = (), *, always: bool = False
+) -> For:
     """Make lanes of a loop if its body has a form in vectors, and either copies or fills a whole number of the widest
     registers. For emitters that know neither the operations nor the types of the body. LLVM may find longer vectors in
     the loops around a shorter loop, or around one that uses none of `registers`, the arrays that are kept in registers.
-    None: the loop uses some. `own`: names that are read in the loop's body only."""
+    None: the loop uses some. `own`: names that are read in the loop's body only. `always`: of any body that has a form,
+    unless it goes along one sum."""
     count = trip_count(loop)
     stores = [step for step in loop.body if isinstance(step, Store)]
     if loop.kind != "range" or not 1 < count <= MOST or not stores:
@@ -82,7 +85,7 @@ def in_lanes(loop: For, registers: Collection[str] | None = None, own: Collectio
         pays = copies and narrowest <= NARROW and all(isinstance(store.value, Load) for store in stores)
     else:
         near = registers is None or not _arrays(stores).isdisjoint(registers)
-        pays = copies or (near and count * narrowest >= LINE)
+        pays = copies or (near and (always or count * narrowest >= LINE))
     if not pays or not kinds.isdisjoint(_COMPLEX) or not names <= set(own):
         return loop
     try:
@@ -226,6 +229,10 @@ class _Body:
                 return True
         return False
 
+    def _is_in_memory(self, value: Expr) -> bool:
+        """True for an element that is in no register: the loop begins anywhere in its array."""
+        return isinstance(value, Load) and not isinstance(value.index, Name)
+
     def _varies(self, value: Expr) -> bool:
         """True if the value is not the same in all iterations."""
         return value.reads(self._variable) or (
@@ -266,7 +273,8 @@ class _Body:
             case Call(function=function, arguments=arguments) if function in INTRINSICS and type_ in FLOATS:
                 parts = [(argument, type_) for argument in arguments]
             case Call(function=function, arguments=(word,)) if (
-                function in INTEGERS and word.type in INTEGERS and WIDTHS[function] >= WIDTHS[word.type]
+                function in INTEGERS and word.type in INTEGERS
+                and (WIDTHS[function] >= WIDTHS[word.type] or self._is_in_memory(word))
             ):  # of fewer bits, LLVM would compute only these, by other instructions than those that multiply words
                 parts = [(word, word.type)]
             case Call(function=function, arguments=arguments) if (

@@ -171,7 +171,7 @@ class Writer:
 
     @contextmanager
     def neighbours(
-        self, name: str, count: Expr | int, registers: Collection[str] | None = None
+        self, name: str, count: Expr | int, registers: Collection[str] | None = None, *, always: bool = False
     ) -> Iterator[Name]:
         """``for name in lanes(count)`` if its body is one for vectors, otherwise ``range(count)``: see `in_lanes`."""
         with self.loop(name, count) as variable:
@@ -179,7 +179,7 @@ class Writer:
         loop = self.scope.block[-1]
         assert isinstance(loop, For)
         own = {t.name for s in loop.body if isinstance(s, Assign) for t in s.targets if t.depth == variable.depth}
-        self.scope.block[-1] = in_lanes(loop, registers, own)
+        self.scope.block[-1] = in_lanes(loop, registers, own, always=always)
 
     @contextmanager
     def while_(self, test: Expr, guarded: bool = False) -> Iterator[None]:

@@ -106,56 +106,60 @@ def tiles_last(
     columns = -(-outputs // tile.columns)
     block = tile.rows * min(max(1, rows // tile.rows // FEWEST_BLOCKS), TILES)
     blocks = max(1, rows // block)
+    pieces = _loops_of_pieces(sizes.element_type, taps, gradient)
     numbers = {
         "images": matrices.images, "groups": groups, "positions": rows, "outputs": outputs, "inputs": matrices.inputs,
         "taps": taps, "image": matrices.image, "members": sizes.inputs, "image_made": rows * sizes.made,
         "made": sizes.made, "of_group": panels.group, "of_tap": matrices.of_tap * panels.step,
         "of_input": matrices.of_input * panels.step, "of_column": panels.panel // tile.columns, "panel": tile.columns,
-        "panels": columns, "block": block, "blocks": blocks, **_pieces(sizes.element_type, matrices.inputs, taps),
+        "panels": columns, "block": block, "blocks": blocks, **_pieces(pieces, matrices.inputs, taps),
     }  # fmt: skip
     if is_depthwise or gradient:
         numbers["input_step"] = matrices.input_step
     if gradient:
         numbers["adding"] = int(adds)
-    return emit_sums(form, numbers, _schedule_last(form, tile), matrices.images * groups * columns * blocks)
+    return emit_sums(form, numbers, _schedule_last(form, tile, pieces), matrices.images * groups * columns * blocks)
 
 
-def _pieces(element_type: ElementType, inputs: int, taps: int) -> dict[str, int]:
+def _loops_of_pieces(element_type: ElementType, taps: int, is_gradient: bool = False) -> tuple[str, ...]:
+    """The loops over pieces of sums. Integers have one piece: sums are exact, however long they are. Windows seldom
+    have more elements than a piece; without a loop over their pieces, LLVM takes 0.8 of the time. In derivatives by
+    the kernel, the elements are positions."""
     if element_type.is_integral:
-        return {}
+        return ()
+    return ("i0", "t0") if is_gradient or taps > PIECE else ("i0",)
+
+
+def _pieces(loops: tuple[str, ...], inputs: int, taps: int) -> dict[str, int]:
+    """The parameters of these loops."""
     some_inputs, some_taps = min(inputs, max(1, PIECE // taps)), min(taps, PIECE)
-    return {"each_i": some_inputs, "i0s": -(-inputs // some_inputs), "each_t": some_taps, "t0s": -(-taps // some_taps)}
+    found: dict[str, int] = {}
+    for loop, many, some in zip(loops, (inputs, taps), (some_inputs, some_taps)):
+        found |= {f"each_{loop[0]}": some, f"{loop}s": -(-many // some)}
+    return found
 
 
-def _pieces_of_sums(element_type: ElementType) -> tuple[tuple[Step, ...], tuple[str, ...], str]:
-    """The splits of sums into pieces, their loops, and the place of the sums. Integers have one piece: sums are exact,
-    however long they are."""
-    if element_type.is_integral:
-        return (), (), "row"
-    splits = (
-        Split("i", "i0", Name("each_i"), "short", "first_i", "some_i"),
-        Split("t", "t0", Name("each_t"), "short", "first_t", "some_t"),
-    )
-    return splits, ("i0", "t0"), "t0"
+def _splits(loops: tuple[str, ...]) -> tuple[Step, ...]:
+    names = [(loop, loop[0]) for loop in loops]
+    return tuple([Split(d, loop, Name(f"each_{d}"), "short", f"first_{d}", f"some_{d}") for loop, d in names])
 
 
 @lru_cache(maxsize=64)
-def _schedule_last(form: Form, tile: Tile) -> Schedule:
+def _schedule_last(form: Form, tile: Tile, pieces: tuple[str, ...]) -> Schedule:
     is_depthwise = form.kind == "depthwise"
-    splits, pieces, place = _pieces_of_sums(form.element_type)
     terms = ("i", "t") if is_depthwise or form.is_gradient else ("t", "i")  # neighbours in the copy are innermost
     return (
         Part("o", "panel", ("number", "left", "right")),
         Part("p", "block", ("part", "begin", "stop")),
         Split("o", "column", tile.columns, "short", "first", "wide"),
         Split("p", "row", tile.rows, "short", "row", "some"),
-        *splits,
+        *_splits(pieces),
         Order("n", "g", "panel", "block", "column", "row", *pieces, *terms, "p", "o"),
         Unroll("p"),
         Lanes("o"),
         Padded("b", Name("of_column")),
         *([Padded("a")] if is_depthwise else []),
-        Accumulate(place, adds=True),
+        Accumulate(("row", *pieces)[-1], adds=True),
         Collect("row", "totals", wide=form.is_gradient),
         Parallel(("n", "g", "panel", "block"), ("rest_n", "rest_g", "rest_panel", "rest_block")),
     )  # fmt: skip
@@ -219,6 +223,7 @@ def tiles_first(geometry: Geometry, tile: Tile, images: int, *, shares: int, tra
     some = max(1, tiles * blocks // shares)
     tiles = -(-tiles // some)
     of_output, of_input = (sizes.taps, sizes.outputs * sizes.taps) if transposed else (depth, sizes.taps)
+    pieces = _loops_of_pieces(sizes.element_type, sizes.taps)
     numbers = {
         "images": images, "strips": geometry.strips, "groups": sizes.groups, "outputs": sizes.outputs,
         "cells": geometry.flat, "inputs": sizes.inputs, "taps": sizes.taps, "image": geometry.strips * geometry.image,
@@ -226,7 +231,7 @@ def tiles_first(geometry: Geometry, tile: Tile, images: int, *, shares: int, tra
         "image_made": sizes.made * sizes.positions, "strip_made": sizes.positions // geometry.strips,
         "group_made": sizes.outputs * sizes.positions, "positions": sizes.positions,
         "of_output": of_output, "of_input": of_input, "block": block, "blocks": blocks,
-        "tile": some * tile.columns, "tiles": tiles, **_pieces(sizes.element_type, sizes.inputs, sizes.taps),
+        "tile": some * tile.columns, "tiles": tiles, **_pieces(pieces, sizes.inputs, sizes.taps),
         "lines": axis.count, "last_line": axis.count - 1, "of_line": math.prod(c.size for c in geometry.cells[1:]),
         "line_stride": part.stride, "line_dilation": part.window_dilation, "line_low": part.padding_low,
         "line_size": axis.size, "window": part.size, "of_window": sizes.taps // part.size,
@@ -237,24 +242,23 @@ def tiles_first(geometry: Geometry, tile: Tile, images: int, *, shares: int, tra
     numbers |= {"last_tap": sizes.taps - 1} if transposed else {"of_group": sizes.outputs * depth}
     form = Form("first", sizes.element_type, is_transposed=transposed, lines=len(geometry.lines))
     extent = images * geometry.strips * sizes.groups * blocks * tiles
-    return emit_sums(form, numbers, _schedule_first(sizes.element_type, tile), extent)
+    return emit_sums(form, numbers, _schedule_first(tile, pieces), extent)
 
 
 @lru_cache(maxsize=64)
-def _schedule_first(element_type: ElementType, tile: Tile) -> Schedule:
-    splits, pieces, place = _pieces_of_sums(element_type)
+def _schedule_first(tile: Tile, pieces: tuple[str, ...]) -> Schedule:
     return (
         Part("o", "block", ("part", "begin", "end")),
         Part("q", "tile", ("number", "left", "right")),
         Split("q", "column", tile.columns, "short", "first", "wide"),
         Split("o", "row", tile.rows, "short", "row", "some"),
-        *splits,
+        *_splits(pieces),
         Order("n", "s", "g", "block", "tile", "column", "row", *pieces, "i", "t", "o", "q"),
         Unroll("o"),
         Lanes("q"),
         Padded("b"),
         Padding("t", "s", "a"),
-        Accumulate(place, adds=True),
+        Accumulate(("row", *pieces)[-1], adds=True),
         Collect("row", "totals"),
         Parallel(("n", "s", "g", "block", "tile"), ("rest_n", "rest_s", "rest_g", "rest_block", "rest_tile")),
     )

@@ -176,10 +176,11 @@ class LaneWriter:
         return call_intrinsic(builder, f"llvm.{INTRINSICS[value.function]}.{type_suffix(kind)}", kind, *parts)
 
     def _converted(self, vector: Any, of: str, to: str, lanes: int) -> Any:
-        """Integers as others of the same width, or of more bits."""
+        """Integers as others."""
         if WIDTHS[to] == WIDTHS[of]:
             return vector
-        return (self._builder.zext if of.startswith("u") else self._builder.sext)(vector, _vector(to, lanes))
+        widen = self._builder.zext if of.startswith("u") else self._builder.sext
+        return (self._builder.trunc if WIDTHS[to] < WIDTHS[of] else widen)(vector, _vector(to, lanes))
 
     def _counted(self, value: Binary, first: int, lanes: int) -> Any:
         """A comparison of the counter with a number. In 32 bits, as vectors of the elements are not wider: a number

@@ -66,6 +66,10 @@ VECTORS = {
         "    words[j] = multiply(int32(int8(p[64 * i + j])), int32(i))",
         "p[64 * i] = uint8(shr_logical(words[5], int32(6)))", "p[64 * i + 1] = uint8(words[15])",
     ),
+    "fewer bits of numbers in memory": (
+        "words = local_array(32, int16)", "for j in lanes(32):", "    words[j] = int16(p[64 * i + j])",
+        "for j in lanes(16):", "    p[64 * i + j] = uint8(words[16 + j])",
+    ),
     "several stores": ("for j in lanes(16):", "    row[j] = x[j + n]", "    wide[j + i] = row[j]"),
     "a sum": ("for j in lanes(16):", "    acc = reduce_add(acc, row[j] * wide[i + j])"),
     "a sum of four registers": ("for j in lanes(64):", "    acc = reduce_add(acc, wide[j])"),
@@ -146,6 +150,12 @@ def test_what_lanes_may_not_contain(name: str) -> None:
     of, line, reason = REFUSED[name]
     kernel = kernel_of((f"for j in {of}:", f"    {line}"))
     with pytest.raises(NotLanes, match=reason):
+        read(kernel.source, types_of(kernel))
+
+
+def test_numbers_in_registers_keep_their_bits() -> None:
+    kernel = kernel_of(("words = local_array(16, int16)", "for j in lanes(16):", "    p[j] = uint8(words[j])"))
+    with pytest.raises(NotLanes, match="no form in vectors for uint8"):
         read(kernel.source, types_of(kernel))
 
 

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import ctypes
+import operator
+from collections.abc import Callable
 
 import numpy as np
 import pytest
 from hloom.numba_backend.runtime.compile import compile_kernels
+from hloom.numba_backend.runtime.dialect import SCOPE
 from hloom.numba_backend.runtime.errors import KernelCompilationError
+from hloom.numba_backend.runtime.frontend import to_llvm
 from hloom.numba_backend.runtime.kernel import KernelSource, Parameter
 from hloom.numba_backend.runtime.loader import load_objects
 
@@ -67,6 +71,18 @@ def test_division_follows_numpy_and_does_not_raise() -> None:
     out = np.zeros(4, np.float32)
     call(KernelSource("quotient", source, (F32,) * 3), 0, 4, x, y, out)
     np.testing.assert_array_equal(out, [np.inf, -np.inf, np.nan, 1.5])
+
+
+@pytest.mark.parametrize(("op", "rule"), [("//", operator.floordiv), ("%", operator.mod)])
+def test_indices_are_divided_without_a_branch(op: str, rule: Callable[[int, int], int]) -> None:
+    """A kernel has a dozen divisions. By zero the result is 0."""
+    source = f"def k(lo, hi, out, n):\n    for i in range(lo, hi):\n        out[i - lo] = float32(i {op} n)\n"
+    kernel = KernelSource("k", source, (F32, Parameter("size", "s64")))
+    assert to_llvm(kernel, SCOPE).count("br i1") == 1  # of the loop
+    for n in range(-4, 5):
+        out = np.zeros(19, np.float32)
+        call(kernel, -9, 10, out, n)
+        assert out.tolist() == [rule(i, n) if n else 0 for i in range(-9, 10)]
 
 
 def test_sums_keep_their_order() -> None:
