@@ -43,6 +43,7 @@ from hloom.numba_backend.runtime import dialect, machine, native_code  # noqa: E
 from hloom.numba_backend.runtime.blas import GEMM_ITEMS, GEMV_ITEMS, RUN_GEMM  # noqa: E402
 from hloom.numba_backend.runtime.call import CALLER  # noqa: E402
 from hloom.numba_backend.runtime.callbacks import CALL_PYTHON, LOOK  # noqa: E402
+from hloom.numba_backend.runtime.chain import CHAIN_ITEMS  # noqa: E402
 from hloom.numba_backend.runtime.executor import EXECUTOR  # noqa: E402
 from hloom.numba_backend.runtime.ffi import FFI_FUNCTIONS  # noqa: E402
 from hloom.numba_backend.runtime.frontend import to_llvm  # noqa: E402
@@ -57,8 +58,8 @@ from hloom.numba_backend.runtime.recorder import RECORDER_FUNCTIONS  # noqa: E40
 from hloom.numba_backend.runtime.threads import POOL_FUNCTIONS  # noqa: E402
 
 FUNCTIONS: tuple[KernelSource, ...] = (
-    EXECUTOR, CALLER, CALL_PYTHON, LOOK, *POOL_FUNCTIONS, RUN_GEMM, GEMM_ITEMS, GEMV_ITEMS, *RECORDER_FUNCTIONS,
-    *LAPACK_FUNCTIONS, RUN_LONG, LONG_PIECE, *FFI_FUNCTIONS,
+    EXECUTOR, CALLER, CALL_PYTHON, LOOK, *POOL_FUNCTIONS, RUN_GEMM, GEMM_ITEMS, GEMV_ITEMS, CHAIN_ITEMS,
+    *RECORDER_FUNCTIONS, *LAPACK_FUNCTIONS, RUN_LONG, LONG_PIECE, *FFI_FUNCTIONS,
 )  # fmt: skip
 """All functions of the runtime with a constant text."""
 

@@ -277,6 +277,8 @@ class _Body:
                 and (WIDTHS[function] >= WIDTHS[word.type] or self._is_in_memory(word))
             ):  # of fewer bits, LLVM would compute only these, by other instructions than those that multiply words
                 parts = [(word, word.type)]
+            case Call(function="float64", arguments=(Load(type="float32") as word,)):
+                parts = [(word, "float32")]
             case Call(function=function, arguments=arguments) if (
                 function in (OF_INTEGERS if type_ in INTEGERS else OF_FLOATS)
                 and all(argument.type == type_ for argument in arguments)

@@ -165,6 +165,8 @@ class LaneWriter:
                 return builder.fsub(_repeated(builder, constant(value.type, -0.0), lanes), parts[0])
             case Call(function=to, arguments=(word,)) if to in INTEGERS:
                 return self._converted(parts[0], word.type, to, lanes)
+            case Call(function="float64"):
+                return builder.fpext(parts[0], _vector("float64", lanes))
             case Call(function="select"):
                 return builder.select(*parts)
             case Call(function=function) if function in in_vectors:

@@ -1,7 +1,8 @@
 """Give LLVM hints about each loop, as metadata on its jump back.
 
 Interleaving iterations and unrolling remainders double the code and so the compile time. Measurements showed no gain,
-except where iterations wait for each other: in reductions (1.35 times for softmax).
+except where operations wait for each other: in reductions (1.35 times for softmax), and in the polynomials of
+elementary functions, on some machines (`machine.interleaved`).
 
 LLVM unrolls a loop of few iterations before it vectorises, and makes vectors of the straight code then. That is good
 for most bodies, but not for all; and it is not done at all in a kernel with narrow integers (see llvm_backend.py). So
@@ -30,6 +31,7 @@ import llvmlite.ir as llir
 
 from ..loops.expressions import Binary, Call, Expr, Load, Name, Number
 from ..loops.statements import Assign, Augment, Comment, For, If, LocalArray, Store, expressions_of, walk
+from ..loops.vectorized_calls import LONG
 
 _I32 = llir.IntType(32)
 
@@ -48,8 +50,9 @@ _SMALL = frozenset(("abs", "real", "imag", "negate", "float32", "float64"))
 class LoopHints:
     """The metadata of the loops of one kernel."""
 
-    def __init__(self, module: Any) -> None:
-        self._module = module
+    def __init__(self, module: Any, interleaved: int) -> None:
+        """`interleaved`: vectors at a time of a loop over elementary functions (`machine.py`)."""
+        self._module, self._interleaved = module, interleaved
         self.parameters: Collection[str] = ()
         """The kernel's own parameters. A loop's count that is computed from them is unknown to LLVM."""
         self.local_arrays: dict[str, int] = {}
@@ -78,7 +81,8 @@ class LoopHints:
         hints: list[tuple[Any, ...]] = [("llvm.loop.unroll.runtime.disable",)]
         parts = _partial_sums(loop)
         if parts or not carries_a_value(loop):
-            hints.append(("llvm.loop.interleave.count", llir.Constant(_I32, parts or 1)))
+            interleaved = self._interleaved if _is_elementary(loop) else 1
+            hints.append(("llvm.loop.interleave.count", llir.Constant(_I32, parts or interleaved)))
         if group is not None:
             hints.append(("llvm.loop.parallel_accesses", group))
         if _trip_count(loop) and self._only_repeats(loop):
@@ -185,6 +189,18 @@ def _partial_sums(loop: For) -> int:
 
 _LANES = {"float32": 8, "float64": 4}
 """Elements of a vector of 32 bytes."""
+
+
+def _is_elementary(loop: For) -> bool:
+    """True for a loop without loops inside that calls a few elementary functions of a hundred instructions or so."""
+    if any(isinstance(node, For) for node in walk(loop.body)):
+        return False
+    wholes = (whole for node in walk(loop.body) for whole in expressions_of(node))
+    return 0 < sum(isinstance(p, Call) and p.function in LONG for w in wholes for p in w.walk()) <= _MOST_LONG
+
+
+_MOST_LONG = 2
+"""More calls in a loop are not interleaved: the compile time grows with the body."""
 
 
 def _is_a_row(loop: For, local_arrays: Collection[str]) -> bool:

@@ -46,6 +46,7 @@ from ..loops.statements import (
     walk,
 )
 from ..loops.vectorized_calls import LONG
+from ..machine import interleaved
 from .block_moves import write_streamed, write_transpose
 from .dialect_define import Cast, DialectFunction, Kind
 from .dialect_memory import MOST_ELEMENTS, stack_array
@@ -108,7 +109,7 @@ class OnePass:
         """The values of those that need none: single_assignment.py."""
         self._once: frozenset[str] = frozenset()
         self._loops: list[_Loop] = []
-        self._hints = LoopHints(module)
+        self._hints = LoopHints(module, interleaved(register, features))
         self._repeated: dict[str, bool] = {}
         """Functions that the program calls often, and whether loops do."""
         self._words = False

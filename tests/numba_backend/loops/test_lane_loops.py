@@ -70,6 +70,10 @@ VECTORS = {
         "words = local_array(32, int16)", "for j in lanes(32):", "    words[j] = int16(p[64 * i + j])",
         "for j in lanes(16):", "    p[64 * i + j] = uint8(words[16 + j])",
     ),
+    "as doubles": (
+        "for j in lanes(8):", "    d[8 * i + j] = d[8 * i + j] + float64(row[j])", "for j in lanes(8):",
+        "    deep[j] = float64(row[j])", "d[40 + i] = deep[5]",
+    ),
     "several stores": ("for j in lanes(16):", "    row[j] = x[j + n]", "    wide[j + i] = row[j]"),
     "a sum": ("for j in lanes(16):", "    acc = reduce_add(acc, row[j] * wide[i + j])"),
     "a sum of four registers": ("for j in lanes(64):", "    acc = reduce_add(acc, wide[j])"),

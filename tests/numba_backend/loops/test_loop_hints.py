@@ -115,6 +115,19 @@ def test_divisions_by_literals_are_seen(operation: str) -> None:
     assert not widens_straight_lines(to_llvm(KernelSource("k", text, (Parameter("pointer", "s32"),)), dialect.SCOPE))
 
 
+@pytest.mark.parametrize(("body", "register", "features", "count"), [
+    ("exp(x[i])", 32, "", 2), ("exp(x[i]) + tanh(x[i])", 32, "", 2), ("exp(tanh(log(x[i])))", 32, "", 1),
+    ("sqrt(x[i])", 32, "", 1), ("exp(x[i])", 32, "avx512vl", 1), ("exp(x[i])", 64, "avx512vl", 1),
+    ("exp(x[i])", 16, "", 1),
+])  # fmt: skip
+def test_loops_over_elementary_functions_are_interleaved(body: str, register: int, features: str, count: int) -> None:
+    """Of a few functions, on processors with 16 registers of 32 bytes."""
+    text = f"def k(lo, hi, x):\n    for i in range(lo, hi):\n        x[i] = {body}\n"
+    kernel = KernelSource("k", text, (Parameter("pointer", "f32"),))
+    module = to_llvm(kernel, dialect.SCOPE, features=frozenset(features.split()), register=register)
+    assert re.findall(r'interleave.count", i32 (\d)', module) == [str(count)]
+
+
 INDEPENDENT = """def k(lo, hi, out, d):
     for j in range(lo, hi):
         for i in independent(d):
