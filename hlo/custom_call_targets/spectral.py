@@ -9,7 +9,7 @@ import numpy as np
 
 from ..element_type import ElementType
 from .call import Call, NDArray, Run
-from .routine import Buffers, Routine
+from .routine import Buffers, Given, Routine
 
 
 def syevd(call: Call) -> Routine:
@@ -87,13 +87,13 @@ def geev(call: Call) -> Routine:
     vectors = [new.matrix(n, n, is_zero=letter == "N") for letter in (left, right)]
 
     def around(run: Run, a: NDArray) -> tuple[NDArray, ...]:
-        finite = np.isfinite(a).all((-1, -2))
+        finite = np.asarray(np.isfinite(a).all((-1, -2)))
         *values, left, right, info = run(np.where(finite[..., None, None], a, a.dtype.type(0)))
         if not new.is_complex:
             left, right = (_from_pairs(v, values[1][..., None, :]) for v in (left, right))
         return *values, left, right, np.where(finite, info, np.int32(-4))
 
-    before = (left, right, n, a, size, *w, vectors[0], size, vectors[1], size)
+    before: tuple[Given, ...] = (left, right, n, a, size, *w, vectors[0], size, vectors[1], size)
     after = (*new.of_complex(2 * n), new.info)
     return Routine(call, "geev", before, (new.element_type,), after, (*w, *vectors, new.info), around)
 
@@ -122,6 +122,6 @@ def gees(call: Call) -> Routine:
     call.letter("sort", "N")
     size, a, w = max(n, 1), new.matrix(n, n, 0), new.values(n)
     vectors, selected = new.matrix(n, n, is_zero=mode == "N"), Buffers(call).info
-    before = (mode, "N", 0, n, a, size, selected, *w, vectors, size)
+    before: tuple[Given, ...] = (mode, "N", 0, n, a, size, selected, *w, vectors, size)
     after = (*new.of_complex(n), new.work(n, ElementType.S32), new.info)
     return Routine(call, "gees", before, (new.element_type,), after, (a, vectors, *w, selected, new.info))
