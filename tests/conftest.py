@@ -53,26 +53,29 @@ def pytest_collection() -> Iterator[None]:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """`one_in(n)`: one case in n of a table runs by default, and the others are slow. Of a product of tables that is
     each n-th diagonal, so that the values of one table take turns with those of the other. With a larger n than the
-    other tables are long, some values would be in no case."""
+    other tables are long, some values would be in no case. Values that are marked slow themselves do not count."""
     cases: Counter[tuple[Path, str]] = Counter()
     for item in items:
         marker = item.get_closest_marker("one_in")
-        if marker is None:
+        if marker is None or item.get_closest_marker("slow") is not None:
             continue
         assert isinstance(item, pytest.Function)
-        is_slow = item.get_closest_marker("slow") is not None
-        sizes = [len(mark.args[1]) for mark in item.iter_markers("parametrize")]  # the first changes slowest
+        sizes = [sum(map(_runs_by_default, mark.args[1])) for mark in item.iter_markers("parametrize")]
         case = item.path, item.originalname
         place = cases[case]
-        if len(sizes) > 1:
+        cases[case] += 1
+        assert place < math.prod(sizes), f"{item.nodeid}: of a parametrized fixture one_in loses values; use indirect"
+        if len(sizes) > 1:  # the first changes slowest
             diagonals = sum(sizes) - max(sizes) - len(sizes) + 2
             assert marker.args[0] <= diagonals, f"{item.nodeid}: one_in({diagonals}) at most, to have all values"
-            cases[case] += 1
             place = sum(place // math.prod(sizes[k + 1 :]) % size for k, size in enumerate(sizes))
-        else:
-            cases[case] += not is_slow
-        if place % marker.args[0] and not is_slow:
+        if place % marker.args[0]:
             item.add_marker(pytest.mark.slow)
+
+
+def _runs_by_default(value: object) -> bool:
+    """Whether a value of a table is not marked slow itself."""
+    return all(mark.name != "slow" for mark in getattr(value, "marks", ()))
 
 
 @pytest.hookimpl(wrapper=True)

@@ -228,7 +228,8 @@ def _row_id(row: Any) -> str | None:
     return row.__name__ if callable(row) else None
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(2)
+@pytest.mark.parametrize("backend", BACKENDS, indirect=True)
 @pytest.mark.parametrize(("function", "arguments", "expected"), EDGES, ids=_row_id)
 def test_edges(
     function: Callable[..., Any], arguments: tuple[Any, ...], expected: tuple[Any, ...], backend: str
