@@ -107,6 +107,7 @@ def _check(case: OpCase, size: int, batched: Sequence[bool]) -> None:
 
 
 @pytest.mark.one_in(4)
+@pytest.mark.usefixtures("evaluator")
 @pytest.mark.parametrize("case", list(_with_marks()))
 def test_batch_of_op(case: OpCase) -> None:
     for batched in _masks(len(case.arrays)):

@@ -5,8 +5,9 @@ The modules, inputs and results were recorded by `tests/interop/record.py`; noth
 
 from __future__ import annotations
 
+import functools
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -17,6 +18,7 @@ from hloom.hlo import parse, verify
 import hloom
 from interop.archive import Recorded, read
 from interop.comparing import OVERRIDES, difference
+from support.parts import assert_each, parts
 
 RECORDED = read()
 
@@ -30,38 +32,58 @@ FIRST = first_of_each_function()
 SLOW = {"scipy.special.hyp2f1"}  # 5,200 instructions after inlining: many seconds to compile
 
 
-def parameters(names: set[str], recorded: dict[str, Recorded]) -> list[object]:
-    """All cases, those not in `names` marked slow."""
-    return [
-        pytest.param(one, id=one.id, marks=() if one.id in names - SLOW else pytest.mark.slow)
-        for one in recorded.values()
-    ]
+def sample(names: Iterable[str]) -> list[Recorded]:
+    """The cases of these names, for the default run."""
+    return [RECORDED[name] for name in names if name not in SLOW]
 
 
-@pytest.mark.parametrize("one", parameters(set(sorted(FIRST)[::8]), RECORDED))
+def check(one: Recorded, **how: Any) -> None:
+    assert difference(one.id, one.outputs, hloom.run_hlo(one.text, *one.inputs, **how)) is None
+
+
+COMPILED = {"backend": "numba"}
+FOR_TPU = COMPILED | {"target": "tpu"}
+
+
+@pytest.mark.parametrize("one", sample(sorted(FIRST)[::8]), ids=str)
 def test_compiled_gives_jax_results(one: Recorded) -> None:
-    results = hloom.run_hlo(one.text, *one.inputs, backend="numba")
-    assert difference(one.id, one.outputs, results) is None
+    check(one, **COMPILED)
 
 
-@pytest.mark.parametrize("one", parameters(set(sorted(FIRST)[::16]), RECORDED))
+@pytest.mark.slow
+@pytest.mark.parametrize("some", parts([*RECORDED.values()], 10, str))
+def test_all_compiled_give_jax_results(some: list[Recorded]) -> None:
+    assert_each(some, functools.partial(check, **COMPILED), str)
+
+
+@pytest.mark.parametrize("one", sample(sorted(FIRST)[::16]), ids=str)
 def test_compiled_in_the_layouts_of_a_tpu_gives_jax_results(one: Recorded) -> None:
-    results = hloom.run_hlo(one.text, *one.inputs, backend="numba", target="tpu")
-    assert difference(one.id, one.outputs, results) is None
+    check(one, **FOR_TPU)
 
 
-@pytest.mark.parametrize("one", parameters(set(RECORDED), RECORDED))
+@pytest.mark.slow
+@pytest.mark.parametrize("some", parts(sample(sorted(FIRST)[::3]), 5, str))
+def test_many_functions_in_the_layouts_of_a_tpu_give_jax_results(some: list[Recorded]) -> None:
+    """One case of every third function: LLVM takes half a second for each, and `test_tpu_ops.py` has all operations."""
+    assert_each(some, functools.partial(check, **FOR_TPU), str)
+
+
+@pytest.mark.parametrize("one", sample(RECORDED), ids=str)
 def test_evaluated_gives_jax_results(one: Recorded) -> None:
-    results = hloom.run_hlo(one.text, *one.inputs, backend="evaluator")
-    assert difference(one.id, one.outputs, results) is None
+    check(one, backend="evaluator")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", sorted(SLOW))
+def test_long_programs_evaluated_give_jax_results(name: str) -> None:
+    check(RECORDED[name], backend="evaluator")
 
 
 OPTIMIZED = {one.id: one for one in RECORDED.values() if one.optimized is not None}
 """Recorded after XLA's passes too: with fusions, layouts and what else XLA's CPU backend puts in."""
 
 
-@pytest.mark.parametrize("one", parameters(set(sorted(OPTIMIZED)[::6]), OPTIMIZED))
-def test_optimised_modules_read_print_and_run(one: Recorded) -> None:
+def check_optimized(one: Recorded) -> None:
     assert one.optimized is not None
     module = parse(one.optimized)
     verify(module)
@@ -70,11 +92,31 @@ def test_optimised_modules_read_print_and_run(one: Recorded) -> None:
     assert difference(one.id, one.outputs, hloom.run_hlo(module, *one.inputs)) is None
 
 
-@pytest.mark.one_in(2)
-@pytest.mark.parametrize("one", RECORDED.values(), ids=str)
-def test_text_round_trip(one: Recorded) -> None:
+@pytest.mark.parametrize("one", sample(sorted(OPTIMIZED)[::6]), ids=str)
+def test_optimised_modules_read_print_and_run(one: Recorded) -> None:
+    check_optimized(one)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("some", parts([*OPTIMIZED.values()], 10, str))
+def test_all_optimised_modules_read_print_and_run(some: list[Recorded]) -> None:
+    assert_each(some, check_optimized, str)
+
+
+def check_text(one: Recorded) -> None:
     text = parse(one.text).to_text()
     assert parse(text).to_text() == text
+
+
+@pytest.mark.parametrize("some", parts([*RECORDED.values()][::2], 50, str))
+def test_text_round_trip(some: list[Recorded]) -> None:
+    assert_each(some, check_text, str)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("some", parts([*RECORDED.values()][1::2], 50, str))
+def test_text_round_trip_of_the_others(some: list[Recorded]) -> None:
+    assert_each(some, check_text, str)
 
 
 def test_number_of_functions() -> None:

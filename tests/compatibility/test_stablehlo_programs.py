@@ -15,18 +15,17 @@ from hloom.hlo.stablehlo.text import write as write_mlir
 from hloom.hlo.stablehlo.to_hlo import hlo_of
 
 import hloom
-from interop.archive import Recorded, read
+from interop.archive import read
 from interop.comparing import difference
 from interop.stablehlo_archive import DATA
 from interop.stablehlo_archive import read as read_stablehlo
+from support.parts import assert_each, parts
 
 RECORDED = read()
 TEXTS = read_stablehlo()
 
 
-@pytest.mark.one_in(3)
-@pytest.mark.parametrize("name", TEXTS)
-def test_programs_of_jax(name: str) -> None:
+def check(name: str) -> None:
     one = RECORDED[name]
     module = hlo_of(read_mlir(TEXTS[name]))
     verify(module)
@@ -35,6 +34,17 @@ def test_programs_of_jax(name: str) -> None:
     again = hlo_of(read_mlir(write_mlir(stablehlo_of(module))))
     for result, wanted in zip(evaluate(again, *one.inputs), results, strict=True):
         np.testing.assert_array_equal(result, wanted)
+
+
+@pytest.mark.parametrize("names", parts([*TEXTS][::3], 20, str))
+def test_programs_of_jax(names: list[str]) -> None:
+    assert_each(names, check, str)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("names", parts([*TEXTS][1::3] + [*TEXTS][2::3], 20, str))
+def test_the_other_programs_of_jax(names: list[str]) -> None:
+    assert_each(names, check, str)
 
 
 @pytest.mark.parametrize("backend", ["evaluator", "numba"])
@@ -49,12 +59,17 @@ OTHERS = {"lax.associative_scan": "its recorded HLO is of another function"}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("one", [one for one in RECORDED.values() if one.id not in OTHERS], ids=str)
-def test_all_programs_as_jax_lowers_them(one: Recorded) -> None:
+@pytest.mark.parametrize("names", parts([name for name in RECORDED if name not in OTHERS], 20, str))
+def test_all_programs_as_jax_lowers_them(names: list[str]) -> None:
     pytest.importorskip("jax")
+    assert_each(names, check_lowered, str)
+
+
+def check_lowered(name: str) -> None:
     from interop.cases import CASES
     from interop.record_stablehlo import lowered
 
+    one = RECORDED[name]
     module = hlo_of(read_mlir(lowered(CASES[one.id])))
     verify(module)
     as_hlo = evaluate(parse(one.text), *one.inputs)

@@ -1,4 +1,4 @@
-"""Every op case, compiled for targets with tiles, packing and padding in their buffers, against the evaluator.
+"""The op cases, compiled for targets with tiles, packing and padding in their buffers, against the evaluator.
 
 There are also random layouts besides the TPU's, inside programs and for parameters and results. Kernels run on guarded
 memory: an access outside a buffer ends the process. All bits of the buffers are ones before the program runs (as
@@ -10,11 +10,11 @@ from __future__ import annotations
 import functools
 import random
 import zlib
+from collections.abc import Hashable
 from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from hloom.hlo.errors import HloError
 from hloom.hlo.evaluator import evaluate
 from hloom.hlo.ir import HloModule
 from hloom.hlo.target import CpuTarget, Target
@@ -23,17 +23,18 @@ from hloom.hlo.tpu_target import TpuTarget
 from hloom.numba_backend.compiler import NumbaCompiler
 
 from hloom.backend_check.op_table import CASES, OpCase, build_module, check_results, make_inputs
-from tests.support.case_forms import form, one_of_each_form
+from tests.support.case_forms import element_types, form, one_of_each_form
 from tests.support.comparing import assert_same_arrays
 from tests.support.guarded import GuardedProgram, small_pieces
 from tests.support.nest_modules import assert_close, nest_module, whole_arguments
+from tests.support.parts import assert_each
 from tests.support.random_modules import random_arguments, random_module
 from tests.support.random_targets import RandomTarget, with_random_entry
 
 ALL_ONES = 0xFF
 OPCODES = sorted({case.opcode.value for case in CASES})
 SAMPLE = 256
-"""In each mode one of so many cases is tested by default, each time others; the slow tests have all of them."""
+"""In each mode one of so many cases is tested by default, each time others; the slow tests have all forms of them."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +60,7 @@ MODES = (
     Mode("cpu-any-entry", CpuTarget(), "any"),
 )
 """Two of each kind: a TPU's tiles inside, random layouts inside, the same at the borders too, at the borders only."""
+INSIDE, BORDERS = MODES[:4], MODES[4:]
 
 
 def sampled(mode: Mode) -> list[OpCase]:
@@ -66,21 +68,30 @@ def sampled(mode: Mode) -> list[OpCase]:
     return [case for case in CASES if zlib.crc32(case.id.encode()) % SAMPLE == number]
 
 
-def all_of(mode: Mode, opcode: str) -> list[OpCase]:
-    """A part of the cases that depends on the mode, so that each case is tested once. Of the cases that differ in
-    element types only, the first is also tested in one of the two modes of each kind."""
-    turn = MODES.index(mode)
-
-    def is_tested(case: OpCase) -> bool:
-        number, own = divmod(zlib.crc32(case.id.encode()), len(MODES))
-        return own == turn or (case.id in first_ids() and number % 2 == turn % 2)
-
-    return [case for case in CASES if case.opcode.value == opcode and is_tested(case)]
-
-
 @functools.cache
-def first_ids() -> frozenset[str]:
-    return frozenset(case.id for case in one_of_each_form(CASES))
+def _chosen() -> dict[str, list[tuple[Mode, OpCase]]]:
+    """By opcode, the cases and their modes. Cases of one form differ in element types only. The first of them is in a
+    mode with layouts inside and in one with layouts at the borders; of the others, one of each packing, and one of
+    each element type that the operation does not have yet, are in any mode. The rest have types of the same widths,
+    which a layout does not tell apart; `test_ops.py` has them without layouts."""
+    found: dict[str, list[tuple[Mode, OpCase]]] = {opcode: [] for opcode in OPCODES}
+    firsts = {case.id for case in one_of_each_form(CASES)}
+    hashes = {case.id: zlib.crc32(case.id.encode()) for case in CASES}
+    seen: set[Hashable] = set()
+    for case in sorted(CASES, key=lambda case: (case.id not in firsts, hashes[case.id])):
+        number, own = divmod(hashes[case.id], len(MODES))
+        opcode = case.opcode.value
+        new = {form(case, packing=True), *((opcode, element) for element in element_types(case))} - seen
+        if case.id in firsts:
+            found[opcode] += [(INSIDE[number % 4], case), (BORDERS[number // 4 % 2 * 2 + number % 2], case)]
+        elif new:
+            found[opcode].append((MODES[own], case))
+        seen |= new
+    return found
+
+
+def all_of(mode: Mode, opcode: str) -> list[OpCase]:
+    return [case for own, case in _chosen()[opcode] if own is mode]
 
 
 def check(mode: Mode, case: OpCase) -> None:
@@ -104,31 +115,32 @@ def test_op_agrees_with_evaluator(mode: Mode, case: OpCase) -> None:
 @pytest.mark.parametrize("opcode", OPCODES)
 def test_all_cases_of_an_op_agree_with_evaluator(mode: Mode, opcode: str) -> None:
     """One test for each opcode, so that a run without them does not collect all cases."""
-    failures = []
-    for case in all_of(mode, opcode):
-        try:
-            check(mode, case)
-        except (AssertionError, HloError) as error:
-            failures.append(f"{case.id}: {error}")
-    assert not failures, "\n".join(failures)
+    assert_each(all_of(mode, opcode), functools.partial(check, mode), lambda case: case.id)
 
 
-def test_every_case_is_tested_and_every_form_in_modes_of_every_kind() -> None:
-    forms = {case.id: form(case) for case in CASES}
-    every: set[str] = set()
-    for modes in zip(MODES[::2], MODES[1::2], strict=True):
-        tested = {case.id for mode in modes for opcode in OPCODES for case in all_of(mode, opcode)}
-        assert {forms[name] for name in tested} == set(forms.values())
-        every |= tested
-    assert every == forms.keys()
+def test_every_form_is_tested_inside_and_at_the_borders_and_every_packing_and_type() -> None:
+    tested = {mode: [case for opcode in OPCODES for case in all_of(mode, opcode)] for mode in MODES}
+    for modes in (INSIDE, BORDERS):
+        assert {form(case) for mode in modes for case in tested[mode]} == {form(case) for case in CASES}
+    every = [case for cases in tested.values() for case in cases]
+    assert {form(case, packing=True) for case in every} == {form(case, packing=True) for case in CASES}
+    for cases in tested.values():
+        assert len(cases) > 400 and len({case.opcode for case in cases}) > 0.7 * len(OPCODES)
+    types = [{(case.opcode, element) for case in cases for element in element_types(case)} for cases in (every, CASES)]
+    assert types[0] == types[1]
 
 
-def seeds(count: int, by_default: int) -> list[object]:
-    return [pytest.param(n, marks=() if n < by_default else (pytest.mark.slow,)) for n in range(count)]
+def drawn(count: int, by_default: int) -> list[object]:
+    """Random programs by their seeds, each in one of the modes with layouts inside only, and in one with layouts of
+    parameters and results; each mode has as many programs."""
+    return [
+        pytest.param(mode, seed, id=f"{mode.name}-{seed}", marks=() if seed < by_default else (pytest.mark.slow,))
+        for seed in range(count)
+        for mode in (INSIDE[seed % 4], BORDERS[(seed + seed // 4) % 4])
+    ]
 
 
-@pytest.mark.parametrize("mode", MODES, ids=lambda mode: mode.name)
-@pytest.mark.parametrize("seed", seeds(60, by_default=2))
+@pytest.mark.parametrize(("mode", "seed"), drawn(60, by_default=8))
 def test_random_programs_agree_with_evaluator(mode: Mode, seed: int) -> None:
     """Loops, branches, calls, every family of ops."""
     module = mode.of(random_module(random.Random(seed)), seed)
@@ -137,8 +149,7 @@ def test_random_programs_agree_with_evaluator(mode: Mode, seed: int) -> None:
     assert_same_arrays(evaluate(module, *arguments), executable.execute(arguments), 2e-4)
 
 
-@pytest.mark.parametrize("mode", MODES, ids=lambda mode: mode.name)
-@pytest.mark.parametrize("seed", seeds(60, by_default=2))
+@pytest.mark.parametrize(("mode", "seed"), drawn(60, by_default=8))
 def test_random_nests_agree_with_evaluator(mode: Mode, seed: int) -> None:
     """Much that fuses, updates in place, element types of every width."""
     module = mode.of(nest_module(random.Random(seed)), seed)

@@ -10,6 +10,7 @@ import zlib
 from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
 
+from hloom.hlo.element_type import ElementType
 from hloom.hlo.tpu_target import WORD_BITS
 
 from hloom.backend_check.op_table import OpCase
@@ -28,11 +29,16 @@ def form(case: OpCase, *, packing: bool = False) -> Hashable:
     )
 
 
-def one_of_each_form(cases: Iterable[OpCase], *, packing: bool = False) -> list[OpCase]:
+def element_types(case: OpCase) -> set[ElementType]:
+    """The element types of a case's operands and results."""
+    return {leaf.element for shape in (*(a.shape for a in case.arrays), case.result) for leaf in shape.leaves()}
+
+
+def one_of_each_form(cases: Iterable[OpCase]) -> list[OpCase]:
     """The first case of each form."""
     found: dict[Hashable, OpCase] = {}
     for case in cases:
-        found.setdefault(form(case, packing=packing), case)
+        found.setdefault(form(case), case)
     return list(found.values())
 
 
@@ -50,7 +56,7 @@ def every_second(cases: Iterable[OpCase]) -> list[OpCase]:
     types: set[object] = set()
     found = []
     for case in cases:
-        own = {leaf.element for shape in (*(a.shape for a in case.arrays), case.result) for leaf in shape.leaves()}
+        own = element_types(case)
         if count[case.opcode] % 2 == 0 or not own <= types:
             found.append(case)
             types |= own

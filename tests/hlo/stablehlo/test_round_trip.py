@@ -18,6 +18,7 @@ from hloom.hlo.stablehlo.to_hlo import hlo_of
 
 from hloom.backend_check.op_table import CASES, OpCase, build_module, make_inputs
 from interop.archive import Recorded, read
+from support.parts import assert_each, parts
 
 
 def is_refused(case: OpCase) -> bool:
@@ -29,6 +30,9 @@ def is_refused(case: OpCase) -> bool:
     return case.opcode is Opcode.RNG_GET_AND_UPDATE_STATE or "bernoulli" in case.id
 
 
+TAKEN = [case for case in CASES if not is_refused(case)]
+
+
 def assert_same(results: Sequence[Any], expected: Sequence[Any]) -> None:
     assert len(results) == len(expected)
     for result, wanted in zip(results, expected, strict=True):
@@ -37,13 +41,22 @@ def assert_same(results: Sequence[Any], expected: Sequence[Any]) -> None:
         assert is_same, f"{result} is not {wanted}"
 
 
-@pytest.mark.one_in(12)
-@pytest.mark.parametrize("case", [case for case in CASES if not is_refused(case)], ids=lambda c: c.id)
-def test_op_cases_compute_the_same(case: OpCase) -> None:
+def check(case: OpCase) -> None:
     module, inputs = build_module(case), make_inputs(case)
     back = hlo_of(stablehlo_of(module))
     verify(back)
     assert_same(evaluate(back, *inputs), evaluate(module, *inputs))
+
+
+@pytest.mark.parametrize("case", TAKEN[::12], ids=lambda c: c.id)
+def test_op_cases_compute_the_same(case: OpCase) -> None:
+    check(case)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("cases", parts(TAKEN, 50, lambda c: c.id))
+def test_all_op_cases_compute_the_same(cases: list[OpCase]) -> None:
+    assert_each(cases, check, lambda c: c.id)
 
 
 @pytest.mark.parametrize("case", [case for case in CASES if is_refused(case)], ids=lambda c: c.id)
@@ -61,11 +74,23 @@ def test_every_opcode_and_every_operation_has_a_row_or_a_rule() -> None:
     assert operations - {*OP_NAMED, *to_hlo._RULES} == in_other_places
 
 
-@pytest.mark.one_in(24)
-@pytest.mark.parametrize("one", read().values(), ids=lambda one: one.id)
-def test_programs_of_jax_compute_the_same(one: Recorded) -> None:
+RECORDED = list(read().values())
+
+
+def check_program(one: Recorded) -> None:
     for text in filter(None, (one.text, one.optimized)):
         module = parse(text)
         back = hlo_of(stablehlo_of(module))
         verify(back)
         assert_same(evaluate(back, *one.inputs), evaluate(module, *one.inputs))
+
+
+@pytest.mark.parametrize("one", RECORDED[::24], ids=lambda one: one.id)
+def test_programs_of_jax_compute_the_same(one: Recorded) -> None:
+    check_program(one)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("some", parts(RECORDED, 20, lambda one: one.id))
+def test_all_programs_of_jax_compute_the_same(some: list[Recorded]) -> None:
+    assert_each(some, check_program, lambda one: one.id)
