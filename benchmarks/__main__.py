@@ -15,7 +15,7 @@ from . import groups, harness, machine, peers, report, results, startup
 from .harness import Outcome
 
 ROUNDS, ROUNDS_FRESH = 9, 5
-QUICK_ROUNDS, QUICK_ROUNDS_FRESH = 3, 2
+QUICK_ROUNDS, QUICK_ROUNDS_FRESH, LATE_ROUNDS_FRESH = 3, 1, 2
 NOISE = 0.05
 """A case is called noisy if other processes use more than this part of the processors."""
 PEERS = tuple(report.NAMES)
@@ -106,7 +106,8 @@ def _measure(chosen: list[str], options: Any, files: list[Path]) -> tuple[list[O
             hurry = options.quick or (not options.best and time.perf_counter() - began > planned + 30)
             try:
                 if groups.is_fresh(name):
-                    found = groups.group(home)[name](QUICK_ROUNDS_FRESH if hurry else ROUNDS_FRESH)
+                    late = LATE_ROUNDS_FRESH if hurry else ROUNDS_FRESH
+                    found = groups.group(home)[name](QUICK_ROUNDS_FRESH if options.quick else late)
                 else:
                     found = [running.measure(name, QUICK_ROUNDS if hurry else rounds, seconds, options.best)]
                     if home == "loops":

@@ -38,8 +38,8 @@ from tools.fuzz.worker import Drawn, Worker
 
 O = Opcode  # noqa: E741
 FEW = {"loop": 40, "loop-array": 5}
-MANY = 900
-MANY_ARRAY = 160
+MANY = 400
+MANY_ARRAY = 80
 CHUNKS = 4
 
 
