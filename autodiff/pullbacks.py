@@ -17,7 +17,7 @@ from ..tracer.core import Value, current_trace
 from ..tracer.dtypes import is_complex
 from ..tracer.ops import is_inexact, zeros
 from ..tracer.sharding.lenience import not_refused
-from ..tracer.sharding.placement import of_type
+from ..tracer.sharding.placement import of_type, with_sums
 from ..tracer.source import function_line
 from ..tracer.trees import tree
 from ..tracer.trees.nodes import one_level
@@ -167,7 +167,7 @@ def pull_back(program: LinearProgram, avals: Sequence[ShapedArray], cotangents: 
     """
     takes_parts = not any(ct is not None and is_complex(ct.aval.dtype) for ct in cotangents)
     with not_refused():
-        found = iter(transpose_program(program, cotangents))
+        found = iter(transpose_program(program, [None if ct is None else with_sums(ct) for ct in cotangents]))
     trace = current_trace()
     out: list[Any] = []
     for aval in avals:
@@ -176,5 +176,7 @@ def pull_back(program: LinearProgram, avals: Sequence[ShapedArray], cotangents: 
             continue
         ct = next(found)
         is_weak = aval.weak_type and not (takes_parts and is_complex(aval.dtype))
-        out.append(of_type(zeros(aval) if ct is None else trace.with_weak_type(ct, is_weak), aval))
+        wanted = aval.to_ct_aval()
+        assert isinstance(wanted, ShapedArray), f"{aval} is inexact"
+        out.append(of_type(zeros(aval) if ct is None else trace.with_weak_type(ct, is_weak), wanted))
     return out

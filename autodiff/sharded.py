@@ -20,6 +20,7 @@ from dataclasses import replace
 from types import NoneType
 from typing import Any, ParamSpec, TypeVar
 
+from ..hlo.errors import UnsupportedError
 from ..hlo.support.tracebacks import boundary
 from ..tracer import ops
 from ..tracer.arguments import ArgumentSpec
@@ -30,7 +31,8 @@ from ..tracer.core import Value, current_trace, set_current_trace, thread_state,
 from ..tracer.jit import PjitFunction, jit
 from ..tracer.references.refs import Ref, check_aliases, replace_all
 from ..tracer.settings.context import Override, current_context
-from ..tracer.sharding.calls import Border, full_to_shard, shard_to_full
+from ..tracer.sharding.borders import Border
+from ..tracer.sharding.calls import full_to_shard, shard_to_full
 from ..tracer.sharding.current_mesh import current_device_mesh, current_mesh, get_abstract_mesh, use_abstract_mesh
 from ..tracer.sharding.manual_axes import ManualAxes, current_manual_axes
 from ..tracer.sharding.mesh import AbstractMesh, AxisType, Mesh
@@ -592,6 +594,11 @@ def _with_types(f: Callable[..., Any], axes: Any, kind: AxisType, name: str, sha
                 )
             return f(*args, **kwargs)
         names = mesh.axis_names if axes is None else axes if isinstance(axes, tuple) else (axes,)
+        if any(mesh.name_to_type[n] is AxisType.Manual for n in names):
+            raise UnsupportedError(
+                "Going from `Manual` AxisType to `Auto` or `Explicit` AxisType is not allowed: within shard_map each "
+                f"device has its own part along {names}"
+            )
         inner = mesh.update_axis_types(dict.fromkeys(names, kind))
         if kind is AxisType.Auto and inner == mesh:
             return f(*args, **kwargs)

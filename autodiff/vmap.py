@@ -19,12 +19,13 @@ from ..tracer.arrays.float0 import float0, is_float0
 from ..tracer.arrays.indices import iota
 from ..tracer.arrays.operators import ArrayBase
 from ..tracer.arrays.overlay import overlaid, storage_of
-from ..tracer.aval import ShapedArray
+from ..tracer.aval import MARKED, ShapedArray
 from ..tracer.core import Value, current_trace, scope, set_current_trace
 from ..tracer.errors import OperandError
 from ..tracer.ops import transpose
 from ..tracer.references.refs import Ref, check_aliases, refuse_parts, refuse_result
 from ..tracer.settings.context import current_context
+from ..tracer.sharding.partition_spec import axes_of
 from ..tracer.source import function_line, user_line
 from ..tracer.tracer import check_for_leaks
 from ..tracer.trees import tree
@@ -55,11 +56,12 @@ def vmap(
       out_axes: the same for the result: where the batch is put. None: the result must be the same for all elements.
       axis_name: the name of the batch for collectives (`hloom.lax.psum`, ...).
       axis_size: the number of elements; needed if no argument has a batch.
-      spmd_axis_name: accepted; it says how a batch is partitioned over devices, and there is one.
+      spmd_axis_name: accepted: Explicit axes of a mesh divide a batch as the arguments say, and others as the
+        partitioner finds. ValueError where it is another axis than the Explicit ones that divide the batch.
 
     Raises (when called):
-      ValueError: the sizes of the axes differ, an axis is out of range, the trees do not fit, or a result differs
-        between elements where `out_axes` says None.
+      ValueError: the sizes of the axes differ, an axis is out of range, the trees do not fit, a result differs
+        between elements where `out_axes` says None, or Explicit axes of a mesh divide the batches in several ways.
 
     >>> dot = lambda v, w: jnp.sum(v * w)
     >>> hloom.vmap(dot)(jnp.array([[1, 2], [3, 4]]), jnp.array([[1, 1], [10, 10]]))
@@ -92,6 +94,8 @@ def vmap(
         values = [_argument(leaf, a) for leaf, a in zip(leaves, axes, strict=True)]
         places = [_normalized(a, v, fun, args, k) for k, (a, v) in enumerate(zip(axes, values, strict=True))]
         axis = Axis(axis_name, _size(values, places, axis_size, fun, args, kwargs))
+        if MARKED:
+            _check_divisions(values, places, spmd_axis_name)
         trace = BatchTrace(current_trace(), axis)
         if any(isinstance(leaf, Ref) for leaf in leaves):
             refuse_parts((args, kwargs), "vmap")
@@ -173,6 +177,32 @@ def _normalized(
             f"in_axes does not map it.{_of(fun)}"
         )
     return axis % rank
+
+
+def _check_divisions(values: Sequence[Any], places: Sequence[int | None], spmd_axis_name: Any) -> None:
+    """ValueError unless Explicit axes of a mesh divide all batches alike, and no value that elements share."""
+    types = [getattr(v, "aval", None) for v in values]
+    pairs = [(t, p) for t, p in zip(types, places, strict=True) if isinstance(t, ShapedArray)]
+    entries = [None if t.division is None else t.division.spec.partitions[p] for t, p in pairs if p is not None]
+    for entry in entries:
+        if entry != entries[0]:
+            raise ValueError(
+                "Mapped away dimension of inputs passed to vmap should be sharded the same. Got inconsistent axis "
+                f"specs: {entries[0]} vs {entry}"
+            )
+    axes = axes_of(entries[0]) if entries else ()
+    for t, p in pairs:
+        if p is None and t.division is not None and {*axes} & {*t.division.spec.axes()}:
+            raise ValueError(
+                "Unmapped values passed to vmap cannot be sharded along the mesh axis you are vmapping over. Got type: "
+                f"{t.str_short(True)}, in_axes: None and vmapped mesh axis: {axes}"
+            )
+    named_axes = spmd_axis_name if isinstance(spmd_axis_name, tuple) else (spmd_axis_name,)
+    if axes and spmd_axis_name is not None and named_axes != axes:
+        raise ValueError(
+            "Only one of spmd_axis_name or arrays sharded on `Explicit` mesh axis type is allowed. Got "
+            f"spmd_axis_name={spmd_axis_name} and arrays sharded on {axes}"
+        )
 
 
 def _name_of(fun: Callable[..., Any], args: tuple[Any, ...], place: int) -> str:

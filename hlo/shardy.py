@@ -81,6 +81,8 @@ def shardings_of(text: str, meshes: Mapping[str, NamedMesh]) -> list[AxisShardin
                 f"the sharding {text!r} is of a mesh that the module does not declare: {match.group(1)}"
             )
         found.append(_of_dimensions(text, mesh, pattern(_DIMENSION).findall(match.group(2))))
+    if "unreduced=" in text:
+        raise ShardingError(f"the sharding {text!r} is of terms that devices have of a sum: these cannot be read")
     if not found:
         raise ShardingError(f"the sharding {text!r} is malformed: #sdy.sharding<@mesh, [{{...}}, ...]> is expected")
     return found

@@ -42,8 +42,8 @@ class Float0Type(NamedTuple):
 
 
 class ManualAxisType(NamedTuple):
-    """Along which axes of a mesh values vary from device to device. Sums that are not computed yet, and values with
-    such sums as cotangents, are not kept here: `unreduced` and `reduced` are empty.
+    """Along which axes of a mesh values vary from device to device. `unreduced` and `reduced` are empty: the types of
+    whole arrays say that, in their shardings.
 
     >>> hloom.typeof(jnp.ones(2)).mat == hloom.sharding.ManualAxisType()
     True
@@ -81,7 +81,7 @@ class ShapedArray:
     """True for dtypes that HLO lacks (`extended.py`)."""
     _storage: ShapedArray | None
     division: Any
-    """A NamedSharding by the Explicit axes of a mesh, an entry for each dimension; None if these divide nothing."""
+    """A NamedSharding by the Explicit axes of a mesh, an entry for each dimension; None if it says nothing of them."""
     vma: frozenset[Any]
     """Within a function that `shard_map` maps, the axes of the mesh along which the value varies (`varying.py`)."""
     is_plain: bool
@@ -186,19 +186,28 @@ class ShapedArray:
         if short_dtypes:
             for long, short in _SHORT:
                 name = name.replace(long, short)
-        varies = f"{{V:{','.join(sorted(map(str, self.vma)))}}}" if self.vma else ""
-        sizes = ",".join(map(str, self.shape))
-        if self.division is not None:
-            sizes = divided_sizes(self.shape, self.division.spec.partitions)
-        return f"{name}[{sizes}]{varies}"
+        if self.division is None:
+            return f"{name}[{','.join(map(str, self.shape))}]{_marks(('V', sorted(self.vma, key=str)))}"
+        mesh, spec = self.division.mesh, self.division.spec
+        varying = sorted(self.vma, key=str)
+        unreduced, reduced = ([a for a in mesh.axis_names if a in s] for s in (spec.unreduced, spec.reduced))
+        marks = _marks(("V", varying), ("U", unreduced), ("R", reduced))
+        return f"{name}[{divided_sizes(self.shape, spec.partitions)}]{marks}"
 
     def to_tangent_aval(self) -> ShapedArray | Float0Type:
         """The type of tangents of such a value: this type; a float0 type for a value that is not differentiated."""
         moves = not self.is_extended and element_type_of(self.dtype).is_inexact
         return self.with_weak_type(False) if moves else Float0Type(self.shape)
 
-    to_ct_aval = to_tangent_aval
-    """The type of cotangents."""
+    def to_ct_aval(self) -> ShapedArray | Float0Type:
+        """The type of cotangents: that of tangents, unreduced along the axes along which the value is reduced, and the
+        other way round."""
+        found = self.to_tangent_aval()
+        spec = None if self.division is None else self.division.spec
+        if spec is None or not (spec.unreduced or spec.reduced) or not isinstance(found, ShapedArray):
+            return found
+        turned = spec.update(unreduced=spec.reduced, reduced=spec.unreduced)
+        return _over_devices(found.plain(), self.vma, self.division.update(spec=turned))
 
     def update(self, **changes: Any) -> ShapedArray:
         """The type with another shape, dtype or weak type."""
@@ -212,6 +221,13 @@ class ShapedArray:
 
     def __repr__(self) -> str:
         return f"ShapedArray({self.str_short()}{', weak_type=True' if self.weak_type else ''})"
+
+
+def _marks(*sets: tuple[str, Sequence[Any]]) -> str:
+    """What a type says of axes that divide no dimension: ``{V:x, U:(y,z)}``."""
+    texts = [(kind, ",".join(map(str, axes)), len(axes)) for kind, axes in sets]
+    shown = [f"{kind}:{text if count == 1 else f'({text})'}" for kind, text, count in texts if count]
+    return f"{{{', '.join(shown)}}}" if shown else ""
 
 
 def divided_sizes(shape: Sequence[int], partitions: Sequence[Any]) -> str:

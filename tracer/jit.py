@@ -66,6 +66,7 @@ from .recording import stand_in_for
 from .references.programs import module_with_references, running_on_references
 from .references.refs import Ref, check_aliases
 from .settings.context import Override, current_context, thread
+from .sharding.current_mesh import mesh_of_thread
 from .sharding.devices import check_device, devices
 from .sharding.devices import devices as known_devices
 from .sharding.jit_shardings import JitShardings, placing, shardings_of
@@ -438,7 +439,7 @@ class PjitFunction(SharedValue, Generic[P, R]):
         if traced is None:
             traced = self._trace(key, args, kwargs)
             may_wait = traced.is_closed and not traced.has_references and not traced.donated
-            if self._is_library and may_wait and not places:
+            if self._is_library and may_wait and not places and mesh_of_thread() is None:
                 return self._run_or_put_off(traced, key, args, kwargs)
         runner_key = (key, self._donated, self._shardings, places)
         if traced.has_references:

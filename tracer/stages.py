@@ -35,7 +35,7 @@ from .arguments import (
 from .arrays.array import Array
 from .arrays.float0 import hide_float0
 from .arrays.layouts import Format, row_major
-from .aval import ShapedArray
+from .aval import MARKED, ShapedArray
 from .checks.nan_checks import checked, is_checking
 from .core import Value
 from .errors import OperandError, TreeStructureError, UnexpectedTracerError
@@ -44,6 +44,7 @@ from .pickled_stages import absent, check_text_is_all, picklable
 from .references.programs import module_with_references, running_on_references
 from .references.refs import Ref
 from .settings.context import current_context
+from .sharding.current_mesh import get_abstract_mesh
 from .sharding.jit_shardings import placing
 from .sharding.shardings import Sharding, default_sharding
 from .sharding.spmd_jit import OverDevices
@@ -307,6 +308,7 @@ class Lowered(_Stage, SharedValue):
         self.module = module
         self._captured = captured
         self._signature = signature
+        self._mesh = get_abstract_mesh()
 
     def as_text(self, dialect: str | None = None, *, metadata: bool = False, debug_info: bool = False) -> str:
         """The module as HLO text, or as StableHLO, which JAX, XLA and IREE read. `metadata`, which JAX calls
@@ -370,9 +372,17 @@ class Lowered(_Stage, SharedValue):
         'jit_lambda'
         """
         if dialect == _STABLEHLO:
-            return load("..hlo.stablehlo.printed", __package__).MlirModule(self.module)
+            return load("..hlo.stablehlo.printed", __package__).MlirModule(self._with_shardings())
         self.module.as_text(dialect)  # refuses other dialects
         return self.module
+
+    def _with_shardings(self) -> HloModule:
+        """The module in which every value states how Explicit axes of a mesh divide it, if they do."""
+        given = [*self._signature.in_avals, *[v.aval for v in self._captured]]
+        if not (MARKED or self._mesh.explicit_axes) or len(given) != len(self.module.entry.parameters):
+            return self.module
+        found: HloModule = load(".sharding.stated", __package__).stated_text(self.module, given, self._mesh)
+        return found
 
     def cost_analysis(self) -> CostEstimate:
         """Estimates of the work: "flops", "transcendentals", "bytes accessed".

@@ -48,6 +48,14 @@ def read_discardable(attributes: Mapping[str, Attribute], meshes: Mapping[str, N
     return tuple(frontend), tuple(annotations)
 
 
+def each_value(text: str) -> list[str]:
+    """The sharding of each value in the text of a sharding of several."""
+    first, last = PER_VALUE.split("{}")
+    if not text.startswith(first):
+        return []
+    return [f"{ONE_VALUE}<{each}>" for each in text.removeprefix(f"{first}<").removesuffix(f">{last}").split(">, <")]
+
+
 def text_of_xla(text: str, meshes: Mapping[str, NamedMesh]) -> str:
     """XLA's text of a sharding along the axes of a mesh. Several shardings become the sharding of a tuple."""
     found = [each.sharding for each in shardings_of(text, meshes)]

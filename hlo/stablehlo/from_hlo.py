@@ -21,7 +21,7 @@ from ..text.mlir_dictionary import read_dictionary
 from . import writing_arrays, writing_structure
 from .attributes import INTEGER32
 from .body import Body, Rule, Tree, leaf_shapes, leaves_of, location_of, tree_of
-from .discardable_attributes import write_discardable
+from .discardable_attributes import MHLO_SHARDING, SDY_SHARDING, each_value, write_discardable
 from .ops import OP_OF
 from .types import type_of
 
@@ -139,14 +139,14 @@ def _of_arguments(module: HloModule) -> list[Attributes]:
 def _of_results(root: HloInstruction) -> list[Attributes]:
     """The sharding of each leaf of the result. Frontend attributes are on the operation that makes it."""
     found = _split(root)
-    return [{key: value for key, value in each.items() if key == "mhlo.sharding"} for each in found]
+    return [{key: value for key, value in each.items() if key in (MHLO_SHARDING, SDY_SHARDING)} for each in found]
 
 
 def _split(instruction: HloInstruction) -> list[Attributes]:
     """The discardable attributes of each leaf of an instruction."""
     discardable = write_discardable(instruction.frontend_attributes, instruction.annotations)
     count = len(list(leaf_shapes(instruction.shape)))
-    text = discardable.get("mhlo.sharding")
+    text = discardable.get(MHLO_SHARDING)
     if count == 1 and not instruction.shape.is_tuple:
         return [discardable]
     found = [dict(discardable) for _ in range(count)]
@@ -154,7 +154,10 @@ def _split(instruction: HloInstruction) -> list[Attributes]:
         sharding = HloSharding.parse(text)
         each = sharding.elements if sharding.is_tuple else (sharding,) * count
         for attributes, own in zip(found, each, strict=True):
-            attributes["mhlo.sharding"] = own.to_text()
+            attributes[MHLO_SHARDING] = own.to_text()
+    if (named := discardable.get(SDY_SHARDING)) is not None and len(texts := each_value(named.text)) == count:
+        for attributes, one in zip(found, texts, strict=True):
+            attributes[SDY_SHARDING] = Opaque("sdy", one)
     return found
 
 

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import DTypeLike
 
+from ..autodiff.placed_results import computed_in
 from ..hlo.element_type import element_type_of
 from ..hlo.opcode import Opcode
 from ..hlo.ops.convolution import ConvolutionAttributes
@@ -18,7 +19,6 @@ from ..tracer import dtypes
 from ..tracer.arrays.array import as_value
 from ..tracer.core import Value, bind
 from ..tracer.errors import OperandError
-from ..tracer.sharding.placement import computed_in
 from .dot import dot_general
 from .movement import canonical_shape, rev, transpose
 from .precision import DotAlgorithm, PrecisionLike, operand_precision

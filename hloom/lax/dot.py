@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import DTypeLike
 
+from ..autodiff.placed_results import computed_in
 from ..hlo.element_type import element_type_of
 from ..hlo.opcode import Opcode
 from ..hlo.ops import spec_of
@@ -19,7 +20,6 @@ from ..tracer.arrays.array import as_value
 from ..tracer.core import Value, bind
 from ..tracer.errors import OperandError, TypePromotionError, UnsupportedError
 from ..tracer.ops import convert
-from ..tracer.sharding.placement import computed_in
 from .instructions import all_weak
 from .precision import Algorithm, PrecisionLike, algorithm_of, operand_precision
 
@@ -48,7 +48,7 @@ def dot_general(
     """
     if out_sharding is not None:
         given = dimension_numbers, precision, preferred_element_type
-        return computed_in(out_sharding, "dot_general", lambda: dot_general(lhs, rhs, *given))
+        return computed_in(out_sharding, "dot_general", lambda x, y: dot_general(x, y, *given), lhs, rhs)
     x, y = as_value(lhs), as_value(rhs)
     x, y, out, algorithm = _in_types(x, y, preferred_element_type, precision)
     attributes = _attributes(dimension_numbers, precision, algorithm)
@@ -146,9 +146,8 @@ def dot(
         given = dimension_numbers, precision, preferred_element_type
         return dot_general(x, y, *given, out_sharding=out_sharding)
     if out_sharding is not None:
-        return computed_in(
-            out_sharding, "dot", lambda: dot(x, y, precision=precision, preferred_element_type=preferred_element_type)
-        )
+        more: dict[str, Any] = {"precision": precision, "preferred_element_type": preferred_element_type}
+        return computed_in(out_sharding, "dot", lambda x, y: dot(x, y, **more), x, y)
     if not (1 <= x.aval.ndim <= 2 and 1 <= y.aval.ndim <= 2):
         raise OperandError(
             f"lax.dot takes vectors and matrices, not {x.aval.str_short()} and {y.aval.str_short()}", "dot_rank"

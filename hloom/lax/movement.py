@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
+from ..autodiff.placed_results import computed_in
 from ..hlo.opcode import Opcode
 from ..hlo.ops.movement import (
     BroadcastAttributes,
@@ -47,7 +48,8 @@ from ..tracer.caches import on_clear
 from ..tracer.core import Value, bind, thread_state
 from ..tracer.errors import AxisError, ConcretizationTypeError, OperandError
 from ..tracer.ops import convert
-from ..tracer.sharding.placement import computed_in, in_asked_place, of_type
+from ..tracer.sharding.lenience import refuse_divided, refuse_uneven
+from ..tracer.sharding.placement import check_same_marks, in_asked_place, of_type
 from ..tracer.tracer import Tracer
 
 _state = thread_state()
@@ -246,6 +248,8 @@ def tile(operand: Any, reps: Sequence[int]) -> Value:
             "  hloom.numpy.tile takes other numbers.",
             "tile",
         )
+    repeated = [d for d, n in enumerate(counts) if n != 1]
+    refuse_divided(x.aval, repeated, f"tile: dimensions {repeated} cannot be sharded where tiling is non-trivial")
     shape = [n for pair in zip(counts, x.aval.shape, strict=True) for n in pair]
     wide = broadcast_in_dim(x, shape, range(1, 2 * x.aval.ndim, 2))
     return reshape(wide, [count * size for count, size in zip(counts, x.aval.shape, strict=True)])
@@ -266,6 +270,7 @@ def reshape(
     Array([1, 3, 2, 4], dtype=int32)
     """
     if out_sharding is not None:
+        check_same_marks(out_sharding, as_value(operand).aval, "reshape")
         return computed_in(out_sharding, "reshape", lambda: reshape(operand, new_sizes, dimensions))
     x, sizes = as_value(operand), canonical_shape(new_sizes)
     if dimensions is not None:
@@ -473,6 +478,7 @@ def split(operand: Any, sizes: Sequence[int], axis: int = 0) -> list[Value]:
             f"Sum of sizes {sum(pieces)} must be equal to {x.aval.shape[axis]}, the size of axis {axis}: {pieces}",
             "split",
         )
+    refuse_uneven(x.aval, axis, pieces, "split")
     ends = list(itertools.accumulate(pieces, initial=0))
     return [slice_in_dim(x, a, b, 1, axis) for a, b in itertools.pairwise(ends)]
 
@@ -507,6 +513,7 @@ def unstack(x: Any, axis: int = 0) -> tuple[Value, ...]:
     """
     value = as_value(x)
     axis = canonical_axis(axis, value.aval.ndim)
+    refuse_divided(value.aval, [axis], f"unstack operand cannot be sharded on the unstacking axis {axis}")
     return tuple([index_in_dim(value, k, axis, False) for k in range(value.aval.shape[axis])])
 
 
@@ -535,7 +542,7 @@ def full(shape: Any, fill_value: Any, dtype: DTypeLike | None = None, *, shardin
     if value.aval.shape:
         raise OperandError(f"full needs a scalar, not {value.aval.str_short()}", "full_c1")
     filled_array = broadcast_in_dim(value, sizes, ())
-    return filled_array if sharding is None else in_asked_place(filled_array, sharding, None, "full")
+    return in_asked_place(filled_array, sharding, None, "full")
 
 
 def _of_float0(shape: tuple[int, ...]) -> Value:

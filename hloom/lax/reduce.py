@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from ..autodiff.api import jvp
+from ..autodiff.placed_results import computed_in
 from ..extend.primitive import Primitive
 from ..hlo.builder import make_instruction, make_parameter
 from ..hlo.element_type import ElementType, element_type_of
@@ -32,7 +33,6 @@ from ..tracer.errors import OperandError, UnsupportedError
 from ..tracer.ops import convert, scalar_like, unary
 from ..tracer.recording import returns_element, trace_to_computation
 from ..tracer.settings.context import current_context
-from ..tracer.sharding.placement import computed_in
 from ..tracer.source import function_line
 from ..tracer.trees import tree
 from . import instructions as ew
@@ -95,7 +95,7 @@ def reduce_sum(operand: Any, axes: Sequence[int], *, out_sharding: Any = None) -
     Array([8, 7], dtype=int32)
     """
     if out_sharding is not None:
-        return computed_in(out_sharding, "reduce_sum", lambda: reduce_sum(operand, axes))
+        return computed_in(out_sharding, "reduce_sum", lambda x: reduce_sum(x, axes), operand)
     x = _numbers("reduce_sum", operand)
     if not current_context().allow_f16_reductions:
         _check_half(x, axes)

@@ -16,18 +16,18 @@ from ..autodiff.batches import Axis
 from ..autodiff.tangents import Operand, Tangent, instantiate
 from ..tracer import ops
 from ..tracer.core import Call, Primitive, Value, bind_call
+from ..tracer.sharding.borders import Border
 from ..tracer.sharding.calls import (
     CONSTRAINT,
     FULL_TO_SHARD,
     SHARD_TO_FULL,
-    Border,
     constrain,
     full_to_shard,
     shard_to_full,
 )
 from ..tracer.sharding.manual_axes import ManualAxes
 from ..tracer.sharding.mesh import AxisType, Mesh
-from ..tracer.sharding.partition_spec import UNCONSTRAINED, PartitionSpec, axes_of
+from ..tracer.sharding.partition_spec import UNCONSTRAINED, axes_of
 from ..tracer.sharding.shardings import NamedSharding, Sharding
 from .parallel import psum_over_mesh
 
@@ -61,7 +61,7 @@ def _whole_batch(sharding: Sharding, first: Any = None) -> Sharding:
     """The sharding of a batch of such arrays."""
     if not isinstance(sharding, NamedSharding):
         return sharding
-    spec = PartitionSpec(first, *sharding.spec.partitions)
+    spec = sharding.spec.update(partitions=(first, *sharding.spec.partitions))
     return NamedSharding(sharding.mesh, spec, memory_kind=sharding.memory_kind)
 
 
@@ -82,6 +82,7 @@ def _border_of_batch(border: Border, x: Value) -> Border:
 
 
 def _sent_back(border: Border, ct: Value) -> Value:
+    border = _of_cotangents(border)
     rest, mesh = _unnamed(border), border.sharding.mesh
     if border.shares and rest:
         assert isinstance(mesh, Mesh), f"{mesh} has no devices"
@@ -90,15 +91,29 @@ def _sent_back(border: Border, ct: Value) -> Value:
 
 
 def _shared(border: Border, ct: Value) -> Value:
-    part = full_to_shard(ct, border)
+    part = full_to_shard(ct, _of_cotangents(border))
     count = math.prod([border.sharding.mesh.shape[a] for a in _unnamed(border)])
     return ops.scale(part, 1 / count) if border.shares and count > 1 else part
+
+
+def _of_cotangents(border: Border) -> Border:
+    """The border of cotangents: every device has that of a sum whose terms devices have."""
+    spec = border.sharding.spec
+    turned = spec.update(unreduced=spec.reduced, reduced=spec.unreduced)
+    return replace(border, sharding=border.sharding.update(spec=turned))
 
 
 def _unnamed(border: Border) -> tuple[Any, ...]:
     return tuple([a for a in border.names if a not in border.sharding.spec.axes()])
 
 
-_rules(CONSTRAINT, lambda s, x: constrain(x, s), lambda s, ct: constrain(ct, s), _open_batch)
+def _unmarked(sharding: Sharding) -> Sharding:
+    """How the cotangent of a value in this place is divided: on all devices where the value is a sum of terms."""
+    if not isinstance(sharding, NamedSharding):
+        return sharding
+    return sharding.update(spec=sharding.spec.update(unreduced=set(), reduced=set()))
+
+
+_rules(CONSTRAINT, lambda s, x: constrain(x, s), lambda s, ct: constrain(ct, _unmarked(s)), _open_batch)
 _rules(FULL_TO_SHARD, lambda b, x: full_to_shard(x, b), _sent_back, _border_of_batch)
 _rules(SHARD_TO_FULL, lambda b, x: shard_to_full(x, b), _shared, _border_of_batch)

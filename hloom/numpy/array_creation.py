@@ -63,9 +63,8 @@ def asarray(
     >>> jnp.asarray(np.arange(3))
     Array([0, 1, 2], dtype=int32)
     """
-    if device is not None or out_sharding is not None:
-        return in_asked_place(asarray(a, dtype, order, copy=copy), device, out_sharding, "asarray")
-    return _converted(a, None if dtype is None else dtypes.requested_dtype(dtype, "asarray"), copy)
+    value = _converted(a, None if dtype is None else dtypes.requested_dtype(dtype, "asarray"), copy)
+    return in_asked_place(value, device, out_sharding, "asarray")
 
 
 def _converted(a: Any, target: Any, copy: bool | None = None) -> Value:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from .. import lax
+from ..autodiff.placed_results import computed_in
 from ..hlo.sizes import is_symbolic, larger, smaller
 from ..lax.movement import canonical_axis, canonical_shape
 from ..tracer import dtypes
@@ -23,7 +24,8 @@ from ..tracer.arrays.operators import ArrayBase, ArrayLike
 from ..tracer.compound import compound
 from ..tracer.core import Value
 from ..tracer.errors import InconclusiveDimensionOperation, OperandError
-from ..tracer.sharding.placement import computed_in
+from ..tracer.sharding.lenience import refuse_divided
+from ..tracer.sharding.placement import check_same_marks
 from ..tracer.tracer import Tracer
 from .binary_ufuncs import mod
 from .concrete_values import require_known
@@ -60,6 +62,7 @@ def reshape(a: ArrayLike, shape: Any, order: str = "C", *, copy: bool | None = N
            [1, 3, 5]], dtype=int32)
     """
     if out_sharding is not None:
+        check_same_marks(out_sharding, as_value(a).aval, "reshape")
         return computed_in(out_sharding, "reshape", lambda: reshape(a, shape, order))
     x = ensure_arraylike("reshape", a)
     sizes = list(canonical_shape(shape))
@@ -556,6 +559,8 @@ def tile(A: ArrayLike, reps: Any) -> Value:
     rank = max(x.aval.ndim, len(counts))
     counts = (*[1] * (rank - len(counts)), *counts)
     sizes = (*[1] * (rank - x.aval.ndim), *x.aval.shape)
+    own = [d for d, n in enumerate(counts[rank - x.aval.ndim :]) if n != 1]
+    refuse_divided(x.aval, own, f"tile: dimensions {own} cannot be sharded where tiling is non-trivial")
     wide = [n for pair in zip(counts, sizes) for n in pair]
     places = [2 * d + 1 for d in range(rank - x.aval.ndim, rank)]
     return lax.reshape(lax.broadcast_in_dim(x, wide, places), [c * s for c, s in zip(counts, sizes)])

@@ -11,6 +11,7 @@ from ..tracer import dtypes
 from ..tracer.arrays.operators import ArrayLike
 from ..tracer.compound import compound
 from ..tracer.core import Value
+from ..tracer.sharding.lenience import refuse_divided
 from . import unary_ufuncs as ew
 from .promotion import ensure_arraylike, no_out, to_dtype
 from .reductions import wide_integer
@@ -23,6 +24,8 @@ def _cumulative(
     no_out(name, out)
     x = ensure_arraylike(name, a)
     if axis is None:
+        every = range(x.aval.ndim)
+        refuse_divided(x.aval, every, f"The input should be fully replicated when axis is not specified to jnp.{name}")
         x, axis = lax.reshape(x, (x.aval.size,)), 0
     result = x.aval.dtype
     if dtype is not None:

@@ -8,12 +8,12 @@ from importlib import import_module
 from typing import Any
 
 from .. import lax
+from ..autodiff.placed_results import computed_in
 from ..hlo.sizes import is_symbolic
 from ..hlo.support.records import dataclass
 from ..tracer.arrays.array import as_value
 from ..tracer.core import Value
 from ..tracer.errors import OperandError
-from ..tracer.sharding.placement import computed_in
 from .array_manipulation import diagonal
 from .promotion import broadcast_to_shape, check_arraylike, no_out, promote_dtypes
 
@@ -58,7 +58,8 @@ def einsum(
     if out_sharding is not None:
         given = {"out": out, "optimize": optimize, "precision": precision, "_dot_general": _dot_general}
         given["preferred_element_type"] = preferred_element_type
-        return computed_in(out_sharding, "einsum", lambda: einsum(subscripts, *operands, **given))
+        arrays, spec = _arrays_and_spec(subscripts, operands)
+        return computed_in(out_sharding, "einsum", lambda *values: einsum(*spec(list(values)), **given), *arrays)
     no_out("einsum", out)
     arrays, spec = _arrays_and_spec(subscripts, operands)
     values = promote_dtypes(*arrays, name="einsum")

@@ -15,6 +15,7 @@ from typing import Any, TypedDict, Unpack
 import numpy as np
 
 from .. import lax
+from ..autodiff.placed_results import computed_in
 from ..hlo.opcode import Opcode
 from ..hlo.ops.movement import SliceAttributes
 from ..hlo.sizes import as_size, is_symbolic, larger, smaller
@@ -52,7 +53,6 @@ from ..tracer.errors import (
 from ..tracer.ops import convert, read_block, write_block
 from ..tracer.settings.context import current_context
 from ..tracer.sharding.partition_spec import PartitionSpec
-from ..tracer.sharding.placement import computed_in
 from ..tracer.sharding.shardings import Sharding
 from ..tracer.source import warn_user
 from ..tracer.tracer import Tracer

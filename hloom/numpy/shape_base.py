@@ -132,8 +132,7 @@ def unstack(x: ArrayLike, /, *, axis: int = 0) -> tuple[Value, ...]:
     value = ensure_arraylike("unstack", x)
     if not value.aval.shape:
         raise ValueError(f"unstack needs a dimension, not {value.aval.str_short()}")
-    place = canonical_axis(axis, value.aval.ndim)
-    return tuple([lax.index_in_dim(value, k, place, False) for k in range(value.aval.shape[place])])
+    return lax.unstack(value, canonical_axis(axis, value.aval.ndim))
 
 
 def rollaxis(a: ArrayLike, axis: int, start: int = 0) -> Value:

@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 
 from .. import lax
+from ..autodiff.placed_results import computed_in
 from ..tracer import dtypes
 from ..tracer.arrays.array import array_from_numpy, as_value, rank_of, shape_of
 from ..tracer.arrays.operators import ArrayLike
 from ..tracer.compound import compound
 from ..tracer.core import Value
-from ..tracer.errors import OperandError
+from ..tracer.errors import OperandError, ShardingTypeError
 from ..tracer.ops import convert
 from ..tracer.tracer import Tracer
 from .array_creation import asarray, linspace
@@ -163,7 +164,8 @@ def bincount(
     Args:
       minlength: the least size of the result.
       length: the size of the result; larger numbers are not counted. By default the largest number plus 1.
-      out_sharding: has no meaning on one device.
+      out_sharding: where the result is: on all devices, or unreduced along all axes that divide `x`, so that each
+        device counts its own numbers. ShardingTypeError for another one.
 
     >>> jnp.bincount(jnp.array([0, 1, 1, 3]))
     Array([1, 2, 0, 1], dtype=int32)
@@ -183,8 +185,14 @@ def bincount(
             raise ValueError(
                 f"bincount: shape of weights {shape_of(weights)} must match that of x {numbers.aval.shape}"
             )
+    if out_sharding is not None and getattr(out_sharding, "spec", out_sharding).axes():
+        raise ShardingTypeError(
+            "out_sharding passed to `jnp.bincount` can only be fully replicated or fully unreduced along all mesh axes"
+        )
     if length is not None:
-        return _counted(numbers, weights, known_size("bincount", length))
+        size = known_size("bincount", length)
+        given = [numbers] if weights is None else [numbers, weights]
+        return computed_in(out_sharding, "bincount", lambda x, w=None: _counted(x, w, size), *given, is_scattered=True)
     least = known_size("bincount", minlength)
     known = known_array("bincount", numbers, "Give length=, the size of the result, which also works under jit.")
     size = max(least, int(known.max()) + 1 if known.size else 0)

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from .. import lax
+from ..autodiff.placed_results import computed_in
 from ..lax.movement import broadcast_shapes, canonical_axis
 from ..tracer.arrays.operators import ArrayLike
 from ..tracer.compound import compound
 from ..tracer.core import Value
 from ..tracer.errors import OperandError
-from ..tracer.sharding.placement import computed_in
 from .array_manipulation import moveaxis, stack
 from .binary_ufuncs import multiply
 from .promotion import broadcast_to_shape, no_out, promote_dtypes, strong
@@ -36,7 +36,7 @@ def dot(
     """
     if out_sharding is not None:
         given = {"precision": precision, "preferred_element_type": preferred_element_type}
-        return computed_in(out_sharding, "dot", lambda: dot(a, b, **given))
+        return computed_in(out_sharding, "dot", lambda a, b: dot(a, b, **given), a, b)
     x, y = promote_dtypes(a, b, name="dot")
     if not x.aval.shape or not y.aval.shape:
         shape = x.aval.shape or y.aval.shape
@@ -74,7 +74,7 @@ def matmul(
     """
     if out_sharding is not None:
         given = {"precision": precision, "preferred_element_type": preferred_element_type}
-        return computed_in(out_sharding, "matmul", lambda: matmul(a, b, **given))
+        return computed_in(out_sharding, "matmul", lambda a, b: matmul(a, b, **given), a, b)
     x, y = promote_dtypes(a, b, name="matmul")
     if not x.aval.shape or not y.aval.shape:
         raise OperandError(
@@ -168,7 +168,7 @@ def tensordot(
     """
     if out_sharding is not None:
         given = {"precision": precision, "preferred_element_type": preferred_element_type}
-        return computed_in(out_sharding, "tensordot", lambda: tensordot(a, b, axes, **given))
+        return computed_in(out_sharding, "tensordot", lambda a, b: tensordot(a, b, axes, **given), a, b)
     x, y = promote_dtypes(a, b, name="tensordot")
     lhs, rhs = _contracted(axes, x, y)
     if len(lhs) != len(rhs) or any(d < 0 for d in (*lhs, *rhs)) or max(rhs, default=-1) >= y.aval.ndim:

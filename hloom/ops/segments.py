@@ -9,6 +9,8 @@ import numpy as np
 
 from .. import lax
 from .. import numpy as jnp
+from ..autodiff.placed_results import computed_in
+from ..hlo.errors import UnsupportedError
 from ..hlo.sizes import as_size
 from ..lax.gather import ScatterDimensionNumbers
 from ..lax.indexing import GatherScatterMode
@@ -37,8 +39,10 @@ def segment_sum(
       bucket_size: of so many rows each a result is computed; the results are then combined, which keeps rounding
         errors of long sums small.
       mode: what to do with ids out of range, as in `lax.scatter`; by default they are left out.
+      out_sharding: where the result is. Along unreduced axes, which must divide the rows, each device sums its own
+        rows.
     """
-    return _segments("segment_sum", data, segment_ids, num_segments, bucket_size, mode)
+    return _segments("segment_sum", data, segment_ids, num_segments, bucket_size, mode, out_sharding)
 
 
 def segment_prod(
@@ -51,7 +55,7 @@ def segment_prod(
     >>> hloom.ops.segment_prod(jnp.array([5, 2, 7]), jnp.array([0, 0, 1]), num_segments=3)
     Array([10,  7,  1], dtype=int32)
     """
-    return _segments("segment_prod", data, segment_ids, num_segments, bucket_size, mode)
+    return _segments("segment_prod", data, segment_ids, num_segments, bucket_size, mode, out_sharding)
 
 
 def segment_max(
@@ -66,7 +70,7 @@ def segment_max(
     >>> hloom.ops.segment_max(jnp.array([5, 1, 7]), jnp.array([0, 0, 1]), num_segments=2)
     Array([5, 7], dtype=int32)
     """
-    return _segments("segment_max", data, segment_ids, num_segments, bucket_size, mode)
+    return _segments("segment_max", data, segment_ids, num_segments, bucket_size, mode, out_sharding)
 
 
 def segment_min(
@@ -81,7 +85,7 @@ def segment_min(
     >>> hloom.ops.segment_min(jnp.array([5, 1, 7]), jnp.array([0, 0, 1]), num_segments=2)
     Array([1, 7], dtype=int32)
     """
-    return _segments("segment_min", data, segment_ids, num_segments, bucket_size, mode)
+    return _segments("segment_min", data, segment_ids, num_segments, bucket_size, mode, out_sharding)
 
 
 _SCATTER: dict[str, Callable[..., Value]] = {
@@ -98,14 +102,22 @@ _COMBINE: dict[str, Callable[..., Value]] = {
 }
 
 
-def _segments(name: str, data: Any, ids: Any, count: Any, bucket_size: int | None, mode: Any) -> Value:
+def _segments(
+    name: str, data: Any, ids: Any, count: Any, bucket_size: int | None, mode: Any, out_sharding: Any
+) -> Value:
     check_arraylike(name, data, ids)
     if count is None:
         count = _largest(name, ids) + 1
     count = as_size(count)
     if count < 0:
         raise ValueError(f"{name}: num_segments must be non-negative, not {count}")
-    return _computed(data, ids, name, count, bucket_size, mode)
+    if getattr(getattr(out_sharding, "spec", out_sharding), "unreduced", None) and name != "segment_sum":
+        raise UnsupportedError(f"{name} with unreduced axes in out_sharding: devices have terms of sums only")
+
+    def compute(values: Any, segments: Any) -> Value:
+        return _computed(values, segments, name, count, bucket_size, mode)
+
+    return computed_in(out_sharding, name, compute, data, ids, is_scattered=True)
 
 
 def _largest(name: str, ids: Any) -> int:

@@ -12,6 +12,7 @@ import numpy as np
 
 from .. import lax
 from .. import numpy as jnp
+from ..autodiff.placed_results import computed_in
 from ..hlo.sizes import as_size, is_symbolic
 from ..lax.movement import canonical_axis, canonical_shape
 from ..numpy.promotion import check_arraylike, promote_inexact
@@ -39,6 +40,8 @@ def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False, *, o
            [1, 2],
            [3, 4]], dtype=int32)
     """
+    if out_sharding is not None:
+        return computed_in(out_sharding, "permutation", lambda: permutation(key, x, axis, independent))
     check_arraylike("permutation", x)
     axis = canonical_axis(axis, rank_of(x) or 1)
     if rank_of(x):
@@ -195,6 +198,8 @@ def categorical(
     >>> random.categorical(random.key(0), jnp.log(jnp.array([0.1, 0.1, 0.8])), shape=(8,))
     Array([1, 2, 2, 1, 2, 2, 2, 2], dtype=int32)
     """
+    if out_sharding is not None:
+        return computed_in(out_sharding, "categorical", lambda: categorical(key, logits, axis, shape, replace, mode))
     check_arraylike("categorical", logits)
     key, x = single_key("categorical", key), as_value(logits)
     x = x if dtypes.is_floating(x.aval.dtype) else convert(x, dtypes.default_float(), False)

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from .. import lax
+from ..autodiff.placed_results import computed_in
 from ..lax.movement import canonical_shape
 from ..tracer import dtypes
 from ..tracer.arrays.array import array_from_scalar
@@ -137,6 +138,8 @@ def gumbel(
     """
     if mode not in (None, "low", "high", "highest"):
         raise ValueError(f"gumbel: mode must be 'low', 'high' or 'highest', not {mode!r}")
+    if out_sharding is not None:
+        return computed_in(out_sharding, "gumbel", lambda: gumbel(key, shape, dtype, mode))
     if mode in (None, "low"):
         return _gumbel(key, shape, dtype)
     return _wide_gumbel(key, shape, dtype, mode)

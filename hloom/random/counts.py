@@ -18,6 +18,7 @@ from numpy.typing import DTypeLike
 
 from .. import lax
 from .. import numpy as jnp
+from ..autodiff.placed_results import computed_in
 from ..numpy.promotion import check_arraylike, promote_dtypes_inexact, promote_inexact
 from ..tracer import dtypes
 from ..tracer.arrays.array import as_value
@@ -70,6 +71,8 @@ def poisson(
     >>> random.poisson(random.key(0), 4.0, (6,))
     Array([0, 1, 5, 5, 2, 2], dtype=int32)
     """
+    if out_sharding is not None:
+        return computed_in(out_sharding, "poisson", lambda: poisson(key, lam, shape, dtype))
     one, found = single_key("poisson", key), integer_dtype(dtype, "poisson")
     sizes = sized("poisson", shape, lam)
     (mean,) = spread(dtypes.float32, sizes, lam)

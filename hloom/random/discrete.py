@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from .. import lax
+from ..autodiff.placed_results import computed_in
 from ..lax.movement import canonical_shape
 from ..lax.reduce import limits
 from ..numpy.promotion import broadcast_to_shape, strong
@@ -53,7 +54,8 @@ def bernoulli(key: Any, p: Any = 0.5, shape: Any = None, mode: str = "low", *, o
     """
     if mode not in ("low", "high"):
         raise ValueError(f"bernoulli: mode must be 'low' or 'high', not {mode!r}")
-    return _bernoulli(key, p, shape) if mode == "low" else _precise_bernoulli(key, p, shape)
+    draw = _bernoulli if mode == "low" else _precise_bernoulli
+    return computed_in(out_sharding, "bernoulli", lambda: draw(key, p, shape))
 
 
 @compound_draw(static=("shape",))

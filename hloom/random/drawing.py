@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from ..autodiff.placed_results import computed_in
 from ..hlo.support.memory_pressure import allocating
 from ..hlo.support.tracebacks import hide
 from ..tracer.arguments import ArgumentSpec
@@ -20,7 +21,6 @@ from ..tracer.arrays.array import Array, is_placed, with_storage
 from ..tracer.aval import ShapedArray
 from ..tracer.compound import Compound, argument_names
 from ..tracer.settings.context import current_context
-from ..tracer.sharding.placement import computed_in
 from .implementations import KeyDType, implementation
 
 F = TypeVar("F", bound=Callable[..., Any])

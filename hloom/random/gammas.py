@@ -19,6 +19,7 @@ from numpy.typing import DTypeLike
 
 from .. import lax
 from .. import numpy as jnp
+from ..autodiff.placed_results import computed_in
 from ..autodiff.vmap import vmap
 from ..extend.primitive import Primitive
 from ..lax.movement import canonical_shape
@@ -205,6 +206,8 @@ def dirichlet(
     """
     from ..nn.normalization import softmax
 
+    if out_sharding is not None:
+        return computed_in(out_sharding, "dirichlet", lambda: dirichlet(key, alpha, shape, dtype))
     check_arraylike("dirichlet", alpha)
     key, found, parameters = single_key("dirichlet", key), float_dtype(dtype, "dirichlet"), as_value(alpha)
     if parameters.aval.ndim < 1:
@@ -308,7 +311,8 @@ def ball(
     >>> x.shape, bool((jnp.linalg.norm(x, axis=1) <= 1).all())
     ((100, 3), True)
     """
-    return _ball(key, p, operator.index(d), canonical_shape(shape), dtype)
+    size, sizes = operator.index(d), canonical_shape(shape)
+    return computed_in(out_sharding, "ball", lambda: _ball(key, p, size, sizes, dtype))
 
 
 @compound(static=("d", "shape", "dtype"))

@@ -12,6 +12,7 @@ from numpy.typing import DTypeLike
 
 from .. import lax
 from .. import numpy as jnp
+from ..autodiff.placed_results import computed_in
 from ..lax.movement import canonical_shape
 from ..numpy.promotion import promote_dtypes_inexact
 from ..tracer import dtypes
@@ -47,6 +48,9 @@ def multivariate_normal(
     >>> x.shape, jnp.corrcoef(x.T)[0, 1].round(1)
     ((10000, 2), Array(0.9, dtype=float32))
     """
+    if out_sharding is not None:
+        given = mean, cov, shape, dtype, method
+        return computed_in(out_sharding, "multivariate_normal", lambda: multivariate_normal(key, *given))
     one = single_key("multivariate_normal", key)
     center, covariance = promote_dtypes_inexact(mean, cov, name="multivariate_normal")
     if method not in _METHODS:
@@ -107,7 +111,8 @@ def orthogonal(
     True
     """
     rows = operator.index(n)
-    return _orthogonal(key, rows, rows if m is None else operator.index(m), canonical_shape(shape), dtype)
+    columns, sizes = rows if m is None else operator.index(m), canonical_shape(shape)
+    return computed_in(out_sharding, "orthogonal", lambda: _orthogonal(key, rows, columns, sizes, dtype))
 
 
 @compound(static=("rows", "columns", "shape", "dtype"))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import math
 import os
 import sys
 from pathlib import Path
@@ -51,6 +52,23 @@ def environment(library: str) -> dict[str, Any]:
         """The result of `f` for `a`, divided so over axes of type Explicit."""
         with jax.set_mesh(grid):
             return f(jax.device_put(a, P(*spec)))
+
+    def terms(f: Any, total: bool = False) -> Any:
+        """The type of an array that `f` makes where `grid` is set, and each device's part; total: the whole of it."""
+        with jax.set_mesh(grid):
+            x = f()
+            parts = jax.reshard(x, P()).tolist() if total else [s.data.tolist() for s in x.addressable_shards]
+            return str(jax.typeof(x)), parts
+
+    def cut(*spec: Any, shape: Any = (8, 4), **marks: Any) -> Any:
+        """Small whole numbers over `grid`."""
+        numbers = np.arange(math.prod(shape), dtype=np.float32).reshape(shape) % 7
+        return jax.device_put(numbers, named(grid, P(*spec, **marks)))
+
+    def counted(f: Any, *args: Any, what: str = "sdy.sharding_constraint") -> int:
+        """How often a text is in the StableHLO of a function."""
+        with jax.set_mesh(grid):
+            return jax.jit(f).lower(*args).as_text("stablehlo").count(what)
 
     def own(x: Any) -> Any:
         """The sum of an array, with each part added once, and the size of a part."""
@@ -127,7 +145,90 @@ def environment(library: str) -> dict[str, Any]:
     return known
 
 
+SUMS = [  # what each device has, and the type
+    "jax.reshard(jnp.arange(4), P(unreduced={'x'}))",
+    "jax.reshard(cut('x', 'y'), P('x', unreduced={'y'}))",
+    "jax.reshard(cut('x', 'y'), P(None, 'y', unreduced={'x'}))",
+    "jax.reshard(jax.reshard(cut('x', 'y'), P('x', unreduced={'y'})), P('x', 'y'))",
+    "jax.reshard(jax.reshard(cut(), P(unreduced={'x', 'y'})), P('x', unreduced={'y'}))",
+    "jax.jit(lambda v: v, out_shardings=P(unreduced={'x'}))(jnp.arange(4))",
+    "jnp.einsum('ab,bc->ac', cut(None, 'x', shape=(2, 4)), cut('x', shape=(4, 2)), out_sharding=P(unreduced={'x'}))",
+    "jax.jit(lambda u, v: jnp.dot(u, v, out_sharding=P('x', unreduced={'y'})))(cut('x', 'y'), cut('y', shape=(4, 2)))",
+    "jnp.matmul(cut(None, ('x', 'y'), shape=(2, 8)), cut(('x', 'y'), shape=(8, 2)), "
+    "out_sharding=P(unreduced={'x', 'y'}))",
+    "jnp.einsum('ab->b', cut('x', 'y'), out_sharding=P('y', unreduced={'x'}))",
+    "lax.reduce_sum(cut('x', 'y'), axes=(0, 1), out_sharding=P(unreduced={'x'}))",
+    "lax.reduce_sum(jnp.dot(cut('x', 'y'), cut('y', shape=(4, 2)), out_sharding=P('x', unreduced={'y'})), axes=(0,), "
+    "out_sharding=P(unreduced={'x', 'y'}))",
+    *[
+        f"jax.jit(lambda v: {e})(jax.reshard(cut('x', 'y'), P('x', unreduced={{'y'}})))"
+        for e in (
+            "v + v", "jnp.concatenate([v, v], 1)", "v.T", "lax.split(v, [2, 2], axis=1)[1]", "v.astype(int)",
+            "jnp.reshape(v, (4, 2, 4))", "lax.reduce_sum(v, axes=(0,))", "lax.slice(v, (0, 1), (8, 3))",
+            "jnp.pad(v, ((0, 0), (1, 1)))",
+            "lax.select(True, v, v + v)", "v[:, None]", "v * jax.reshard(jnp.float32(2), P(reduced={'y'}))",
+            "jax.reshard(v + v, P('y', 'x'))", "lax.cond(True, lambda u: u + u, lambda u: u, v)",
+        )
+    ],
+    "jax.jit(lambda v: lax.scan(lambda c, r: (c + jnp.einsum('a,a->', r, r, out_sharding=P(unreduced={'x'})), ()), "
+    "jax.reshard(jnp.zeros(()), P(unreduced={'x'})), v)[0])(cut(None, 'x'))",
+    *[f"jax.jit(lambda v: {e})(cut('x', reduced={{'y'}}))" for e in ("v * 2", "jnp.sin(v) + v", "v[:, ::2]", "v.T")],
+    "jax.jit(jax.grad(lambda v: jax.reshard(v, P('x')).sum()))(cut(reduced={'x'}))",
+    "jax.jit(jax.grad(lambda v: lax.reduce_sum(v, axes=(0, 1), out_sharding=P(unreduced={'x'}))))(cut('x', 'y'))",
+    "jnp.arange(4)", "jnp.zeros((2, 2))", "jnp.asarray(np.ones(2))", "jnp.sin(jnp.ones(2))", "jnp.linspace(0, 1, 3)",
+    "lax.full((2,), 1)", "jax.jit(lambda: jnp.ones(3))()", "jax.jit(lambda v: v + 1)(np.ones(3))",
+    "jax.random.bits(jax.random.key(0), (3,))", "jnp.arange(4) + cut('x', shape=(4,))",
+]
+TOTALS = [  # types, and whole arrays: devices may share a sum in another way
+    "jnp.einsum('d,dh,d->h', cut('x', shape=(4,)), cut('x', 'y', shape=(4, 2)), cut('x', shape=(4,)), "
+    "out_sharding=P('y', unreduced={'x'}))",
+    "jax.ops.segment_sum(cut('x', shape=(8,)), jax.device_put(np.array([0, 0, 1, 1, 1, 2, 2, 3]), P('x')), "
+    "num_segments=4, out_sharding=P(unreduced={'x'}))",
+    *[
+        f"jax.jit(jax.grad(lambda v: {e}))(cut(reduced={{'x'}}))"
+        for e in (
+            "(v * v).sum()", "(v @ cut(None, 'x', shape=(4, 8))).sum()", "(jnp.sin(v) * 2).sum()", "v[1:3].sum()",
+            "jnp.concatenate([v, v])[:, 1].sum()", "jax.checkpoint(jnp.sin)(v).sum()", "v.reshape(2, 16).sum()",
+            "lax.broadcast_in_dim(v, (4, 8, 4), (1, 2), out_sharding=P('x')).sum()",
+            "lax.select(v > 3, v, 2 * v).sum()", "lax.reduce_precision(v, 8, 7).sum()",
+        )
+    ],
+    "jax.jit(jax.grad(lambda v: jax.reshard(v + v, P()).sum()))(jax.reshard(cut(), P(unreduced={'x'})))",
+    "jax.vjp(lambda u, v: v, cut(reduced={'x'}), cut(reduced={'x'}))[1](jax.reshard(cut(), P(unreduced={'x'})))[1]",
+    "jax.jit(lambda u, v: jax.reshard(jnp.einsum('xy,yz->xz', u, v, out_sharding=P('x', unreduced={'y'})), P('x')))"
+    "(cut('x', 'y'), cut('y', shape=(4, 2)))",
+    *[
+        "jax.jit(jax.grad(lambda u, v: (jax.reshard(jnp.einsum('xy,yz->xz', u, v, "
+        f"out_sharding=P('x', unreduced={{'y'}})), P('x')) ** 2).sum(), argnums={k}))(cut('x', 'y'), "
+        "cut('y', shape=(4, 2)))"
+        for k in (0, 1)
+    ],
+]
+SUM_ERRORS = [  # the first words
+    *[
+        f"jnp.einsum('xy,yz->xz', cut({u}), cut({v}, shape=(4, 2)), out_sharding=P('x', unreduced={{'y'}}))"
+        for u, v in (("'x', 'y'", "None"), ("'x', None", "None"), ("'x', 'y'", "None, 'y'"))
+    ],
+    "(lambda u: u @ u)(jax.reshard(cut(shape=(4, 4)), P(unreduced={'x'})))",
+    "(lambda u: u + u * 0)(jax.reshard(cut(), P(unreduced={'x'})))",
+    "jax.reshard(cut(), P(unreduced={'x'})) + jax.reshard(cut(), P(unreduced={'y'}))",
+    "jax.reshard(cut(), P(unreduced={'x'})) + cut()",
+    "jax.jit(lambda u, v: u * v)(cut(reduced={'x'}), cut('x'))",
+    "jax.jit(lambda u, v: u + v)(cut(reduced={'x'}), cut())",
+    "lax.reduce_sum(cut('y'), axes=(0,), out_sharding=P(None, unreduced={'x'}))",
+    "jnp.concatenate([cut('x'), cut(None, 'y')])",
+]
+
 CASES = [
+    *[f"terms(lambda: {e})" for e in SUMS],
+    *[f"terms(lambda: {e}, total=True)" for e in TOTALS],
+    *[f"error(lambda: terms(lambda: {e}))[:60]" for e in SUM_ERRORS],
+    "terms(lambda: jax.jit(lambda u, v: jnp.einsum('ab,bc->ac', u, v, out_sharding=P(unreduced={'x'})))"
+    ".lower(cut(None, 'x', shape=(2, 4)), cut('x', shape=(4, 2))).compile().as_text().count('all-reduce(') * cut())",
+    "counted(lambda v: v * 2 * v, cut('x', 'y'))",
+    "counted(lambda v: jnp.sin(v).sum(0), cut('x', 'y'))",
+    "counted(lambda v: jax.reshard(v + v, P('y', 'x')), cut('x', 'y'))",
+    "counted(lambda v: lax.reduce_sum(v, axes=(0, 1), out_sharding=P(unreduced={'x'})), cut('x'), what='unreduced')",
     # arrays
     "[str(d) for d in jax.devices()]",
     "(jax.device_count(), jax.local_device_count(), jax.process_count(), jax.devices()[3].local_hardware_id)",

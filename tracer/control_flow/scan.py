@@ -43,6 +43,7 @@ from ..ops import convert, read_block, scalar_like, write_block
 from ..recording import returns_element, run_computation, takes_one_tuple, trace_to_computation, with_parameters
 from ..references.refs import Ref, check_aliases, replace_all, values_of_references
 from ..settings.context import current_context
+from ..sharding.lenience import refuse_divided
 from ..source import function_line
 from ..traced import DerivedCache, Traced, taking_references, trace_function, with_avals
 from ..trees import tree
@@ -224,6 +225,7 @@ def length_of(inputs: Sequence[Value], xs_tree: Any, length: Any = None) -> int:
                 f"scan got value with no leading axis to scan over: {name} is {x.aval.str_short()}, and needs one "
                 "element for each iteration"
             )
+        refuse_divided(x.aval, [0], "0th dimension of all xs should be replicated", ValueError)
     sizes = [x.aval.shape[0] for x in inputs]
     listed = ", ".join([f"{name} has {size}" for name, size in zip(names, sizes, strict=True)])
     if length is not None:

@@ -9,70 +9,34 @@ knows them. Their derivatives and rules of vmap are in `hloom/lax/sharding_rules
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
 from ...hlo.builder import make_computation, make_parameter, make_tuple
 from ...hlo.errors import UnsupportedError
-from ...hlo.ir import HloComputation, HloInstruction
-from ...hlo.opcode import Opcode
-from ...hlo.ops.custom_call import CustomCallAttributes
+from ...hlo.ir import HloComputation
 from ...hlo.shape import Shape
-from ...hlo.support.records import dataclass
+from ...hlo.support.loading import load
 from ..arrays.array import Array
 from ..aval import ShapedArray
-from ..core import Call, Primitive, Value, bind_call
-from .hlo_shardings import assignment_of, manual_hlo, open_dimensions, over_abstract_mesh, to_hlo
-from .mesh import AbstractMesh
-from .partition_spec import PartitionSpec
-from .shardings import ManualSharding, NamedSharding, Sharding
+from ..core import Call, Primitive, Value, bind_call, run_meaning
+from .borders import Border, crossed, stated_as
+from .hlo_shardings import assignment_of, open_dimensions, over_abstract_mesh, to_hlo
+from .mesh import AbstractMesh, Mesh
+from .shardings import ManualSharding, NamedSharding, Sharding, undivided
 from .spmd import SHARDINGS, move
 from .varying import NONE
-
-
-@dataclass(frozen=True, slots=True)
-class Border:
-    """The parameters of `full_to_shard` and `shard_to_full`."""
-
-    sharding: NamedSharding
-    shares: bool
-    """Derivatives divide a value on several devices among them: the function's own collectives do not say which values
-    are the same on devices (`check_vma=False`)."""
-    names: tuple[Any, ...]
-    """The axes that the function of this `shard_map` knows."""
-    around: tuple[Any, ...] = ()
-    """Those that the functions around it know."""
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether the function works on whole arrays of its caller: no `shard_map` is around it, and it knows all."""
-        return not self.around and self.manual_text(0) == "{manual}"
-
-    def manual_text(self, rank: int) -> str:
-        """How an array within is divided."""
-        return self._text(rank, (*self.names, *self.around), False)
-
-    def whole_text(self, rank: int) -> str:
-        """How an array outside is divided."""
-        return self._text(rank, self.around, True)
-
-    @property
-    def regions(self) -> tuple[str, str]:
-        """How a scalar within is divided, and one outside; "" where no axes are left to the partitioner."""
-        texts = [self._text(0, names, False) for names in ((*self.names, *self.around), self.around)]
-        return "" if texts[0] == "{manual}" else texts[0], texts[1] if self.around else ""
-
-    def _text(self, rank: int, manual: tuple[Any, ...], divided: bool) -> str:
-        sharding = self.sharding if divided else NamedSharding(self.sharding.mesh, PartitionSpec())
-        if not manual:
-            return to_hlo(sharding, rank, assignment_of(sharding.device_set)).to_text()
-        return manual_hlo(sharding, rank, manual).to_text()
 
 
 def _constrained(call: Call, arrays: Sequence[Any]) -> list[Any]:
     (x,) = arrays
     return [move(x, call.params)]
+
+
+def parts_become_terms(aval: ShapedArray, sharding: Sharding) -> bool:
+    """Whether axes that divide a value of this type are unreduced in `sharding`: each device keeps its part."""
+    spec = getattr(sharding, "spec", None)
+    return bool(spec is not None and aval.division is not None and spec.unreduced & {*aval.division.spec.axes()})
 
 
 def _cut(call: Call, arrays: Sequence[Any]) -> list[Any]:
@@ -103,7 +67,7 @@ def _check_direct(border: Border) -> None:
 CONSTRAINT = Primitive("sharding_constraint", evaluate=_constrained, is_linear=True)
 FULL_TO_SHARD = Primitive(
     "full_to_shard", evaluate=_cut, is_linear=True,
-    vma=lambda call, vmas: NONE if call.params.shares else vmas[0] | set(call.params.sharding.spec.axes()),
+    vma=lambda call, vmas: NONE if call.params.shares else vmas[0] | call.params.varying,
 )  # fmt: skip
 SHARD_TO_FULL = Primitive(
     "shard_to_full", evaluate=_joined, is_linear=True,
@@ -111,10 +75,25 @@ SHARD_TO_FULL = Primitive(
 )  # fmt: skip
 
 
+def _summed(call: Call, arrays: Sequence[Any]) -> list[Any]:
+    return run_meaning(call, arrays)
+
+
+PARTIAL_SUM = Primitive("partial_sum", evaluate=_summed, is_transparent=True)
+"""A sum whose terms devices have. Its meaning says what each device computes; its `params`, a computation of whole
+arrays of the same sum."""
+
+
 def constrain(x: Value, sharding: Sharding) -> Value:
     """`x`, which the compiler must divide so. Its type says so for Explicit axes."""
-    x.aval.divided(sharding)  # from now on types say something about devices
-    meaning = _constraint_meaning(x.aval.hlo, sharding)
+    wanted = x.aval.divided(sharding).division  # from now on types say something about devices
+    source = x.aval.division
+    sets = [NONE if d is None else d.spec.unreduced for d in (source, wanted)]
+    if sets[0] == sets[1] or not isinstance(getattr(sharding, "mesh", None), Mesh):
+        source = None
+    elif source is None:
+        source = undivided(x.aval.hlo.rank, sharding.mesh.abstract_mesh)  # type: ignore[attr-defined]
+    meaning = _constraint_meaning(x.aval.hlo, sharding, source)
     (found,) = bind_call(Call(CONSTRAINT, meaning, sharding, "sharding_constraint", _shown(sharding)), [x])
     return found
 
@@ -140,41 +119,26 @@ def _shown(sharding: Sharding) -> tuple[tuple[str, str], ...]:
     return (("sharding", str(getattr(sharding, "spec", sharding))),)
 
 
-def _stated(
-    target: str, x: HloInstruction, shape: Shape, text: str, is_open: Sequence[int] = (), region: str = ""
-) -> HloInstruction:
-    """A custom call with a result that is divided as `text` says; dimensions in `is_open` may be divided further."""
-    config = f"unspecified_dims=[{','.join(map(str, is_open))}]" if is_open else ""
-    attributes = CustomCallAttributes(target, config)
-    found = HloInstruction(Opcode.CUSTOM_CALL, shape, (x,), attributes, annotations=(("sharding", text),))
-    return replace(found, frontend_attributes=(("hloom.region", region),)) if region else found
-
-
 @lru_cache(maxsize=1024)
-def _constraint_meaning(shape: Shape, sharding: Sharding) -> HloComputation:
+def _constraint_meaning(shape: Shape, sharding: Sharding, source: NamedSharding | None = None) -> HloComputation:
+    """`source`: how the array is divided, if terms must be added or made."""
+    x = parameter = make_parameter(0, shape)
+    if source is not None:
+        assert isinstance(sharding, NamedSharding), f"{sharding} has a mesh"
+        x, _ = load(".terms", __package__).converted(x, source.update(mesh=sharding.mesh), sharding)
     if isinstance(getattr(sharding, "mesh", None), AbstractMesh):
         assert isinstance(sharding, NamedSharding), f"{sharding} has a mesh"
         text = over_abstract_mesh(sharding, shape.rank).to_text()
     else:
         text = to_hlo(sharding, shape.rank, assignment_of(sharding.device_set)).to_text()
-    x = make_parameter(0, shape)
-    y = _stated("Sharding", x, shape, text, open_dimensions(sharding))
-    return make_computation("sharding_constraint", make_tuple([y]), [x])
+    y = stated_as("Sharding", x, shape, text, open_dimensions(sharding))
+    return make_computation("sharding_constraint", make_tuple([y]), [parameter])
 
 
 @lru_cache(maxsize=1024)
 def _border_meaning(name: str, operand: Shape, result: Shape, border: Border) -> HloComputation:
-    inside, outside = border.manual_text(operand.rank), border.whole_text(operand.rank)
-    within, around = border.regions
-    is_open = range(operand.rank) if within else ()  # along other axes the partitioner may cut
     x = make_parameter(0, operand)
-    if name == "full_to_shard":
-        y = _stated("Sharding", x, operand, outside, is_open, around)
-        z = _stated("SPMDFullToShardShape", y, result, inside, is_open, within)
-    else:
-        y = _stated("Sharding", x, operand, inside, is_open, within)
-        z = _stated("SPMDShardToFullShape", y, result, outside, is_open, around)
-    return make_computation(name, make_tuple([z]), [x])
+    return make_computation(name, make_tuple([crossed(name, x, result, border)]), [x])
 
 
 SHARDINGS[CONSTRAINT] = lambda call: call.params

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..core import thread_state
 from ..settings.context import current_context
+from .devices import SEVERAL
 from .mesh import CURRENT, EMPTY, AbstractMesh, Mesh
 
 
@@ -32,6 +33,13 @@ def get_mesh() -> Mesh:
     return CURRENT.meshes[1]
 
 
+def mesh_of_thread() -> Mesh | None:
+    """The mesh over which arrays without a place are: the mesh of `set_mesh`, if it has several devices. Within it, an
+    operation on arrays that are nowhere has its result on all devices."""
+    mesh = CURRENT.meshes[1] if SEVERAL else EMPTY
+    return mesh if mesh.size > 1 and thread_state().direct else None
+
+
 def current_mesh() -> Mesh | AbstractMesh:
     """The mesh that completes a PartitionSpec: the mesh of `set_mesh`, of a ``with mesh:`` block, or an abstract one.
 
@@ -43,7 +51,7 @@ def current_mesh() -> Mesh | AbstractMesh:
         return abstract
     if abstract.empty or (found.shape_tuple, found.axis_types) == (abstract.shape_tuple, abstract.axis_types):
         return found
-    return _with_devices(abstract, found) or abstract
+    return with_devices(abstract, found) or abstract
 
 
 def current_device_mesh(mesh: AbstractMesh) -> Mesh | None:
@@ -51,12 +59,13 @@ def current_device_mesh(mesh: AbstractMesh) -> Mesh | None:
     in their order, if there are as many."""
     manual = current_context().manual_axes
     for found in (*CURRENT.meshes[1:], *([] if manual is None else [manual.mesh])):
-        if not found.empty and (devices := _with_devices(mesh, found)) is not None:
+        if not found.empty and (devices := with_devices(mesh, found)) is not None:
             return devices
     return None
 
 
-def _with_devices(mesh: AbstractMesh, found: Mesh) -> Mesh | None:
+def with_devices(mesh: AbstractMesh, found: Mesh) -> Mesh | None:
+    """The devices of `found` in a mesh with the axes of `mesh`; None if there are more or fewer."""
     if found.size != mesh.size:
         return None
     return Mesh(found.devices.reshape(mesh.axis_sizes), mesh.axis_names, mesh.axis_types)

@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any, TypeVar
 
-from ...hlo.builder import make_computation, make_instruction, make_parameter, make_tuple
-from ...hlo.effects import has_side_effect
+from ...hlo.builder import (
+    make_computation,
+    make_get_tuple_element,
+    make_instruction,
+    make_parameter,
+    make_tuple,
+    with_unique_names,
+)
+from ...hlo.effects import effects_of, has_side_effect
+from ...hlo.errors import UnsupportedError
 from ...hlo.ir import HloComputation, HloInstruction, HloModule
 from ...hlo.opcode import Opcode
 from ...hlo.ops.structure import GetTupleElementAttributes
 from ...hlo.shape import Shape
+from ...hlo.support.loading import load
 from ..arrays.array import Array, is_placed, on_several
 from ..caches import on_clear
 from ..core import Value, array_of, call_of, run_meaning
@@ -19,13 +29,14 @@ from ..execution import kept_by, module_of
 from ..layers import Layer
 from ..primitive import Call
 from ..settings.context import Context, current_context
-from .calls import CONSTRAINT
+from .calls import CONSTRAINT, parts_become_terms
+from .current_mesh import mesh_of_thread
 from .devices import SEVERAL
 from .divisions import is_refused, results_of
 from .hlo_shardings import Assignment
 from .mesh import Mesh
 from .partition_spec import PartitionSpec
-from .shardings import NamedSharding, SingleDeviceSharding
+from .shardings import NamedSharding, SingleDeviceSharding, whole_mesh
 from .spmd import SHARDINGS, Place, Spmd, device_set_of, is_several, named_shardings, places_of
 
 T = TypeVar("T")
@@ -41,12 +52,52 @@ def spmd(
         mesh = getattr(sharding, "mesh", None)
         if isinstance(mesh, Mesh):
             meshes[mesh] = None
+    current = mesh_of_thread()
+    if not meshes and current is not None and {*current.devices.flat} == {*assignment}:
+        meshes[current] = None
     wanted = list(asked or [None] * len(module.entry.root.shape.elements))
     explicit = sorted([m for m in meshes if m.explicit_axes], key=lambda m: -len(m.explicit_axes))
-    if len({m.shape_tuple for m in explicit}) == 1 and None in wanted:  # how they are divided follows from the operands
-        found = results_of(module.entry, places, explicit[0], is_strict)
-        wanted = [a or _stated(f) for a, f in zip(wanted, found, strict=True)]
+    if len({m.shape_tuple for m in explicit}) == 1:  # how they are divided follows from the operands
+        mesh = explicit[0]
+        divisions = results_of(module.entry, places, mesh, is_strict)
+        found = [d.sharding(mesh) for d in divisions]
+        if any(map(_is_sum, (*places, *wanted, *found, *named_shardings(module.entry)))):
+            module = load(".stated", __package__).stated(module, places, mesh)
+            module = _with_results_as(module, found, wanted)
+        wanted = [a or _in_types_of(current, _stated(f)) for a, f in zip(wanted, found, strict=True)]
+    elif any(map(_is_sum, (*places, *wanted, *named_shardings(module.entry)))):
+        raise UnsupportedError("a program with unreduced axes over several meshes with different axes")
     return Spmd(module, assignment, [_whole(p) for p in places], wanted, list(meshes))
+
+
+def _in_types_of(current: Mesh | None, place: Place) -> Place:
+    """The place of a result over the mesh of `set_mesh`, if that is the place's mesh with Auto axes."""
+    if current is None or not isinstance(place, NamedSharding) or current.explicit_axes:
+        return place
+    if current.shape_tuple != place.mesh.shape_tuple:
+        return place
+    entries = list(place.spec.partitions)
+    while entries and entries[-1] is None:
+        entries.pop()
+    return NamedSharding(current, PartitionSpec(*entries))
+
+
+def _is_sum(place: Place) -> bool:
+    return isinstance(place, NamedSharding) and bool(place.spec.unreduced)
+
+
+def _with_results_as(module: HloModule, found: Sequence[NamedSharding], wanted: Sequence[Place]) -> HloModule:
+    """The program with its terms added, or with terms made, where a result is wanted so."""
+    entry = module.entry
+    given = [make_get_tuple_element(entry.root, k) for k in range(len(entry.root.shape.elements))]
+    results = list(given)
+    for k, (has, place) in enumerate(zip(found, wanted, strict=True)):
+        if isinstance(place, NamedSharding) and place.spec.unreduced != has.spec.unreduced:
+            results[k], _ = load(".terms", __package__).converted(results[k], has, place.update(mesh=has.mesh))
+    if results == given:
+        return module
+    changed = make_computation(entry.name, make_tuple(results), entry.parameters, effects_of(entry))
+    return with_unique_names(replace(module, entry=changed))
 
 
 def _stated(place: NamedSharding) -> Place:
@@ -75,7 +126,7 @@ def places_on_one_device(
         found = [_whole_mesh(named)] * len(ranks)
     mesh = getattr(next(iter(found), None), "mesh", None)
     if isinstance(mesh, Mesh) and mesh.are_all_axes_explicit:
-        found = list(results_of(entry, places, mesh, is_strict))
+        found = [d.sharding(mesh) for d in results_of(entry, places, mesh, is_strict)]
     found = [_constraint(r) or f for r, f in zip(results, found, strict=True)]
     return [a or f for a, f in zip(asked, found, strict=True)] if asked is not None else found
 
@@ -167,7 +218,9 @@ class PlacementLayer(Layer):
         if opcode in _OF_PROGRAMS:
             named = [s for c in attributes.called_computations() for s in named_shardings(c)]
         if not named and not any(map(is_placed, operands)):
-            return self.below.process(opcode, operands, attributes, shape)
+            result = self.below.process(opcode, operands, attributes, shape)
+            # a scalar is made to fit another operand, and goes where that is
+            return result if opcode is Opcode.BROADCAST else _on_mesh_of_thread(result)
         arrays = [array_of(o) for o in operands]
         places = places_of(arrays)
         assignment = device_set_of(places, [a.aval for a in arrays], named, opcode.value) if SEVERAL else None
@@ -185,9 +238,10 @@ class PlacementLayer(Layer):
         is_program = isinstance(call.meaning, HloComputation)
         names = is_program and bool(named_shardings(call.computation))
         if not names and not any(map(is_placed, arrays)):
-            return self.below.process_call(call, operands)
+            return _on_mesh_of_thread(self.below.process_call(call, operands))
         if call.primitive in SHARDINGS:
-            return list(call.primitive.evaluate(call, arrays))
+            terms = _made_of_parts(call, arrays)
+            return list(call.primitive.evaluate(call, arrays)) if terms is None else terms
         if not is_program:
             if any(on_several(a) for a in arrays):
                 return run_meaning(call, operands)
@@ -199,6 +253,25 @@ class PlacementLayer(Layer):
         places, computation = places_of(arrays), call.computation
         found = kept_by(computation, ("places", places), lambda: places_on_one_device(computation, places))
         return _put(self.below.process_call(call, operands), found)
+
+
+def _made_of_parts(call: Call, arrays: Sequence[Array]) -> list[Array] | None:
+    """The array of a constraint to a place with unreduced axes, if each device keeps its part; else None."""
+    if call.primitive is not CONSTRAINT or not parts_become_terms(arrays[0].aval, call.params):
+        return None
+    parameter = make_parameter(0, arrays[0].aval.hlo)
+    result = make_instruction(Opcode.CALL, [parameter], call.hlo_attributes())
+    program = make_computation("reshard", make_tuple([make_get_tuple_element(result, 0)]), [parameter])
+    return run_placed(program, arrays, "reshard")
+
+
+def _on_mesh_of_thread(results: Any) -> Any:
+    """Results that are nowhere, on all devices of the mesh that `set_mesh` has set."""
+    mesh = mesh_of_thread()
+    if mesh is None:
+        return results
+    values = results if isinstance(results, list) else [results]
+    return _put(results, [whole_mesh(mesh, v.aval.ndim) for v in values])
 
 
 def _put(results: Any, places: Sequence[Place]) -> Any:

@@ -6,7 +6,6 @@ nothing at first, and a part is copied when a program on its device first needs 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
@@ -21,14 +20,13 @@ from ..core import current_trace
 from ..errors import DeletedArrayError
 from ..settings.context import current_context
 from ..trees import tree
-from .calls import constrain
-from .current_mesh import current_device_mesh, current_mesh
-from .devices import CpuDevice
-from .lenience import not_refused
+from .calls import constrain, parts_become_terms
+from .current_mesh import current_device_mesh, current_mesh, get_abstract_mesh, mesh_of_thread
+from .devices import SEVERAL, CpuDevice
 from .manual_axes import current_manual_axes
 from .mesh import AbstractMesh, AxisType, Mesh
-from .partition_spec import PartitionSpec
-from .shardings import UNSPECIFIED, NamedSharding, Sharding, SingleDeviceSharding
+from .partition_spec import UNCONSTRAINED, PartitionSpec, axes_of
+from .shardings import UNSPECIFIED, NamedSharding, Sharding, SingleDeviceSharding, whole_mesh
 from .spmd import move
 
 PLACES = (Sharding, CpuDevice, PartitionSpec, Format, Space)
@@ -105,7 +103,7 @@ def _spread(what: str, prefix: Any, full: Any, count: int) -> list[Any]:
 def placed(value: Value, sharding: Sharding, where: str) -> Value:
     """The same array, in a place. A traced value gets there when the program runs."""
     check_fits(sharding, value.aval.shape, where)
-    if isinstance(value, Array):
+    if isinstance(value, Array) and not parts_become_terms(value.aval, sharding):
         return move(value, sharding)
     if isinstance(sharding, SingleDeviceSharding) or isinstance(getattr(sharding, "mesh", None), AbstractMesh):
         return value  # a program with several devices refuses to run on one of them
@@ -134,11 +132,31 @@ def asked_place(given: Any, what: str) -> NamedSharding | None:
             )
         given = NamedSharding(mesh, given)
     place: NamedSharding = given
+    if place.memory_kind not in (None, "device"):
+        raise ValueError(f"{what}: sharding with memory_kind is not allowed. Got {place}")
     check_runs_here(place.mesh, what)
     sizes = [(m.axis_names, m.axis_sizes) for m in (mesh, place.mesh)]
     if not mesh.empty and sizes[0] != sizes[1]:
         raise ValueError(f"{what}: context mesh {mesh} should match the mesh of sharding {place.mesh}")
     return place
+
+
+def check_same_marks(out_sharding: Any, aval: ShapedArray, what: str) -> None:
+    """ValueError unless the place is unreduced and reduced along the axes along which the operand of the function
+    `what` is, which does not change that."""
+    place = asked_place(out_sharding, what)
+    assert place is not None, f"{what} without a place"
+    own = None if aval.division is None else aval.division.spec
+    for kind in ("unreduced", "reduced"):
+        has: frozenset[Any] = getattr(own, kind, frozenset())
+        wanted: frozenset[Any] = getattr(place.spec, kind)
+        if has and has != wanted:
+            raise ValueError(
+                f"out_sharding passed to {what} must be {kind} over the same mesh axes as operand. Got out_sharding: "
+                f"{place.spec} and operand type: {aval.str_short(True)}"
+            )
+        if wanted and not has:
+            raise ValueError(f"out_sharding passed to `{what}` cannot contain {kind} axes. Got {place}")
 
 
 def chosen_place(device: Any, out_sharding: Any, what: str) -> Sharding | None:
@@ -149,10 +167,14 @@ def chosen_place(device: Any, out_sharding: Any, what: str) -> Sharding | None:
 
 
 def in_asked_place(value: Value, device: Any, out_sharding: Any, what: str) -> Value:
-    """The result of the function `what`, in the place that its arguments `device` and `out_sharding` name. Entries of a
-    spec that say nothing may be more than the result has dimensions."""
+    """The result of the function `what`, in the place that its arguments `device` and `out_sharding` name; without
+    them, on all devices of the mesh that `set_mesh` has set. Entries of a spec that say nothing may be more than the
+    result has dimensions."""
     if device is None and out_sharding is None:
-        return value
+        mesh = mesh_of_thread() if SEVERAL else None
+        if mesh is None or not isinstance(value, Array) or is_placed(value):
+            return value
+        return move(value, whole_mesh(mesh, value.aval.ndim))
     place = chosen_place(device, out_sharding, what)
     if isinstance(place, NamedSharding):
         place = _of_rank(place, value.aval.ndim, device is None)
@@ -169,18 +191,6 @@ def _of_rank(place: NamedSharding, rank: int, is_padded: bool) -> NamedSharding:
     return place if len(entries) == len(place.spec) else place.update(spec=place.spec.update(partitions=entries))
 
 
-def computed_in(out_sharding: Any, what: str, compute: Callable[[], Value]) -> Value:
-    """The result of the function `what` in the place `out_sharding`; if that is None, where operands say. Types need
-    not say how the result is divided that is put somewhere."""
-    if out_sharding is None:
-        return compute()
-    place = asked_place(out_sharding, what)
-    assert place is not None, f"{what} without a place"
-    _check_explicit(place, what)
-    with not_refused():
-        return in_asked_place(compute(), None, out_sharding, what)
-
-
 def of_type(value: Value, aval: ShapedArray) -> Value:
     """The value, divided by the Explicit axes as a type says. As it is where the mesh's devices are not known."""
     if value.aval.division is aval.division:
@@ -195,7 +205,16 @@ def of_type(value: Value, aval: ShapedArray) -> Value:
     return value if mesh is None else placed(value, wanted.update(mesh=mesh), "the type")
 
 
-def _check_explicit(sharding: NamedSharding, what: str) -> None:
+def with_sums(value: Value) -> Value:
+    """The value with its terms added, if it is a sum of terms that devices have."""
+    division = value.aval.division
+    if division is None or not division.spec.unreduced:
+        return value
+    return of_type(value, value.aval.divided(division.update(spec=division.spec.update(unreduced=set()))))
+
+
+def check_explicit(sharding: NamedSharding, what: str) -> None:
+    """ValueError if the sharding names axes of other types than Explicit."""
     others = [a for a in sharding.spec.axes() if sharding.mesh.name_to_type[a] is not AxisType.Explicit]
     if others:
         raise ValueError(
@@ -294,6 +313,10 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
                     f"with_sharding_constraint: {sharding.spec} contains a manual axes {set(taken)} of mesh "
                     f"{sharding.mesh}: within shard_map each device has its own part along these"
                 )
+            if get_abstract_mesh().are_all_axes_explicit:
+                _assert_divided(value.aval, sharding)
+                found.append(value)
+                continue
             others = [a for a in sharding.spec.axes() if sharding.mesh.name_to_type[a] is not AxisType.Auto]
             if others:
                 raise ValueError(
@@ -302,6 +325,19 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
                 )
         found.append(value if sharding is None else placed(value, sharding, "with_sharding_constraint"))
     return tree.unflatten(structure, found)
+
+
+def _assert_divided(aval: ShapedArray, sharding: NamedSharding) -> None:
+    """AssertionError unless a type is divided as `sharding` says: where all axes are Explicit, types say that."""
+    own = aval.sharding.spec.partitions
+    wanted = sharding.spec.partitions
+    wanted = (*wanted, *[None] * (aval.ndim - len(wanted)))
+    if any(e is not UNCONSTRAINED and axes_of(e) != axes_of(o) for e, o in zip(wanted, own, strict=True)):
+        raise AssertionError(
+            "`with_sharding_constraint` acts as an assert when all axes of mesh are of type `Explicit`. The array "
+            f"sharding: {PartitionSpec(*own)} did not match the sharding provided: {PartitionSpec(*wanted)}. Please "
+            "use `hloom.reshard` to shard your input to the sharding you want."
+        )
 
 
 def check_spec_has_mesh(entry: Any, what: str, argument: str) -> None:
@@ -331,7 +367,7 @@ def reshard(xs: Any, out_shardings: Any) -> Any:
         check_spec_has_mesh(entry, "reshard", "out_shardings")
         sharding = completed(entry, "reshard")
         if isinstance(sharding, NamedSharding):
-            _check_explicit(sharding, "reshard")
+            check_explicit(sharding, "reshard")
             sharding = _of_rank(sharding, as_value(leaf).aval.ndim, True)
         found.append(as_value(leaf) if sharding is None else placed(as_value(leaf), sharding, "reshard"))
     return tree.unflatten(structure, found)

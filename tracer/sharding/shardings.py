@@ -15,6 +15,7 @@ from .mesh import AbstractMesh, AxisType, Mesh
 from .partition_spec import UNCONSTRAINED, PartitionSpec, axes_of
 
 Index = tuple[slice, ...]
+NONE: frozenset[Any] = frozenset()
 
 
 class IndivisibleError(ValueError):
@@ -143,10 +144,11 @@ class Sharding:
 
 def _division(sharding: Sharding, ndim: int) -> Any:
     """The devices, each with its part of an array of `ndim` dimensions that is cut into parts of one element."""
+    marks = (sharding.spec.unreduced, sharding.spec.reduced) if isinstance(sharding, NamedSharding) else (NONE, NONE)
     if isinstance(getattr(sharding, "mesh", None), AbstractMesh):
-        return sharding.mesh, [axes_of(e) for e in sharding.spec.partitions[:ndim]]  # type: ignore[attr-defined]
+        return sharding.mesh, [axes_of(e) for e in sharding.spec.partitions[:ndim]], marks  # type: ignore[attr-defined]
     found = sharding.devices_indices_map(sharding.parts(ndim))
-    return {d: tuple([(s.start, s.stop) for s in index]) for d, index in found.items()}
+    return {d: tuple([(s.start, s.stop) for s in index]) for d, index in found.items()}, marks
 
 
 def _checked_kind(kind: str | None) -> str | None:
@@ -246,7 +248,7 @@ class NamedSharding(Sharding):
 
     @property
     def is_fully_replicated(self) -> bool:
-        return math.prod([self.mesh.shape[a] for a in self.spec.axes()]) == 1
+        return math.prod([self.mesh.shape[a] for a in (*self.spec.axes(), *self.spec.unreduced)]) == 1
 
     @property
     def replicated_axes(self) -> frozenset[Any]:
@@ -262,7 +264,7 @@ class NamedSharding(Sharding):
         ranks = dict(zip(self.mesh.axis_names, np.indices(self.mesh.axis_sizes), strict=True))
         found: list[list[slice]] = [[] for _ in self.device_assignment]
         entries = (*self.spec.partitions, *[None] * (len(shape) - len(self.spec.partitions)))
-        for size, entry in zip(shape, entries, strict=True):
+        for size, entry in zip(shape, entries, strict=False):  # a storage may have further dimensions
             part = np.zeros(self.mesh.axis_sizes, int)
             for axis in axes_of(entry):
                 part = part * self.mesh.shape[axis] + ranks[axis]
@@ -308,22 +310,31 @@ def undivided(rank: int, mesh: AbstractMesh) -> NamedSharding:
     return NamedSharding(mesh, PartitionSpec(*[None] * rank))
 
 
+def whole_mesh(mesh: Mesh, rank: int) -> NamedSharding:
+    """The place of an array of `rank` dimensions on all devices of a mesh, as JAX writes it."""
+    return NamedSharding(mesh, PartitionSpec(*[None] * rank if mesh.are_all_axes_explicit else ()))
+
+
 @lru_cache(maxsize=4096)
 def explicit_part(sharding: Sharding, rank: int) -> NamedSharding | None:
-    """The part of a sharding that types of `rank` dimensions keep: the Explicit axes. None if they divide nothing."""
+    """The part of a sharding that types of `rank` dimensions keep: the Explicit axes. None if it says nothing of
+    them."""
     if not isinstance(sharding, NamedSharding):
         return None
-    mesh = sharding.mesh.abstract_mesh
+    mesh, spec = sharding.mesh.abstract_mesh, sharding.spec
     explicit = mesh.explicit_axes
-    kept = [tuple([a for a in axes_of(e) if a in explicit]) for e in sharding.spec.partitions[:rank]]
-    if not any(kept):
+    kept = [tuple([a for a in axes_of(e) if a in explicit]) for e in spec.partitions[:rank]]
+    if not any(kept) and not spec.unreduced and not spec.reduced:
         return None
-    return NamedSharding(mesh, spec_of_axes([*kept, *[()] * (rank - len(kept))]))
+    return NamedSharding(mesh, spec_of_axes([*kept, *[()] * (rank - len(kept))], spec.unreduced, spec.reduced))
 
 
-def spec_of_axes(division: Sequence[Sequence[Any]]) -> PartitionSpec:
+def spec_of_axes(
+    division: Sequence[Sequence[Any]], unreduced: frozenset[Any] = NONE, reduced: frozenset[Any] = NONE
+) -> PartitionSpec:
     """The spec with these axes for each dimension."""
-    return PartitionSpec(*[None if not a else a[0] if len(a) == 1 else tuple(a) for a in division])
+    entries = [None if not a else a[0] if len(a) == 1 else tuple(a) for a in division]
+    return PartitionSpec(*entries, unreduced=unreduced, reduced=reduced)
 
 
 def _check_spec(mesh: Mesh | AbstractMesh, spec: PartitionSpec) -> None:

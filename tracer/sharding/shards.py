@@ -6,7 +6,7 @@ Devices of one process share its memory: those that hold the same part share a b
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,8 @@ from ...hlo.element_type import element_type_of
 from ...hlo.host_buffers import HostBuffer
 from ...hlo.shape import Shape
 from ...hlo.support.memory_pressure import allocating
-from .shardings import Index, ManualSharding, Shard, Sharding, SingleDeviceSharding
+from .devices import CpuDevice
+from .shardings import Index, ManualSharding, NamedSharding, Shard, Sharding, SingleDeviceSharding
 
 NDArray = np.ndarray[Any, Any]
 
@@ -27,26 +28,41 @@ def storage_index(index: Index, rank: int) -> Index:
 
 
 def cut(view: NDArray, sharding: Sharding, shape: Sequence[int]) -> list[DeviceBuffer]:
-    """The shards of `view`, which stores an array of `shape`."""
+    """The shards of `view`, which stores an array of `shape`. Along unreduced axes the first devices have its elements,
+    and the others zeros."""
     if isinstance(sharding, ManualSharding):
         raise AssertionError("an array whose devices have different values is never cut")
     made: dict[Any, DeviceBuffer] = {}
     found = []
-    for index in sharding.addressable_devices_indices_map(tuple(shape)).values():
-        key = tuple([(s.start, s.stop) for s in index])
+    terms = terms_of(sharding)
+    for device, index in sharding.addressable_devices_indices_map(tuple(shape)).items():
+        is_zero = any(terms.get(device, ()))
+        key = (*[(s.start, s.stop) for s in index], is_zero)
         buffer = made.get(key)
         if buffer is None:
-            part = allocating(np.ascontiguousarray, view[storage_index(index, view.ndim)])
-            part = part.reshape(view[storage_index(index, view.ndim)].shape)  # NumPy makes vectors of scalars
+            part = view[storage_index(index, view.ndim)]
+            sizes = part.shape  # NumPy makes vectors of scalars
+            part = allocating(np.zeros, sizes, part.dtype) if is_zero else allocating(np.ascontiguousarray, part)
+            part = part.reshape(sizes)
             buffer = made[key] = HostBuffer(part, Shape.array(element_type_of(part.dtype), part.shape))
         found.append(buffer)
     return found
 
 
+def terms_of(sharding: Sharding) -> Mapping[CpuDevice, tuple[int, ...]]:
+    """For each device which of the terms it has that add up to the array, by its places along the unreduced axes;
+    nothing for an array that is no sum."""
+    if not isinstance(sharding, NamedSharding) or not (unreduced := sharding.spec.unreduced):
+        return {}
+    places = np.indices(sharding.mesh.axis_sizes).reshape(len(sharding.mesh.axis_sizes), -1)
+    rows = [places[k] for k, a in enumerate(sharding.mesh.axis_names) if a in unreduced]
+    return {d: tuple([int(r[n]) for r in rows]) for n, d in enumerate(sharding.device_assignment)}
+
+
 def assembled(shards: Sequence[DeviceBuffer], sharding: Sharding, shape: Sequence[int], whole: Shape) -> NDArray:
     """The elements of an array of `shape` with a storage of type `whole`.
 
-    RuntimeError if parts of it are on devices of other processes.
+    Terms of a sum are added. RuntimeError if parts of it are on devices of other processes.
     """
     if isinstance(sharding, ManualSharding):
         raise RuntimeError(
@@ -61,13 +77,17 @@ def assembled(shards: Sequence[DeviceBuffer], sharding: Sharding, shape: Sequenc
             "You can use `hloom.experimental.multihost_utils.process_allgather` to print the global array or use "
             "`.addressable_shards` method of hloom.Array to inspect the addressable shards of the global array."
         )
-    result = allocating(np.empty, whole.dimensions, whole.element.dtype)
-    parts = sharding.devices_indices_map(tuple(shape)).values()
+    terms = terms_of(sharding)
+    result = allocating(np.zeros if terms else np.empty, whole.dimensions, whole.element.dtype)
+    parts = sharding.devices_indices_map(tuple(shape)).items()
     written = set()
-    for index, shard in zip(parts, shards, strict=True):
-        key = tuple([(s.start, s.stop) for s in index])
+    for (device, index), shard in zip(parts, shards, strict=True):
+        key = (*[(s.start, s.stop) for s in index], terms.get(device))
         if key not in written:
-            result[storage_index(index, result.ndim)] = shard.__array__()
+            if terms:
+                result[storage_index(index, result.ndim)] += shard.__array__()
+            else:
+                result[storage_index(index, result.ndim)] = shard.__array__()
             written.add(key)
     result.flags.writeable = False
     return result

@@ -8,10 +8,14 @@ from typing import Any
 
 from ...hlo.support.records import dataclass
 from ..arrays.array import Array
+from ..aval import ShapedArray
 from ..traced import Traced, with_avals
 from ..trees import tree
+from .current_mesh import mesh_of_thread, with_devices
+from .hlo_shardings import assignment_of
+from .mesh import Mesh
 from .placed_operations import spmd
-from .shardings import Sharding, SingleDeviceSharding
+from .shardings import NamedSharding, Sharding, SingleDeviceSharding
 from .spmd import Spmd, check_device_counts, device_set_of, is_several, move, named_shardings, places_of
 
 Places = Sequence[Sharding | None]
@@ -69,10 +73,17 @@ def compiled_over_devices(
     avals = [*traced.in_avals, *[v.aval for v in held]]
     further = [*named_shardings(traced.computation), *[r for r in results if r is not None]]
     assignment = device_set_of(everything, avals, further, name, labels() if any(everything) else ())
+    if assignment is None and (mesh := mesh_of_thread()) is not None:
+        assignment = assignment_of(mesh.devices.flat)
     check_device_counts(traced.computation, 1 if assignment is None else len(assignment))
     if assignment is None or not is_several(assignment):
         return None
-    outs = [None if isinstance(r, SingleDeviceSharding) else r for r in results]
+    named = [getattr(s, "mesh", None) for s in (*everything, *further)]
+    meshes = [m for m in named if isinstance(m, Mesh)]
+    outs = [
+        _as_typed(aval, meshes) if r is None else None if isinstance(r, SingleDeviceSharding) else r
+        for r, aval in zip(results, traced.out_avals, strict=True)
+    ]
     # Donated arrays are deleted, but not written to: their parts may belong to other arrays.
     program = spmd(replace(traced, donated=()).module(), assignment, everything, outs)
     out_avals, out_tree, donated = traced.out_avals, traced.out_tree, traced.donated
@@ -89,3 +100,14 @@ def compiled_over_devices(
         return tree.unflatten(out_tree, with_avals(found, out_avals))
 
     return OverDevices(program, run, own)
+
+
+def _as_typed(aval: ShapedArray, meshes: Sequence[Mesh]) -> Sharding | None:
+    """The place of a result that its type says: over the mesh of a program's shardings with these axes, or over the
+    devices of one, in a mesh with other axes."""
+    division = aval.division
+    if division is None:
+        return None
+    own = [m for m in meshes if m.abstract_mesh == division.mesh]
+    mesh = own[0] if own else next((found for m in meshes if (found := with_devices(division.mesh, m))), None)
+    return None if mesh is None else NamedSharding(mesh, division.spec)

@@ -442,3 +442,61 @@ def test_gradients_of_loops_and_branches_with_a_shard_map_inside(root: Path) -> 
     """Residuals within are each device's own: they are computed again from whole arrays."""
     printed = ran(root, "-c", IN_LOOPS, HLOOM_NUM_DEVICES="4")
     assert len(printed.splitlines()) == 11
+
+
+SUMS_OF_TERMS = """
+import numpy as np, hloom, hloom.numpy as jnp
+from hloom import P, lax
+from hloom.hlo import HloParseError, stablehlo
+
+mesh = hloom.make_mesh((2, 2), ("x", "y"))
+wide = np.arange(8.0, dtype=np.float32).reshape(4, 2)
+
+def parts(x):
+    return [np.asarray(s.data).tolist() for s in x.addressable_shards]
+
+with hloom.set_mesh(mesh):
+    put = hloom.device_put(np.arange(2), P(unreduced={"y"}))
+    assert parts(put) == [[0, 1], [0, 0], [0, 1], [0, 0]], parts(put)
+    assert np.asarray(put).tolist() == [0, 1]
+
+    terms = hloom.reshard(hloom.device_put(wide, P("x", "y")), P("x", unreduced={"y"}))
+    looped = hloom.jit(lambda v: lax.fori_loop(0, 3, lambda k, u: u + v, v))(terms)
+    assert str(hloom.typeof(looped)) == "float32[4@x,2]{U:y}"
+    assert np.array_equal(looped, 4 * wide)  # each device adds its own terms
+    assert [p[0][1 - k % 2] for k, p in enumerate(parts(looped))] == [0.0] * 4
+
+    ids = hloom.device_put(np.array([0, 0, 1, 0]), P("x"))
+    counts = jnp.bincount(ids, length=2, out_sharding=P(unreduced={"x"}))
+    assert parts(counts) == [[2, 0], [2, 0], [1, 1], [1, 1]], parts(counts)
+    rows = hloom.ops.segment_sum(hloom.device_put(wide, P("x")), ids, 2, out_sharding=P(unreduced={"x"}))
+    assert parts(rows)[::2] == [[[2, 4], [0, 0]], [[6, 7], [4, 5]]], parts(rows)
+
+    product = hloom.jit(lambda u, v: jnp.dot(u, v, out_sharding=P("x", unreduced={"y"})))
+    left, right = hloom.device_put(wide, P("x", "y")), hloom.device_put(wide.T, P("y"))
+    lowered = product.lower(left, right)
+    assert "all-reduce(" not in lowered.compile().as_text()
+    text = lowered.as_text("stablehlo")
+    assert "stablehlo.dot_general" in text and text.count('unreduced={"y"}') == 2, text
+    try:
+        stablehlo.parse(text)
+    except HloParseError as error:
+        assert "cannot be read" in str(error)
+    else:
+        raise AssertionError("terms are read as whole arrays")
+    stated = hloom.jit(lambda v: (v * 2).sum(0)).lower(left).as_text("stablehlo")
+    assert stated.count("sdy.sharding_constraint") == 3
+    assert stablehlo.parse(stated).num_partitions == 4
+
+    for wrong in (lambda: put - put, lambda: jnp.sin(put), lambda: put * put, lambda: put @ put):
+        try:
+            wrong()
+        except Exception as error:
+            assert "unreduced" in str(error), error
+        else:
+            raise AssertionError("not linear in its terms")
+"""
+
+
+def test_sums_whose_terms_devices_have(root: Path) -> None:
+    ran(root, "-c", SUMS_OF_TERMS, HLOOM_NUM_DEVICES="4")
