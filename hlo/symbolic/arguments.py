@@ -95,7 +95,15 @@ def solve(shapes: Sequence[Sequence[Any]], names: Sequence[str]) -> Solution:
     return _Solver(shapes, names).solve()
 
 
-_SEE = ". Please see the section on shape assertion errors of the documentation of shape polymorphism for more details."
+_PAGE = "https://docs.jax.dev/en/latest/export/shape_poly.html"
+"""JAX's page explains these messages; hloom's docs/export.md has no such section."""
+
+
+def _see(section: str) -> str:
+    return f". Please see {_PAGE}#{section} for more details."
+
+
+_SEE = _see("shape-assertion-errors")
 _MISMATCH = "Input shapes do not match the polymorphic shapes specification. "
 
 
@@ -180,6 +188,7 @@ class _Solver:
         listed = ", ".join([f"'{size}' for dimension size {name}" for size, name in equations])
         raise ValueError(
             f"Cannot solve for values of dimension variables {unknown}. We can only solve linear uni-variate "
-            f"constraints.{self._specified} Unprocessed specifications: {listed}. Pass a variable as the size of a "
-            "dimension of its own: dimension variables must be solvable from the input shapes."
+            f"constraints.{self._specified} Unprocessed specifications: {listed}"
+            f"{_see('dimension-variables-must-be-solvable-from-the-input-shapes')} Pass a variable as the size of a "
+            "dimension of its own."
         )

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..autodiff.custom import custom_vjp
+from ..extend.protocol import EFFECTS, text_of_effects
 from ..hlo.ir import HloModule
 from ..hlo.opcode import Opcode
 from ..tracer.arguments import typeof
@@ -113,7 +114,9 @@ def _run(exported: ExportedFunction, order: tuple[int, ...], leaves: Sequence[An
     given = [leaves[k] for k in exported.module_kept_var_idx]
     kept = [as_value(np.zeros(x.shape, np.bool_)) if is_float0(x) else x for x in given]
     name = exported.fun_name
-    call = Call(CALL_EXPORTED, program.computation, exported, label=name, attributes=(("name", name),))
+    effects = exported.ordered_effects
+    attributes = (("name", name), *([(EFFECTS, text_of_effects(effects))] if effects else []))
+    call = Call(CALL_EXPORTED, program.computation, exported, label=name, attributes=attributes)
     results = bind_call(call, [*constants_of(exported, program), *kept])
     pairs = [(r, a) for r, a in zip(results, program.out_avals, strict=True) if a.dtype != FLOAT0]
     return with_avals([r for r, _ in pairs], [a for _, a in pairs])

@@ -3,8 +3,8 @@
 A program for several platforms or with symbolic sizes has constants that are known when it is compiled: the number of
 the platform, and the variables of its sizes. Functions that need one take all of them first, as arguments with the
 attribute `jax.global_constant`. `main` takes the number of the platform. It computes the variables from the sizes of
-its arguments, asserts what must hold, and calls `_wrapped_jax_export_main`. Source: "Module calling convention" in
-JAX's documentation of export.
+its arguments, asserts what must hold, and calls `_wrapped_jax_export_main`. Tokens (`tokens.py`) come between the
+constants and the arrays. Source: "Module calling convention" in JAX's documentation of export.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ from ..hlo.mlir.tree import (
     Integer,
     Operation,
     Region,
-    Symbol,
     TypeAttribute,
     Value,
     operations,
@@ -29,71 +28,46 @@ from ..hlo.symbolic.arguments import Solution
 from ..tracer.control_flow.platforms import PLATFORM_INDEX
 from .dynamic import asked_size, is_dynamic, make_dynamic, with_question_marks
 from .emit import SCALAR, Emitter, Sizes
+from .functions import callee_of, complete_attributes, function_type, functions_of
 from .nested import WRAPPED, inline_program, is_nested_program
 
 PLATFORM = "_platform_index"
 
 
-def add_convention(
-    module: Operation, platforms: Sequence[str], solution: Solution | None, uses_constants: bool, devices: int,
-    shardings: tuple[Sequence[str], Sequence[str]], results: Sequence[str],
-) -> None:  # fmt: skip
-    """Change the module in place. shardings: of the arguments and of the results, in HLO's words; "" is none. results:
-    their names, for readers.
-
-    solution: of the variables of its arguments' sizes; None: they are numbers. uses_constants: whether the program, or
-    one that it calls, has such constants.
-    """
+def describe_main(
+    module: Operation, devices: int, shardings: tuple[Sequence[str], Sequence[str]], results: Sequence[str]
+) -> None:
+    """Say in the module what its `main` takes and returns. shardings: of the arguments and of the results, in HLO's
+    words; "" is none. results: their names, for readers. Each function gets attributes of its arguments and results."""
     functions = functions_of(module)
     for function in functions.values():
-        _complete_attributes(function)
+        complete_attributes(function)
+    main = functions["main"].attributes
     for name, texts in zip(("arg_attrs", "res_attrs"), shardings, strict=True):
-        own: Any = functions["main"].attributes[name]
-        functions["main"].attributes[name] = tuple(
-            [{**a, "mhlo.sharding": text} if text else a for a, text in zip(own, texts, strict=True)]
-        )
-    named: Any = functions["main"].attributes["res_attrs"]
-    functions["main"].attributes["res_attrs"] = tuple(
-        [{"jax.result_info": name, **a} for a, name in zip(named, results, strict=True)]
-    )
+        own: Any = main[name]
+        main[name] = tuple([{**a, "mhlo.sharding": text} if text else a for a, text in zip(own, texts, strict=True)])
+    named: Any = main["res_attrs"]
+    main["res_attrs"] = tuple([{"jax.result_info": name, **a} for a, name in zip(named, results, strict=True)])
+    module.attributes["mhlo.num_partitions"] = Integer(devices, ElementType.S32)
+    module.attributes["mhlo.num_replicas"] = Integer(1, ElementType.S32)
+
+
+def add_convention(
+    module: Operation, platforms: Sequence[str], solution: Solution | None, uses_constants: bool, tokens: int
+) -> None:
+    """Change the module in place. solution: of the variables of its arguments' sizes; None: they are numbers.
+    uses_constants: whether the program, or one that it calls, has such constants. tokens: how many `main` takes."""
+    functions = functions_of(module)
     constants = [PLATFORM] if len(platforms) > 1 else []
     constants += sorted(solution.values) if solution is not None else []
     module.attributes["jax.uses_shape_polymorphism"] = uses_constants
-    module.attributes["mhlo.num_partitions"] = Integer(devices, ElementType.S32)
-    module.attributes["mhlo.num_replicas"] = Integer(1, ElementType.S32)
     if constants:
         taking = _taking(functions, constants)
         for name, function in functions.items():
             _use_constants(module, function, taking.get(name, {}), taking)
     with_question_marks(module)
-    if solution is not None:
-        _wrap_main(module, functions["main"], constants, solution)
-
-
-def functions_of(module: Operation) -> dict[str, Operation]:
-    """The functions of a module by name."""
-    return {str(f.attributes["sym_name"]): f for f in module.regions[0].block.operations if f.name == "func.func"}
-
-
-def function_type(function: Operation) -> Function:
-    declared = function.attributes["function_type"]
-    assert isinstance(declared, TypeAttribute) and isinstance(declared.type, Function), f"{declared} is no such type"
-    return declared.type
-
-
-def callee_of(operation: Operation) -> str | None:
-    """The function that an operation calls."""
-    name = {"func.call": "callee", "stablehlo.composite": "decomposition"}.get(operation.name)
-    found = operation.attributes.get(name) if name else None
-    return found.names[-1] if isinstance(found, Symbol) else None
-
-
-def _complete_attributes(function: Operation) -> None:
-    """A function has a dictionary for each argument and each result."""
-    type_ = function_type(function)
-    for name, values in (("arg_attrs", type_.inputs), ("res_attrs", type_.results)):
-        if not isinstance(function.attributes.get(name), tuple):
-            function.attributes[name] = tuple([{} for _ in values])
+    if solution is not None or tokens:
+        _wrap_main(module, functions["main"], constants, solution or Solution({}, (), ()), tokens)
 
 
 # ---- constants
@@ -177,7 +151,9 @@ def _use_in_block(
 # ---- the function that users call
 
 
-def _wrap_main(module: Operation, inner: Operation, constants: Sequence[str], solution: Solution) -> None:
+def _wrap_main(
+    module: Operation, inner: Operation, constants: Sequence[str], solution: Solution, tokens: int
+) -> None:
     """A new `main`, without the variables of sizes among its arguments."""
     inner.attributes.update(sym_name=WRAPPED, sym_visibility="private")
     type_ = function_type(inner)
@@ -198,13 +174,14 @@ def _wrap_main(module: Operation, inner: Operation, constants: Sequence[str], so
     )
     module.regions[0].block.operations.insert(0, main)
     emitter = Emitter(block.operations)
-    arrays = block.arguments[len(first) :]
+    arrays = block.arguments[len(first) + tokens :]
     given = {name: emitter.size(arrays[k], d) for name, k, d in solution.sizes}
     sizes = Sizes(emitter, given)
     for check in solution.checks:
         _assert(emitter, sizes, check)
     values = [sizes.scalar(solution.values[name]) for name in constants if name != PLATFORM]
-    results = emitter.call(WRAPPED, [*block.arguments[: len(first)], *values, *arrays], type_.results)
+    given_on = block.arguments[len(first) :]
+    results = emitter.call(WRAPPED, [*block.arguments[: len(first)], *values, *given_on], type_.results)
     emitter.add("func.return", results, [])
 
 

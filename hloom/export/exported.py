@@ -28,7 +28,8 @@ class Exported(ExportedFunction):
     in_avals, out_avals: the types of their leaves, ShapedArray; sizes may be symbolic.
     nr_devices: for how many devices the program is.
     platforms: those it is for.
-    ordered_effects, unordered_effects: the effects of the program; none here.
+    ordered_effects, unordered_effects: the effects of the program, objects of classes among `mlir.lowerable_effects`.
+      `main` takes and returns a token for each ordered one.
     disabled_safety_checks: the checks that were left out.
     mlir_module_serialized: the program.
     calling_convention_version: what `main` takes; 9 or 10.

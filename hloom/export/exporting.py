@@ -6,40 +6,37 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..autodiff.api import vjp
 from ..hlo.errors import UnsupportedError
+from ..hlo.ir import HloModule
+from ..hlo.mlir.tree import Operation
 from ..hlo.sizes import is_symbolic
 from ..hlo.stablehlo.portable import portable_of
 from ..hlo.support.tracebacks import boundary
-from ..hlo.symbolic.arguments import Solution, solve
 from ..hlo.symbolic.expressions import Dim
-from ..tracer.arguments import ShapeDtypeStruct, split_static
-from ..tracer.aval import FLOAT0, ShapedArray
+from ..tracer.arguments import split_static
 from ..tracer.control_flow.platforms import PLATFORM
-from ..tracer.core import eval_computation
-from ..tracer.jit import PjitFunction, jit
+from ..tracer.jit import jit
 from ..tracer.settings.config import config
 from ..tracer.settings.context import Override
-from ..tracer.sharding.shardings import Sharding
-from ..tracer.sharding.spmd import named_shardings
-from ..tracer.stages import Traced
-from ..tracer.traced import with_avals
+from ..tracer.stages import Lowered, Traced
 from ..tracer.trees import tree
-from ..tracer.trees.treedef import PyTreeDef
 from ..tracer.wrapping import name_of
 from .artifacts import bytes_of
 from .calling import called
 from .checks import DisabledSafetyCheck, check_custom_calls
-from .conventions import add_convention
+from .conventions import add_convention, describe_main
 from .dynamic import make_composites_calls
+from .effects import effects_of
 from .exported import (
     Exported,
     maximum_supported_calling_convention_version,
     minimum_supported_calling_convention_version,
 )
+from .interface import Interface, Places, places_of
 from .modules import closed_module
-from .paths import argument_names, path_text
-from .placing import abstract_sharding, text_of
+from .paths import path_text
+from .pullback import traced_vjp
+from .tokens import thread_tokens
 
 _DONATING = frozenset({"cpu", "tpu", "cuda", "rocm", "neuron"})
 """The platforms on which JAX lets a program overwrite its arguments."""
@@ -83,7 +80,8 @@ def export(
     def exported(*args: Any, **kwargs: Any) -> Exported:
         _check_scopes(jitted, args, kwargs)
         with Override(lowering_platforms=asked):
-            return _export(jitted.trace(*args, **kwargs), args, kwargs, asked, checks)
+            traced = jitted.trace(*args, **kwargs)
+            return _exported(traced, _interface(traced, args, kwargs), asked, checks)
 
     return exported
 
@@ -120,122 +118,85 @@ def _version() -> int:
     return version
 
 
-def _export(
-    traced: Traced, args: tuple[Any, ...], kwargs: dict[str, Any], platforms: tuple[str, ...],
-    checks: tuple[DisabledSafetyCheck, ...],
-) -> Exported:  # fmt: skip
+def _interface(traced: Traced, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Interface:
+    """That of a function that was traced for these arguments; static ones are no part of it."""
     signature = traced._signature
     dynamic, keywords, _ = split_static(signature.fun, signature.static, args, kwargs)
     in_tree = tree.structure((dynamic, keywords))
-    ins, outs = (in_tree, signature.in_avals), (signature.out_tree, signature.out_avals)
-    return _exported(traced, platforms, checks, ins, outs)
+    return Interface(in_tree, tuple(signature.in_avals), signature.out_tree, tuple(signature.out_avals))
 
 
 def _exported(
-    traced: Traced, platforms: tuple[str, ...], checks: tuple[DisabledSafetyCheck, ...],
-    arguments: tuple[PyTreeDef, Sequence[Any]], results: tuple[PyTreeDef, Sequence[Any]],
-) -> Exported:  # fmt: skip
-    """The exported function. arguments, results: structure and types, with float0 types, which its program lacks."""
-    (in_tree, in_avals), (out_tree, out_avals) = arguments, results
-    version = _version()
-    signature, lowered = traced._signature, traced.lower()
-    if lowered.with_references:
-        raise NotImplementedError("serialization of functions that read or write mutable arrays is not yet implemented")
-    if signature.donated and any(p in _DONATING for p in platforms) and not _DONATING.issuperset(platforms):
-        raise NotImplementedError(
-            "In multi-platform lowering either all or no lowering platforms should support donation. Lowering for "
-            f"{platforms} of which only {tuple([p for p in platforms if p in _DONATING])} support donation"
-        )
-    assert signature.stated is not None, f"{traced} is not from this process"
-    ins, outs = signature.stated()
-    places = [s for s in (*ins, *outs, *named_shardings(traced._computation)) if s is not None]
-    count = max([s.num_devices for s in places], default=1)
-    kept = tuple([k for k, a in enumerate(in_avals) if a.dtype != FLOAT0])
-    found = closed_module(lowered, out_avals)
-    module = portable_of(found)
-    solution = _solution(in_avals, in_tree, kept)
-    if solution is not None:
-        make_composites_calls(module)
-    uses_constants = len(platforms) > 1 or solution is not None or any(e.uses_global_constants for e in called(found))
-    given, made = iter(ins), iter(outs)
-    in_shardings = tuple([None if a.dtype == FLOAT0 else abstract_sharding(next(given), a) for a in in_avals])
-    out_shardings = tuple([None if a.dtype == FLOAT0 else abstract_sharding(next(made), a) for a in out_avals])
-    texts = (
-        [text_of(in_shardings[k], in_avals[k]) for k in kept],
-        [text_of(s, a) for s, a in zip(out_shardings, out_avals, strict=True)],
-    )
-    names = [f"result{tree.keystr(path)}" for path in tree.paths_of_structure(out_tree)]
-    add_convention(module, platforms, solution, uses_constants, count, texts, names)
+    traced: Traced, interface: Interface, platforms: tuple[str, ...], checks: tuple[DisabledSafetyCheck, ...]
+) -> Exported:
+    """The exported function."""
+    version, lowered = _version(), traced.lower()
+    _refuse(lowered, traced, platforms)
+    places = places_of(traced, interface)
+    program = closed_module(lowered, interface.out_avals)
+    ordered, unordered = effects_of(program)
+    uses_constants = _uses_constants(program, interface, platforms)
+    module = _portable(program, interface, places, platforms, ordered, uses_constants)
     check_custom_calls(module, checks)
     return Exported(
         fun_name=traced.fun_name,
-        in_tree=in_tree,
-        in_avals=tuple(in_avals),
-        out_tree=out_tree,
-        out_avals=tuple(out_avals),
+        in_tree=interface.in_tree,
+        in_avals=interface.in_avals,
+        out_tree=interface.out_tree,
+        out_avals=interface.out_avals,
         _has_named_shardings=True,
-        _in_named_shardings=in_shardings,
-        _out_named_shardings=out_shardings,
-        in_shardings_hlo=(None,) * len(in_avals),
-        out_shardings_hlo=(None,) * len(out_avals),
-        nr_devices=count,
+        _in_named_shardings=places.ins,
+        _out_named_shardings=places.outs,
+        in_shardings_hlo=(None,) * len(interface.in_avals),
+        out_shardings_hlo=(None,) * len(interface.out_avals),
+        nr_devices=places.devices,
         platforms=platforms,
-        ordered_effects=(),
-        unordered_effects=(),
+        ordered_effects=ordered,
+        unordered_effects=unordered,
         disabled_safety_checks=checks,
         mlir_module_serialized=bytes_of(module),
         calling_convention_version=version,
-        module_kept_var_idx=kept,
+        module_kept_var_idx=interface.kept,
         uses_global_constants=uses_constants,
         _get_vjp=lambda primal: _exported_vjp(primal, traced),
     )
 
 
-def _solution(in_avals: Sequence[Any], in_tree: PyTreeDef, kept: Sequence[int]) -> Solution | None:
-    """How the program finds the variables of its sizes; None if it has none."""
-    if not any(is_symbolic(n) for a in in_avals for n in a.shape):
-        return None
-    names = argument_names(in_tree)
-    return solve([in_avals[k].shape for k in kept], [names[k] for k in kept])
+def _refuse(lowered: Lowered, traced: Traced, platforms: tuple[str, ...]) -> None:
+    """NotImplementedError for functions on mutable arrays, and for donation on some of the platforms only."""
+    if lowered.with_references:
+        raise NotImplementedError("serialization of functions that read or write mutable arrays is not yet implemented")
+    donating = tuple([p for p in platforms if p in _DONATING])
+    if traced._signature.donated and 0 < len(donating) < len(platforms):
+        raise NotImplementedError(
+            "In multi-platform lowering either all or no lowering platforms should support donation. Lowering for "
+            f"{platforms} of which only {donating} support donation"
+        )
+
+
+def _uses_constants(program: HloModule, interface: Interface, platforms: tuple[str, ...]) -> bool:
+    """Whether the program, or one that it calls, has constants that are known when it is compiled."""
+    is_open = any(is_symbolic(n) for a in interface.in_avals for n in a.shape)
+    return len(platforms) > 1 or is_open or any(e.uses_global_constants for e in called(program))
+
+
+def _portable(
+    program: HloModule, interface: Interface, places: Places, platforms: tuple[str, ...], ordered: tuple[Any, ...],
+    uses_constants: bool,
+) -> Operation:  # fmt: skip
+    """The program in StableHLO, with JAX's calling convention. ordered: its ordered effects."""
+    solution = interface.solution()
+    module = portable_of(program)
+    describe_main(module, places.devices, places.texts(interface), interface.result_names())
+    thread_tokens(module, ordered)
+    if solution is not None:
+        make_composites_calls(module)
+    add_convention(module, platforms, solution, uses_constants, len(ordered))
+    return module
 
 
 def _exported_vjp(primal: Exported, traced: Traced) -> Exported:
     """The VJP of a function that was traced here: of its leaves, and a cotangent for each leaf of its result."""
-    signature, ins, outs = traced._signature, primal.in_avals, primal.out_avals
-    tangents = [a.to_tangent_aval() if a.dtype != FLOAT0 else a for a in (*ins, *outs)]
-    moving_in = [k for k, t in enumerate(tangents[: len(ins)]) if t.dtype != FLOAT0]
-    moving_out = [k for k, t in enumerate(tangents[len(ins) :]) if t.dtype != FLOAT0]
-    numbers = [k for k, a in enumerate(ins) if a.dtype != FLOAT0]
-
-    def pullback(*values: Any) -> tuple[Any, ...]:
-        primals = dict(zip(numbers, values, strict=False))
-
-        def function(*moving: Any) -> list[Any]:
-            given = {**primals, **dict(zip(moving_in, moving, strict=True))}
-            found = eval_computation(traced._computation, [*[given[k] for k in numbers], *traced._captured])
-            results = with_avals(found[: len(signature.out_avals)], signature.out_avals)
-            every = dict(zip([k for k, a in enumerate(outs) if a.dtype != FLOAT0], results, strict=True))
-            return [every[k] for k in moving_out]
-
-        _, pull = vjp(function, *[primals[k] for k in moving_in])
-        return tuple(pull(list(values[len(numbers) :])))
-
-    pullback.__name__ = f"{primal.fun_name}_vjp"
-    assert signature.stated is not None, f"{traced} is not from this process"
-    placed_in, placed_out = signature.stated()
-    of_in = dict(zip(numbers, placed_in, strict=True))
-    of_out = dict(zip([k for k, a in enumerate(outs) if a.dtype != FLOAT0], placed_out, strict=True))
-    types: list[ShapedArray] = [*[ins[k] for k in numbers], *[tangents[len(ins) + k] for k in moving_out]]
-    given: list[Sharding | None] = [*[of_in[k] for k in numbers], *[of_out[k] for k in moving_out]]
-    wanted = [of_in[k] for k in moving_in]
-    options: dict[str, Any] = {
-        name: tuple(found) for name, found in (("in_shardings", given), ("out_shardings", wanted)) if any(found)
-    }
-    jitted: PjitFunction[..., Any] = jit(pullback, **options)
     with Override(lowering_platforms=primal.platforms):
-        stage = jitted.trace(*[ShapeDtypeStruct.of(t) for t in types])
-        every = [*ins, *tangents[len(ins) :]]
-        checks = tuple(primal.disabled_safety_checks)
-        arguments = tree.structure(((0,) * len(every), {})), every
-        results = tree.structure((0,) * len(ins)), tangents[: len(ins)]
-        return _exported(stage, primal.platforms, checks, arguments, results)
+        stage, interface = traced_vjp(primal, traced)
+        return _exported(stage, interface, primal.platforms, tuple(primal.disabled_safety_checks))

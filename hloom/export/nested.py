@@ -11,7 +11,7 @@ from weakref import WeakValueDictionary
 
 from ..hlo.builder import make_computation, make_get_tuple_element, make_parameter, make_tuple
 from ..hlo.ir import HloComputation, HloInstruction
-from ..hlo.mlir.tree import Operation, Symbol, Type, Value, operations
+from ..hlo.mlir.tree import Operation, Symbol, Token, Type, Value, operations
 from ..hlo.opcode import Opcode
 from ..hlo.ops.custom_call import CustomCallAttributes
 from ..hlo.shape import Shape
@@ -52,15 +52,17 @@ def inline_program(
     exported = _CALLED[str(operation.attributes["backend_config"])]
     main = _added(module, exported)
     arguments = main.regions[0].block.arguments
+    tokens = len(exported.ordered_effects)
     given = []
     if len(exported.platforms) > 1:
         numbers = numbers_of_platforms(exported)
         given.append(here.number(numbers[0]) if platform is None else here.entry(platform, numbers))
+    given += [here.one("create_token", [], Token()) for _ in range(tokens)]
     given += operation.operands
     converted = [_as(here, x, a.type) for x, a in zip(given, arguments, strict=True)]
     name = str(main.attributes["sym_name"])
     results = here.call(name, converted, main.attributes["function_type"].type.results)  # type: ignore[union-attr]
-    for old, new in zip(operation.results, results, strict=True):
+    for old, new in zip(operation.results, results[tokens:], strict=True):
         replaced[old] = _as(here, new, old.type)
 
 

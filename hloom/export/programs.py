@@ -23,12 +23,13 @@ from ..hlo.symbolic.evaluate import evaluate
 from ..tracer.aval import Float0Type, ShapedArray
 from ..tracer.core import Value
 from .artifacts import module_of
-from .conventions import functions_of
+from .functions import functions_of
 from .nested import nested_program
 from .paths import argument_names
 from .placing import text_of, with_order
 from .platforms import index_for
 from .record import ExportedFunction
+from .tokens import drop_tokens
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -70,11 +71,13 @@ def _made(exported: ExportedFunction, shapes: Sequence[Sequence[Any]], order: tu
     main = functions_of(tree).get("main")
     if main is None:
         raise ValueError(f"the program of {exported} has no function @main")
+    if exported.ordered_effects:
+        drop_tokens(tree)
     takes = len(main.regions[0].block.arguments)
     if takes != len(types):
         raise ValueError(
             f"the program of {exported} takes {takes} arguments, and its types say {len(types)} for "
-            f"{len(exported.platforms)} platforms"
+            f"{len(exported.platforms)} platforms and {len(exported.ordered_effects)} ordered effects"
         )
     entry = hlo_of(tree, types if exported.uses_global_constants else None).entry
     ins = [exported._in_named_shardings[k] for k in exported.module_kept_var_idx]

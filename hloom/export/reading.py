@@ -19,6 +19,7 @@ from ..tracer.sharding.partition_spec import PartitionSpec
 from ..tracer.sharding.shardings import NamedSharding, spec_of_axes
 from . import schema
 from .checks import DisabledSafetyCheck
+from .effects import effects_named
 from .exported import Exported
 from .flatbuffer import read
 from .schema import SCHEMA
@@ -35,7 +36,7 @@ _AXIS_TYPES = {number: kind for kind, number in schema.AXIS_TYPES.items()}
 
 def deserialize(blob: bytes | bytearray) -> Exported:
     """The exported function of `Exported.serialize`, of this library or of JAX. ValueError for bytes that are none;
-    NotImplementedError for what only JAX has, such as effects.
+    NotImplementedError for effects whose classes are not registered (`mlir.lowerable_effects`).
 
     >>> exported = hloom.export.export(hloom.jit(lambda x: x + 1))(jnp.ones(3))
     >>> hloom.export.deserialize(exported.serialize()).fun_name
@@ -50,9 +51,6 @@ def deserialize(blob: bytes | bytearray) -> Exported:
 
 
 def _read(found: Table) -> Exported:
-    for kind in ("ordered_effects", "unordered_effects"):
-        for effect in found[kind] or ():
-            raise NotImplementedError(f"cannot deserialize effect type {effect['type_name']}")
     sizes = SizeReader()
     meshes = [_read_mesh(m) for m in found["unique_abstract_meshes"] or ()]
     places = [_read_sharding(s, meshes) for s in found["unique_named_shardings"] or ()]
@@ -97,8 +95,8 @@ def _read(found: Table) -> Exported:
         out_shardings_hlo=(None,) * len(out_avals),
         nr_devices=found["nr_devices"] or found["nr_devices_short"],
         platforms=tuple(found["platforms"] or ()),
-        ordered_effects=(),
-        unordered_effects=(),
+        ordered_effects=effects_named([e["type_name"] or "" for e in found["ordered_effects"] or ()]),
+        unordered_effects=effects_named([e["type_name"] or "" for e in found["unordered_effects"] or ()]),
         disabled_safety_checks=tuple([_read_check(check) for check in found["disabled_checks"] or ()]),
         mlir_module_serialized=module,
         calling_convention_version=found["calling_convention_version"],

@@ -18,6 +18,7 @@ from ..tracer.sharding.partition_spec import PartitionSpec, axes_of
 from ..tracer.sharding.shardings import NamedSharding
 from . import schema
 from .checks import DisabledSafetyCheck
+from .effects import name_of
 from .flatbuffer import write
 from .record import ExportedFunction
 from .schema import SCHEMA
@@ -28,7 +29,7 @@ Table = Mapping[str, Any]
 
 def serialize(exported: ExportedFunction, vjp_order: int = 0) -> bytearray:
     """The bytes of an exported function and of `vjp_order` derivatives. ValueError, TypeError for containers that a
-    file cannot name."""
+    file cannot name, NotImplementedError for such effects."""
     return bytearray(write(SCHEMA, "Exported", _written(exported, vjp_order)))
 
 
@@ -66,8 +67,8 @@ def _written(e: ExportedFunction, vjp_order: int) -> Table:
         "in_shardings": places_of(e._in_named_shardings),
         "out_shardings": places_of(e._out_named_shardings),
         "platforms": list(e.platforms),
-        "ordered_effects": [],
-        "unordered_effects": [],
+        "ordered_effects": [{"type_name": name_of(effect)} for effect in e.ordered_effects],
+        "unordered_effects": [{"type_name": name_of(effect)} for effect in e.unordered_effects],
         "disabled_checks": [_written_check(check) for check in e.disabled_safety_checks],
         "mlir_module_serialized": e.mlir_module_serialized,
         "calling_convention_version": e.calling_convention_version,

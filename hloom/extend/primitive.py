@@ -203,7 +203,15 @@ class Primitive(SharedValue):
     def def_abstract_eval(self, abstract_eval: F) -> F:
         """Set the types of results, as JAX's primitives do: abstract_eval(*types, **params) -> a ShapedArray, or a list
         of them. The results of tracing must have these types."""
-        self.as_in_jax().abstract_eval = abstract_eval
+        definition = self.as_in_jax()
+        definition.abstract_eval, definition.has_effects = abstract_eval, False
+        return abstract_eval
+
+    def def_effectful_abstract_eval(self, abstract_eval: F) -> F:
+        """As `def_abstract_eval`, with effects: abstract_eval(*types, **params) -> (a ShapedArray or a list of them, a
+        set of effects). Compiling a use whose effects are not among `mlir.lowerable_effects` raises ValueError."""
+        definition = self.as_in_jax()
+        definition.abstract_eval, definition.has_effects = abstract_eval, True
         return abstract_eval
 
     def def_evaluate(self, evaluate: F) -> F:

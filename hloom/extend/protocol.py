@@ -6,17 +6,17 @@
     ad.primitive_jvps[square_p] = lambda primals, tangents: ...
     mlir.register_lowering(square_p, mlir.lower_fun(lambda x: x * x, multiple_results=False))
 
-The lowering is the meaning: it is traced when a program is recorded, with a context, and with arrays where JAX gives it
-values of MLIR. A lowering that combines functions of `interpreters.mlir` runs; one that builds MLIR operations does
-not. The implementation runs outside of jit. A rule in a table becomes the rule of the primitive in
-`tracer/primitive.py`; this module translates JAX's conventions into its terms: lists if the primitive has
-`multiple_results`, `Zero` and `UndefinedPrimal`, the positions of batches.
+The lowering is the meaning: it is traced when a program is recorded, with a context (`contexts.py`), and with arrays
+where JAX gives it values of MLIR. A lowering that combines functions of `interpreters.mlir` and operations of
+`hloom.extend.mlir.dialects` runs; one that builds other parts of MLIR does not. There may be lowerings for single
+platforms, which a program that is exported for these has. The implementation runs outside of jit. A rule in a table
+becomes the rule of the primitive in `tracer/primitive.py`; this module translates JAX's conventions into its terms:
+lists if the primitive has `multiple_results`, `Zero` and `UndefinedPrimal`, the positions of batches.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from ..autodiff.batches import Axis
@@ -26,9 +26,12 @@ from ..hlo.support.records import dataclass
 from ..tracer.arrays.array import as_value
 from ..tracer.arrays.overlay import overlaid, storages
 from ..tracer.aval import ShapedArray, aval_of_shape
+from ..tracer.control_flow.platforms import lowering_platforms, on_each_platform
 from ..tracer.core import Call, Primitive, Value
 from ..tracer.ops import is_inexact, transpose
 from ..tracer.trees import tree
+from .contexts import LoweredFunction, LoweringRuleContext, ModuleContext, TokenSet
+from .effects import lowerable_effects, ordered_effects
 
 
 class UndefinedPrimal:
@@ -61,46 +64,13 @@ class AxisData:
     explicit_mesh_axis: None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ModuleContext:
-    """The program around a lowering."""
-
-    kept: list[Any]
-    """Objects that live as long as the primitive."""
-    platforms: tuple[str, ...] = ("cpu",)
-
-    def add_keepalive(self, kept: Any) -> None:
-        """Keep an object that the lowered operation needs; programs keep the Python functions that they call."""
-        if kept is not None:
-            self.kept.append(kept)
+EFFECTS = "effects"
+"""The attribute of a composite in HLO text that lists its effects, as `text_of_effects` writes them."""
 
 
-@dataclass(frozen=True, slots=True)
-class LoweringRuleContext:
-    """The first argument of a lowering (`mlir.LoweringRuleContext`): the types of its operands and results."""
-
-    module_context: ModuleContext
-    primitive: Any
-    avals_in: Sequence[ShapedArray]
-    avals_out: Sequence[ShapedArray] | None
-    """None if the primitive has no abstract evaluation."""
-
-    def replace(self, **changes: Any) -> LoweringRuleContext:
-        """The same context with other fields."""
-        return replace(self, **changes)
-
-
-@dataclass(frozen=True, slots=True)
-class LoweredFunction:
-    """A lowering that is a function of arrays: the result of `mlir.lower_fun`."""
-
-    fun: Callable[..., Any]
-    multiple_results: bool
-
-    def __call__(self, context: LoweringRuleContext, *operands: Any, **params: Any) -> list[Any]:
-        """The results, as a list. Other lowerings call it, too."""
-        found = self.fun(*operands, **params)
-        return list(found) if self.multiple_results else [found]
+def text_of_effects(effects: Iterable[Any]) -> str:
+    """Effects in one line, sorted."""
+    return "; ".join(sorted(map(str, effects)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +82,8 @@ class Given:
     params: dict[str, Any]
     avals: tuple[ShapedArray, ...]
     """The types of the operands."""
+    effects: frozenset[Any] = frozenset()
+    """Its effects, by the primitive's abstract evaluation."""
 
     def operands(self, values: Sequence[Any]) -> tuple[Any, ...]:
         """The operands as `bind` got them: the call's are the storage of keys. The values after them were captured."""
@@ -134,7 +106,10 @@ class Definition:
         self.owner, self.core = owner, core
         self.impl: Callable[..., Any] | None = None
         self.abstract_eval: Callable[..., Any] | None = None
-        self.lowering: Callable[..., Any] | None = None
+        self.has_effects = False
+        """Whether `abstract_eval` returns (types, effects)."""
+        self.lowerings: dict[str | None, Callable[..., Any]] = {}
+        """By platform; None: of the platforms that have none of their own."""
         self._kept: list[Any] = []
         self._evaluate_meaning = core.evaluate
         core.evaluate = self._evaluate
@@ -143,13 +118,22 @@ class Definition:
 
     def call(self, values: Sequence[Value], params: dict[str, Any]) -> Call:
         """A use of the primitive."""
-        use = Given(self.owner, params, tuple([v.aval for v in values]))
+        avals = tuple([v.aval for v in values])
+        effects = self._effects(avals, params)
+        use = Given(self.owner, params, avals, effects)
 
         def meaning(inner: list[Value]) -> list[Value]:
             return self._lowered(use, inner)
 
-        printed = tuple([(k, repr(v)) for k, v in sorted(params.items())])
-        return Call(self.core, meaning, use, self.owner.name, printed)
+        printed = [(k, repr(v)) for k, v in sorted(params.items())]
+        if effects:
+            printed.append((EFFECTS, text_of_effects(effects)))
+        return Call(self.core, meaning, use, self.owner.name, tuple(printed))
+
+    def _effects(self, avals: Sequence[ShapedArray], params: dict[str, Any]) -> frozenset[Any]:
+        if self.abstract_eval is None or not self.has_effects:
+            return frozenset()
+        return frozenset(self.abstract_eval(*avals, **params)[1])
 
     def _evaluate(self, call: Call, arrays: Sequence[Value]) -> list[Any]:
         use: Given = call.params
@@ -158,15 +142,34 @@ class Definition:
         return _flat(use.results(self.impl(*use.operands(arrays), **use.params)))
 
     def _lowered(self, use: Given, values: Sequence[Value]) -> list[Value]:
-        lowering = self.lowering
-        if lowering is None:
+        """The results of the lowering of the platform, or of each platform for which the program is exported."""
+        if unknown := lowerable_effects.filter_not_in(use.effects):
+            raise ValueError(f"Cannot lower jaxpr with effects: {unknown}, of the primitive {self.owner.name}")
+        types = self.result_types(use)
+        chosen = [self._lowering_for(platform) for platform in lowering_platforms()]
+
+        def with_rule(rule: Callable[..., Any]) -> Callable[..., list[Value]]:
+            return lambda *given: self._checked(rule, use, list(given), types)
+
+        functions = {rule: with_rule(rule) for rule in chosen}
+        return list(on_each_platform([functions[rule] for rule in chosen], values))
+
+    def _lowering_for(self, platform: str) -> Callable[..., Any]:
+        found = self.lowerings.get(platform, self.lowerings.get(None))
+        if found is None:
+            where = "" if platform == "cpu" else f" for the platform {platform}"
             raise UnsupportedError(
-                f"the primitive {self.owner.name} has no lowering, so jit cannot compile it: register one with "
+                f"the primitive {self.owner.name} has no lowering{where}, so jit cannot compile it: register one with "
                 "mlir.register_lowering(primitive, mlir.lower_fun(function_of_arrays, multiple_results=...)), or set "
                 "its meaning with primitive.def_meaning(function_of_arrays)"
             )
-        types = self.result_types(use)
-        context = LoweringRuleContext(ModuleContext(self._kept), self.owner, use.avals, types)
+        return found
+
+    def _checked(
+        self, lowering: Callable[..., Any], use: Given, values: Sequence[Value], types: list[ShapedArray] | None
+    ) -> list[Value]:
+        tokens = TokenSet.create(ordered_effects.filter_in(use.effects))
+        context = LoweringRuleContext(ModuleContext(self._kept), self.owner, use.avals, types, tokens)
         try:
             results = _flat(lowering(context, *use.operands(values), **use.params))
         except (AttributeError, TypeError, ValueError) as error:
@@ -174,8 +177,8 @@ class Definition:
                 raise
             raise UnsupportedError(
                 f"the lowering of the primitive {self.owner.name} fails on traced arrays ({error}), which it gets in "
-                "place of MLIR's values. If it writes MLIR operations, which hloom does not have, make it with "
-                "mlir.lower_fun(function_of_arrays, multiple_results=...)"
+                "place of MLIR's values. Of MLIR's operations, those in hloom.extend.mlir.dialects take arrays; "
+                "for others, make it with mlir.lower_fun(function_of_arrays, multiple_results=...)"
             ) from error
         if types is not None:
             found = [(r.aval.shape, r.aval.dtype) for r in results]
@@ -191,7 +194,9 @@ class Definition:
         """The result of `abstract_eval`; None without one."""
         if self.abstract_eval is None:
             return None
-        return [a.aval if hasattr(a, "aval") else a for a in use.results(self.abstract_eval(*use.avals, **use.params))]
+        found = self.abstract_eval(*use.avals, **use.params)
+        types = use.results(found[0] if self.has_effects else found)
+        return [a.aval if hasattr(a, "aval") else a for a in types]
 
     # ---- its rules, in the terms of `tracer/primitive.py`
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from ..extend.protocol import LoweringRuleContext
+from ..extend.contexts import LoweringRuleContext
 from ..hlo.errors import UnsupportedError
 from ..hlo.mlir.python_values import write_values
 from ..hlo.support.records import dataclass

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..debug.callbacks import io_callback, pure_callback
-from ..extend.protocol import LoweredFunction, LoweringRuleContext
+from ..extend.contexts import LoweredFunction, LoweringRuleContext
 from ..tracer.arguments import ShapeDtypeStruct
 from .rules import definition_of
 
@@ -25,12 +25,17 @@ def register_lowering(
     """Define a primitive in recorded programs: `rule` comes from `lower_fun`.
 
     A rule of another kind, rule(context, *arrays, **params) -> a list of arrays, may call functions that `lower_fun`
-    has made, and `emit_python_callback`. If it writes MLIR operations, using the primitive under jit raises
-    UnsupportedError. A rule for another platform than "cpu" is not used.
+    has made, `emit_python_callback`, and the operations of `hloom.extend.mlir.dialects`. If it builds other parts of
+    MLIR, using the primitive under jit raises UnsupportedError.
+
+    platform: the rule is for this platform only. Programs run on "cpu"; a program that is exported for several
+      platforms has the rules of all of them.
     """
-    definition = definition_of(prim, "lowering")
-    if platform in (None, "cpu"):
-        definition.lowering = rule
+    lowerings = definition_of(prim, "lowering").lowerings
+    if rule is None:
+        lowerings.pop(platform, None)
+    else:
+        lowerings[platform] = rule
     return rule
 
 

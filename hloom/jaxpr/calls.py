@@ -342,7 +342,7 @@ def _of_library(call: Call, operands: Sequence[Atom], body: Body) -> Shown:
     given: Given = call.params
     own = operands[: len(given.avals)]
     if given.owner.is_shown or not given.owner.is_of_library:
-        return Shown(given.owner, own, dict(given.params))
+        return Shown(given.owner, own, dict(given.params), given.effects or None)
     name = call.primitive.name
     if _is_of_lax(name):
         return Shown(name, own, dict(given.params))

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ..extend.effects import FFI
 from ..ffi.calls import ACTING, FFI_CALL, ForeignCall
 from ..hlo.ir import HloInstruction
 from ..tracer.core import Call, Value
 from .atoms import Atom
 from .calls import CALLS
-from .nodes import OpEffect, no_effects
+from .nodes import no_effects
 from .primitives import primitive
 from .rules import Body, Shown
 
@@ -22,13 +23,10 @@ NAMES = {
 }  # fmt: skip
 """JAX's names of the fields of `ForeignCall`; the last three are not JAX's."""
 
-_EFFECT = OpEffect("FFI")
-
-
 def _shown(call: Call, i: HloInstruction, operands: Sequence[Atom], body: Body) -> Shown:
     use: ForeignCall = call.params
     params = {name: getattr(use, own) for name, own in NAMES.items()}
-    effects = frozenset({_EFFECT}) if use.has_side_effect else no_effects
+    effects = frozenset({FFI}) if use.has_side_effect else no_effects
     return Shown("ffi_call", operands, params, effects)
 
 

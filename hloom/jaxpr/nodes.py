@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from operator import attrgetter
 from typing import Any, NamedTuple, Self
 
+from ..extend.effects import Effect as Effect
 from ..hlo.ir import Metadata
 from ..hlo.support.records import dataclass
 from ..hlo.support.shared_value import SharedValue
@@ -17,15 +18,6 @@ from .atoms import Atom, Var
 from .printing import WIDTH, Options, equation_text, jaxpr_text
 
 no_effects: frozenset[Effect] = frozenset()
-
-
-class Effect:
-    """Something that an equation does besides computing its results. A library's own are of classes below this one.
-
-    >>> f = lambda x: hloom.debug.print("x = {}", x)
-    >>> [isinstance(effect, hloom.extend.core.Effect) for effect in hloom.make_jaxpr(f)(1.0).effects]
-    [True]
-    """
 
 
 @dataclass(frozen=True)

@@ -52,7 +52,7 @@ ravel_first_arg ravel_first_arg_ runge_kutta_step
 """,
     "experimental.shard_map": "jshmap traceback_util",
     "experimental.sparse": "SparseTracer bcoo_gather",
-    "extend": "lowering mlir pallas sharding xla",
+    "extend": "lowering pallas sharding xla",
     "extend.core": """
 CallPrimitive Effects call_impl create_call_primitive eval_jaxpr_transpose
 register_call_primitive_rules
@@ -67,10 +67,10 @@ polynomial_p register_call_primitive_rules swap_p
     "interpreters.mlir": """
 AxisContext ConstantHandler DEVICE_TO_DEVICE_TYPE LoweringParameters LoweringResult LoweringRule
 Mesh MeshAxisName ModuleContext RECV_FROM_HOST_TYPE SEND_TO_HOST_TYPE SPMDAxisContext
-ShapePolyLoweringState ShardingContext Token TokenSet Value aval_to_ir_type aval_to_ir_types
+ShapePolyLoweringState ShardingContext Token Value aval_to_ir_type aval_to_ir_types
 core_call_lowering dense_int_array dense_int_elements dtype_to_ir_type flatten_ir_types
 flatten_ir_values i32_attr i64_attr ir ir_attribute ir_constant ir_constants ir_tree_registry
-ir_type_handlers jaxpr_subcomp lower_jaxpr_to_fun lower_jaxpr_to_module lowerable_effects
+ir_type_handlers jaxpr_subcomp lower_jaxpr_to_fun lower_jaxpr_to_module
 make_ir_context merge_mlir_modules module_to_bytecode module_to_string register_constant_handler
 shape_tensor token_type unflatten_ir_values_like_types
 """,

@@ -6,7 +6,7 @@ of the platform as an argument, and has the functions of all of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 from ...hlo.element_type import ElementType
@@ -14,7 +14,7 @@ from ...hlo.opcode import Opcode
 from ...hlo.ops.custom_call import CustomCallAttributes
 from ...hlo.shape import Shape
 from ..core import Tracer, Value, bind_declared
-from ..settings.context import current_context
+from ..settings.context import Override, current_context
 from ..traced import trace_function
 from ..trees import tree
 from .branches import switch
@@ -36,6 +36,28 @@ def platform_index() -> Value:
     """The number of the platform that runs the program, among several that it is exported for."""
     result = Shape.array(ElementType.S32, ())
     return cast(Value, bind_declared(Opcode.CUSTOM_CALL, [], CustomCallAttributes(PLATFORM_INDEX), result))
+
+
+def on_each_platform(functions: Sequence[Callable[..., Any]], args: Sequence[Any]) -> Any:
+    """The result of the function of this platform. `functions`: one for each of `lowering_platforms`.
+
+    A function that is for some of these platforms is traced for them alone: the others count as one of them, so that
+    the number of the platform stays the same.
+    """
+    if all(f is functions[0] for f in functions):
+        return functions[0](*args)
+    platforms = lowering_platforms()
+
+    def of(k: int) -> Callable[..., Any]:
+        own = tuple([p if f is functions[k] else platforms[k] for p, f in zip(platforms, functions, strict=True)])
+
+        def function(*values: Any) -> Any:
+            with Override(lowering_platforms=own):
+                return functions[k](*values)
+
+        return function
+
+    return switch(platform_index(), [of(k) for k in range(len(functions))], *args)
 
 
 def platform_dependent(

@@ -17,7 +17,8 @@ from hloom.tracer.stages import Lowered
 from hloom.tracer.trees import tree
 
 import hloom
-from hloom.extend.core import Primitive
+from hloom.extend import effects
+from hloom.extend.mlir.dialects import stablehlo
 from hloom.jax_programs.src import core, util
 from hloom.jax_programs.src.numpy.util import promote_dtypes_inexact
 from hloom.namespaces.jax_names import VERSION
@@ -69,10 +70,9 @@ class _Jaxlib:
         return dict if name == "get_internal_device_put_info" else Private(f"jax._src.lib._jax.{name}")
 
 
-def _def_effectful_abstract_eval(self: Any, rule: Callable[..., Any]) -> Any:
-    """Effects of primitives are no part of types."""
-    self.def_abstract_eval(lambda *avals, **parameters: rule(*avals, **parameters)[0])
-    return rule
+def _apply_primitive(primitive: Any, *operands: Any, **parameters: Any) -> Any:
+    """A primitive outside of jit by its lowering, as JAX's implementations of primitives do it."""
+    return hloom.jit(functools.partial(primitive.bind, **parameters))(*operands)
 
 
 def _default(name: str) -> Callable[[], Any]:
@@ -109,6 +109,9 @@ _SMALL_FLOATS = f"float4_e2m1fn {_FLOATS_OF_8_BITS} float6_e2m3fn float6_e3m2fn"
 _FLOATS = "bfloat16 float16 float32 float64 complex64 complex128"
 _GENERATORS = ("threefry2x32", "threefry4x32", "philox2x32", "philox4x32", "rbg", "unsafe_rbg")
 
+_TRANSFORMATIONS = ("control_flow", "custom_derivatives", "remat")
+"""They allow all effects here: the sets of those that they allow are not asked."""
+
 _CACHE = SimpleNamespace(cache_clear=_NOTHING, cache_info=lambda: SimpleNamespace(misses=0))
 """A cache of JAX's, which tests empty or ask for misses: there is no such cache here, so nothing misses it."""
 
@@ -127,6 +130,7 @@ PRIVATE: dict[tuple[str, str], Any] = {
     ("debugging", "debug_callback"): hloom.debug.callback,
     ("debugging", "debug_print"): hloom.debug.print,
     ("deprecations", "is_accelerated"): _NO,
+    ("dispatch", "apply_primitive"): _apply_primitive,
     ("dispatch", "runtime_tokens"): SimpleNamespace(clear=_NOTHING, block_until_ready=hloom.effects_barrier),
     ("dispatch", "xla_primitive_callable"): _CACHE,
     ("dlpack", "SUPPORTED_DTYPES_SET"): frozenset(_numbers("bool_", _INTEGERS, _FLOATS)),
@@ -142,6 +146,10 @@ PRIVATE: dict[tuple[str, str], Any] = {
     ("dtypes", "python_scalar_types_to_dtypes"): {
         bool: np.dtype("bool"), int: np.dtype("int64"), float: np.dtype("float64"), complex: np.dtype("complex128")
     },
+    **{("effects", name): getattr(effects, name) for name in ("Effect", "lowerable_effects", "ordered_effects")},
+    **{("effects", f"{name}_allowed_effects"): effects.EffectTypeSet() for name in _TRANSFORMATIONS},
+    ("interpreters.mlir", "hlo"): stablehlo,
+    ("lib.mlir.dialects", "hlo"): stablehlo,
     ("interpreters.mlir", "_platforms_with_donation"): ["cpu"],
     ("interpreters.mlir", "ir_attribute"): lambda value: value,  # lowerings take Python's values as attributes
     ("lax.control_flow.common", "_dedup_consts"): _CACHE,
@@ -194,7 +202,6 @@ METHODS: list[tuple[type, str, Any]] = [
     (Lowered, "as_text", _as_text),
     (hloom.Array, "_committed", property(lambda self: self.committed)),
     (type(hloom.config), "_read", lambda self, name: self.read(name)),
-    (Primitive, "def_effectful_abstract_eval", _def_effectful_abstract_eval),
     (LinearizedFunction, "func", property(_linear_function)),
     *(
         (unittest.TestCase, name, _of_the_library(getattr(unittest.TestCase, name)))

@@ -1,0 +1,1 @@
+from . import chlo as chlo, stablehlo as stablehlo

@@ -1,0 +1,45 @@
+"""The functions of `stablehlo` and `chlo`: each applies one operation to arrays.
+
+They follow from the table of operations (`hlo/stablehlo/ops.py`): those without attributes and regions, for which the
+types of the operands say the type of the result. JAX's functions of the same names take values of MLIR.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ....hlo.opcode import Opcode
+from ....hlo.stablehlo.ops import OPS, parts_of, regions_of
+from ....tracer.arrays.array import as_value
+from ....tracer.core import Value, bind
+
+_TYPED = (Opcode.CONVERT, Opcode.BITCAST_CONVERT, Opcode.RESHAPE)
+"""MLIR's functions take the type of the result."""
+
+
+def operations(dialect: str) -> dict[str, Callable[..., Value]]:
+    """The functions of a dialect, by name."""
+    return {
+        op.name.removeprefix(f"{dialect}."): _function(op.opcode, op.name)
+        for op in OPS
+        if op.name.startswith(f"{dialect}.")
+        and not (parts_of(op) or regions_of(op.opcode) or op.opcode in _TYPED or op.left_out)
+    }
+
+
+def _function(opcode: Opcode, name: str) -> Callable[..., Value]:
+    def apply(*operands: Any, loc: Any = None, ip: Any = None) -> Value:
+        return bind(opcode, [as_value(operand) for operand in operands])
+
+    apply.__name__ = apply.__qualname__ = name.rpartition(".")[2]
+    apply.__doc__ = f"{name} of arrays. `loc` and `ip`, of MLIR, are not looked at."
+    return apply
+
+
+def missing(dialect: str, name: str) -> AttributeError:
+    """The error for a name that is not there."""
+    return AttributeError(
+        f"hloom.extend.mlir.dialects.{dialect} has no {name}: it has the operations without attributes and regions. "
+        "Others are functions of hloom.lax, in a lowering of mlir.lower_fun(function_of_arrays, multiple_results=...)"
+    )
