@@ -372,7 +372,10 @@ class Lowered(_Stage, SharedValue):
         'jit_lambda'
         """
         if dialect == _STABLEHLO:
-            return load("..hlo.stablehlo.printed", __package__).MlirModule(self._with_shardings())
+            made, stated, found = self._with_shardings(), self._signature.stated, None
+            if made is self.module and stated is not None:
+                found = load(".sharding.shardy", __package__).shardy_form(self.module, *stated())
+            return load("..hlo.stablehlo.printed", __package__).MlirModule(*(found or (made,)))
         self.module.as_text(dialect)  # refuses other dialects
         return self.module
 

@@ -6,11 +6,11 @@ attribute, as Shardy's export writes it (`hlo/shardy.py`), beside XLA's text of 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..errors import UnsupportedError
-from ..mlir.tree import Attribute, Opaque, Record
+from ..mlir.tree import Attribute, Function, Opaque, Operation, Record, TypeAttribute
 from ..sharding import HloSharding
 from ..shardy import SHARDING, NamedMesh, shardings_of
 from .attributes import read_float, read_integer, read_word
@@ -54,6 +54,32 @@ def each_value(text: str) -> list[str]:
     if not text.startswith(first):
         return []
     return [f"{ONE_VALUE}<{each}>" for each in text.removeprefix(f"{first}<").removesuffix(f">{last}").split(">, <")]
+
+
+def complete_attributes(function: Operation) -> None:
+    """Give a function a dictionary for each argument and each result."""
+    declared = function.attributes["function_type"]
+    assert isinstance(declared, TypeAttribute) and isinstance(declared.type, Function), f"{declared} is no such type"
+    for name, values in (("arg_attrs", declared.type.inputs), ("res_attrs", declared.type.results)):
+        if not isinstance(function.attributes.get(name), tuple):
+            function.attributes[name] = tuple([{} for _ in values])
+
+
+def add_shardings(function: Operation, arguments: Sequence[str], results: Sequence[str]) -> None:
+    """Say how the arguments and results of a function are divided, in XLA's words or in Shardy's; "" says nothing.
+    Arguments after the given ones keep their attributes."""
+    complete_attributes(function)
+    for name, texts in (("arg_attrs", arguments), ("res_attrs", results)):
+        own = function.attributes[name]
+        assert isinstance(own, tuple)
+        made = [{**each, **_sharding(text)} for each, text in zip(own, texts)]  # type: ignore[dict-item]
+        function.attributes[name] = (*made, *own[len(made) :])
+
+
+def _sharding(text: str) -> dict[str, Attribute]:
+    if not text:
+        return {}
+    return {SDY_SHARDING: Opaque("sdy", text)} if text.startswith(ONE_VALUE) else {MHLO_SHARDING: text}
 
 
 def text_of_xla(text: str, meshes: Mapping[str, NamedMesh]) -> str:

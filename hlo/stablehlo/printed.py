@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ..ir import HloModule
 from ..mlir.tree import Operation
 from .from_hlo import stablehlo_of
+from .marks import add_shardings
 from .text import write
 
 
 class MlirModule:
-    """A program in StableHLO. `str` is its text; `operation` is the tree (`hlo/mlir/tree.py`), a `builtin.module`."""
+    """A program in StableHLO. `str` is its text; `operation` is the tree (`hlo/mlir/tree.py`), a `builtin.module`.
 
-    def __init__(self, module: HloModule) -> None:
+    arguments, results: the shardings of main's, as `add_shardings` takes them.
+    """
+
+    def __init__(self, module: HloModule, arguments: Sequence[str] = (), results: Sequence[str] = ()) -> None:
         self.operation: Operation = stablehlo_of(module)
+        if any((*arguments, *results)):
+            functions = self.operation.regions[0].block.operations
+            main = next(f for f in functions if f.attributes["sym_name"] == "main")
+            add_shardings(main, arguments, results)
 
     def to_text(self, *, locations: bool = False) -> str:
         """MLIR's text; `locations`: with the user's lines."""

@@ -24,11 +24,12 @@ from ..hlo.mlir.tree import (
     Value,
     operations,
 )
+from ..hlo.stablehlo.marks import add_shardings, complete_attributes
 from ..hlo.symbolic.arguments import Solution
 from ..tracer.control_flow.platforms import PLATFORM_INDEX
 from .dynamic import asked_size, is_dynamic, make_dynamic, with_question_marks
 from .emit import SCALAR, Emitter, Sizes
-from .functions import callee_of, complete_attributes, function_type, functions_of
+from .functions import callee_of, function_type, functions_of
 from .nested import WRAPPED, inline_program, is_nested_program
 
 PLATFORM = "_platform_index"
@@ -37,15 +38,14 @@ PLATFORM = "_platform_index"
 def describe_main(
     module: Operation, devices: int, shardings: tuple[Sequence[str], Sequence[str]], results: Sequence[str]
 ) -> None:
-    """Say in the module what its `main` takes and returns. shardings: of the arguments and of the results, in HLO's
-    words; "" is none. results: their names, for readers. Each function gets attributes of its arguments and results."""
+    """Say in the module what its `main` takes and returns. shardings: of the arguments and of the results, as
+    `add_shardings` takes them. results: their names, for readers. Each function gets attributes of its arguments and
+    results."""
     functions = functions_of(module)
     for function in functions.values():
         complete_attributes(function)
+    add_shardings(functions["main"], *shardings)
     main = functions["main"].attributes
-    for name, texts in zip(("arg_attrs", "res_attrs"), shardings, strict=True):
-        own: Any = main[name]
-        main[name] = tuple([{**a, "mhlo.sharding": text} if text else a for a, text in zip(own, texts, strict=True)])
     named: Any = main["res_attrs"]
     main["res_attrs"] = tuple([{"jax.result_info": name, **a} for a, name in zip(named, results, strict=True)])
     module.attributes["mhlo.num_partitions"] = Integer(devices, ElementType.S32)

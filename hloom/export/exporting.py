@@ -186,8 +186,9 @@ def _portable(
 ) -> Operation:  # fmt: skip
     """The program in StableHLO, with JAX's calling convention. ordered: its ordered effects."""
     solution = interface.solution()
+    program, shardings = places.stated(program, interface)
     module = portable_of(program)
-    describe_main(module, places.devices, places.texts(interface), interface.result_names())
+    describe_main(module, places.devices, shardings, interface.result_names())
     thread_tokens(module, ordered)
     if solution is not None:
         make_composites_calls(module)

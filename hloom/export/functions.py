@@ -21,11 +21,3 @@ def callee_of(operation: Operation) -> str | None:
     name = {"func.call": "callee", "stablehlo.composite": "decomposition"}.get(operation.name)
     found = operation.attributes.get(name) if name else None
     return found.names[-1] if isinstance(found, Symbol) else None
-
-
-def complete_attributes(function: Operation) -> None:
-    """Give the function a dictionary for each argument and each result."""
-    type_ = function_type(function)
-    for name, values in (("arg_attrs", type_.inputs), ("res_attrs", type_.results)):
-        if not isinstance(function.attributes.get(name), tuple):
-            function.attributes[name] = tuple([{} for _ in values])

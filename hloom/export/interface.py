@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from ..hlo.ir import HloModule
 from ..hlo.sizes import is_symbolic
 from ..hlo.support.records import dataclass
 from ..hlo.symbolic.arguments import Solution, solve
 from ..tracer.aval import FLOAT0
 from ..tracer.sharding.shardings import NamedSharding, Sharding
+from ..tracer.sharding.shardy import ShardyMeshes, has_shardy_form, with_constraints
 from ..tracer.sharding.spmd import named_shardings
 from ..tracer.stages import Traced
 from ..tracer.trees import tree
 from ..tracer.trees.treedef import PyTreeDef
 from .paths import argument_names
-from .placing import abstract_sharding, text_of
+from .placing import abstract_sharding, stored_rank, text_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,12 +54,16 @@ class Places:
     outs: tuple[NamedSharding | None, ...]
     devices: int
 
-    def texts(self, interface: Interface) -> tuple[list[str], list[str]]:
-        """The shardings of the program's arguments and results, in HLO's words."""
-        return (
-            [text_of(self.ins[k], interface.in_avals[k]) for k in interface.kept],
-            [text_of(s, a) for s, a in zip(self.outs, interface.out_avals, strict=True)],
-        )
+    def stated(self, program: HloModule, interface: Interface) -> tuple[HloModule, tuple[list[str], list[str]]]:
+        """The program, and the shardings of its arguments and results: as Shardy's attributes, if the program has that
+        form, else in XLA's words."""
+        ins = [(self.ins[k], interface.in_avals[k]) for k in interface.kept]
+        outs = list(zip(self.outs, interface.out_avals, strict=True))
+        if not has_shardy_form(program, ()):
+            return program, ([text_of(*each) for each in ins], [text_of(*each) for each in outs])
+        meshes = ShardyMeshes(are_abstract=True)
+        given, made = ([meshes.sharding(s, stored_rank(a)) for s, a in pairs] for pairs in (ins, outs))
+        return meshes.declare(with_constraints(program, meshes)), (given, made)
 
 
 def places_of(traced: Traced, interface: Interface) -> Places:

@@ -3,16 +3,18 @@ call, or the current mesh, say which devices run the program."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from ..hlo.errors import UnsupportedError
-from ..hlo.ir import HloComputation, HloInstruction
+from ..hlo.ir import HloComputation, HloInstruction, HloModule
 from ..hlo.opcode import Opcode
 from ..hlo.ops.collective import COLLECTIVES
+from ..hlo.ops.custom_call import CustomCallAttributes
 from ..hlo.passes.rewrite import calling, rewrite_computation
 from ..hlo.sharding import HloSharding
+from ..hlo.shardy import SHARDING, NamedMesh, attribute, meshes_of, shardings_of
 from ..tracer.arrays.array import as_value, is_placed
 from ..tracer.aval import ShapedArray
 from ..tracer.sharding.current_mesh import current_device_mesh, current_mesh
@@ -49,8 +51,12 @@ def text_of(sharding: NamedSharding | None, aval: Any) -> str:
     nothing is said, or there is one device."""
     if sharding is None or sharding.mesh.size <= 1:
         return ""
-    rank = aval.storage.ndim if isinstance(aval, ShapedArray) else aval.ndim
-    return over_abstract_mesh(sharding, rank).to_text()
+    return over_abstract_mesh(sharding, stored_rank(aval)).to_text()
+
+
+def stored_rank(aval: Any) -> int:
+    """How many dimensions an array's storage has."""
+    return aval.storage.ndim if isinstance(aval, ShapedArray) else aval.ndim
 
 
 def placed_leaves(exported: ExportedFunction, leaves: Sequence[Any]) -> list[Any]:
@@ -109,6 +115,29 @@ def with_order(computation: HloComputation, order: Sequence[int]) -> HloComputat
         others = tuple([(key, value) for key, value in moved.annotations if key != "sharding"])
         renamed = _renumbered(HloSharding.parse(text), order).to_text()
         return replace(calling(moved, called), annotations=(*others, ("sharding", renamed)))
+
+    return rewrite_computation(computation, visit)
+
+
+def without_meshes(module: HloModule) -> HloComputation:
+    """The program whose sharding constraints say in XLA's words what they say of the meshes of its file: the program
+    that calls it has other meshes."""
+    meshes = meshes_of(module.frontend_attributes)
+    return _without_meshes(module.entry, meshes) if meshes else module.entry
+
+
+def _without_meshes(computation: HloComputation, meshes: Mapping[str, NamedMesh]) -> HloComputation:
+    called = {c: _without_meshes(c, meshes) for c in computation.callees}
+
+    def visit(old: HloInstruction, moved: HloInstruction) -> HloInstruction:
+        moved = calling(moved, called)
+        text = attribute(moved, SHARDING)
+        if text is None or moved.opcode is not Opcode.CUSTOM_CALL or moved.attributes.custom_call_target != "Sharding":
+            return moved
+        is_open = [d for d, each in enumerate(shardings_of(text, meshes)[0].is_open) if each]
+        config = f"unspecified_dims=[{','.join(map(str, is_open))}]" if is_open else ""
+        others = tuple([(key, value) for key, value in moved.frontend_attributes if key != SHARDING])
+        return replace(moved, attributes=CustomCallAttributes("Sharding", config), frontend_attributes=others)
 
     return rewrite_computation(computation, visit)
 

@@ -26,7 +26,7 @@ from .artifacts import module_of
 from .functions import functions_of
 from .nested import nested_program
 from .paths import argument_names
-from .placing import text_of, with_order
+from .placing import text_of, with_order, without_meshes
 from .platforms import index_for
 from .record import ExportedFunction
 from .tokens import drop_tokens
@@ -79,7 +79,7 @@ def _made(exported: ExportedFunction, shapes: Sequence[Sequence[Any]], order: tu
             f"the program of {exported} takes {takes} arguments, and its types say {len(types)} for "
             f"{len(exported.platforms)} platforms and {len(exported.ordered_effects)} ordered effects"
         )
-    entry = hlo_of(tree, types if exported.uses_global_constants else None).entry
+    entry = without_meshes(hlo_of(tree, types if exported.uses_global_constants else None))
     ins = [exported._in_named_shardings[k] for k in exported.module_kept_var_idx]
     given = [text_of(s, exported.in_avals[k]) for k, s in zip(exported.module_kept_var_idx, ins, strict=True)]
     made = [text_of(s, a) for s, a in zip(exported._out_named_shardings, exported.out_avals, strict=True)]
@@ -118,7 +118,7 @@ def _with_places(entry: HloComputation, ins: Sequence[str], outs: Sequence[str])
     is_tuple = root.opcode is Opcode.TUPLE
     if is_tuple and not any((*ins, *outs)):
         return entry
-    parameters = [replace(p, annotations=()) for p in entry.parameters]
+    parameters = [replace(p, annotations=(), frontend_attributes=()) for p in entry.parameters]
     given = {p: _placed(new, s) for p, new, s in zip(entry.parameters, parameters, ins, strict=True)}
     root, copies = clone_computation(entry, given)
     results = root.operands if is_tuple else (root,)

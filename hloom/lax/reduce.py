@@ -22,6 +22,7 @@ from ..hlo.ops.elementwise import ComparisonDirection
 from ..hlo.ops.reduce import ReduceAttributes
 from ..hlo.ops.window import ReduceWindowAttributes
 from ..hlo.shape import Shape
+from ..hlo.sizes import is_symbolic
 from ..hlo.support.tracebacks import inner
 from ..hlo.window import WindowDimension
 from ..tracer import dtypes
@@ -402,8 +403,22 @@ def _as_tree(op: Callable[[Value, Value], Value], x: Value, axis: int, reverse: 
     return rev(found, [axis]) if reverse else found
 
 
+def _as_window(
+    op: Callable[[Value, Value], Value], x: Value, axis: int, reverse: bool, start: Any, name: str
+) -> Value:
+    """Prefixes as a window that reaches from one end to its own position. `start`: the identity of `op`."""
+    size, dtype = x.aval.shape[axis], x.aval.dtype
+    low, high = (0, size - 1) if reverse else (size - 1, 0)
+    whole = WindowDimension(size, 1, low, high)
+    window = tuple([whole if d == axis else WindowDimension() for d in range(x.aval.ndim)])
+    reducer = trace_to_computation(lambda pair: [op(*pair)], [ShapedArray((), dtype)] * 2, f"{name}_step").computation
+    attributes = ReduceWindowAttributes(window, returns_element(reducer))
+    operands = (x, array_from_scalar(start, dtype))
+    return bind(Opcode.REDUCE_WINDOW, operands, attributes, weak_type=x.aval.weak_type)
+
+
 def _define_cumulative(name: str, op: Callable[[Any, Any], Value], start: Callable[[np.dtype[Any]], Any]) -> Primitive:
-    """A cumulative function is a window that reaches from one end to its own position. `start`: the identity of `op`.
+    """A cumulative function, as a window. `start`: the identity of `op`.
 
     Its derivative is a tree's derivative, except for a sum, which is linear.
     """
@@ -411,17 +426,10 @@ def _define_cumulative(name: str, op: Callable[[Any, Any], Value], start: Callab
 
     @cumulative.def_meaning
     def meaning(x: Value, *, axis: int, reverse: bool) -> Value:
-        size, dtype = x.aval.shape[axis], x.aval.dtype
+        dtype = x.aval.dtype
         if not x.aval.size or (dtypes.is_complex(dtype) and op is not ew.add):  # which has no identity, nor order
             return _as_tree(op, x, axis, reverse)
-        low, high = (0, size - 1) if reverse else (size - 1, 0)
-        whole = WindowDimension(size, 1, low, high)
-        window = tuple([whole if d == axis else WindowDimension() for d in range(x.aval.ndim)])
-        scalars = [ShapedArray((), dtype)] * 2
-        reducer = trace_to_computation(lambda pair: [op(*pair)], scalars, f"{name}_step").computation
-        init = array_from_scalar(start(dtype), dtype)
-        attributes = ReduceWindowAttributes(window, returns_element(reducer))
-        return bind(Opcode.REDUCE_WINDOW, (x, init), attributes, weak_type=x.aval.weak_type)
+        return _as_window(op, x, axis, reverse, start(dtype), name)
 
     @cumulative.def_jvp
     def derivative(primals: Any, tangents: Any, *, axis: int, reverse: bool) -> tuple[Any, Any]:
@@ -490,7 +498,8 @@ def cummin(operand: Any, axis: int = 0, reverse: bool = False) -> Value:
 
 @compound(static=("axis", "reverse"))
 def cumlogsumexp(operand: Any, axis: int = 0, reverse: bool = False) -> Value:
-    """log(sum(exp(prefix))) along an axis, of floats or complex numbers.
+    """log(sum(exp(prefix))) along an axis, of floats or complex numbers. Along an axis of a symbolic size it is one
+    window, which has no derivative.
 
     >>> lax.cumlogsumexp(jnp.log(jnp.array([1.0, 2.0, 3.0]))).round(3)  # log 1, log 3, log 6
     Array([0.   , 1.099, 1.792], dtype=float32)
@@ -514,7 +523,10 @@ def cumlogsumexp(operand: Any, axis: int = 0, reverse: bool = False) -> Value:
         safe = ew.select(ew.is_finite(top), top, full_like(top, 0))
         return ew.log(ew.exp(a - safe) + ew.exp(b - safe)) + safe
 
-    return _as_tree(logaddexp, x, canonical_axis(axis, x.aval.ndim), reverse)
+    place = canonical_axis(axis, x.aval.ndim)
+    if is_symbolic(x.aval.shape[place]):  # the number of steps of a tree depends on the size
+        return _as_window(logaddexp, x, place, reverse, -np.inf, "cumlogsumexp")
+    return _as_tree(logaddexp, x, place, reverse)
 
 
 def keep_dimensions(reduced: Value, shape: Sequence[int], axes: Sequence[int]) -> Value:
