@@ -17,6 +17,7 @@ from ..hlo.shape import Shape
 from ..hlo.sizes import is_symbolic
 from ..hlo.support.forking import Order, fork_lock
 from .arrays.extended import ExtendedDType
+from .arrays.layouts import Space
 from .caches import on_clear
 from .errors import OperandError
 from .sharding.mesh import CURRENT
@@ -165,6 +166,15 @@ class ShapedArray:
     def update_weak_type(self, weak_type: bool) -> ShapedArray:
         """The same type, weak or not: JAX's name."""
         return self.with_weak_type(weak_type)
+
+    @property
+    def memory_space(self) -> Space:
+        """The kind of memory: all memory is that of the process, also where a sharding names another kind.
+
+        >>> hloom.typeof(jnp.ones(2)).memory_space
+        MemorySpace.Device
+        """
+        return Space.Device
 
     @property
     def mat(self) -> ManualAxisType:

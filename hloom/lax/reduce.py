@@ -420,7 +420,7 @@ def _as_window(
 def _define_cumulative(name: str, op: Callable[[Any, Any], Value], start: Callable[[np.dtype[Any]], Any]) -> Primitive:
     """A cumulative function, as a window. `start`: the identity of `op`.
 
-    Its derivative is a tree's derivative, except for a sum, which is linear.
+    Its derivative is a tree's derivative, except for a sum, which is linear, and along an axis of a symbolic size.
     """
     cumulative = Primitive(name)
 
@@ -436,6 +436,8 @@ def _define_cumulative(name: str, op: Callable[[Any, Any], Value], start: Callab
         (x,), (t,) = primals, tangents
         if op is ew.add:
             return cumulative.bind(x, axis=axis, reverse=reverse), cumulative.bind(t, axis=axis, reverse=reverse)
+        if is_symbolic(x.aval.shape[axis]):  # the derivative of a window chooses the extremum
+            return jvp(lambda x: _as_window(op, x, axis, reverse, start(x.aval.dtype), name), (x,), (t,))
         return jvp(lambda x: _as_tree(op, x, axis, reverse), (x,), (t,))
 
     return cumulative

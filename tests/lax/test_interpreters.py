@@ -13,6 +13,7 @@ from hloom import api_util, lax
 from hloom.core import ShapedArray
 from hloom.extend import core, linear_util
 from hloom.extend.core import Primitive
+from hloom.extend.mlir.dialects import chlo, stablehlo
 from hloom.interpreters import ad, batching, mlir, partial_eval
 
 CALLS: list[str] = []
@@ -177,6 +178,66 @@ def test_a_lowering_combines_functions_of_the_module() -> None:
     assert hloom.jit(lambda x: p.bind(x, k=5)).lower(jnp.arange(2.0)).as_text().count("custom-call(") == 1
     with pytest.raises(ValueError, match="Partitioned callback not supported with return values"):
         mlir.emit_python_callback(None, len, None, [], [], [1], has_side_effect=False, partitioned=True)
+
+
+def test_a_lowering_applies_operations_of_stablehlo() -> None:
+    names = ("add", "multiply", "sine", "select", "clamp", "maximum", "not", "power")
+    assert {*names} <= {*dir(stablehlo)} and {"erf", "cosh", "asin"} <= {*dir(chlo)}
+    p = Primitive("mixed")
+    p.def_abstract_eval(lambda x: ShapedArray(x.shape, x.dtype))
+    mlir.register_lowering(p, lambda ctx, x: [stablehlo.add(chlo.erf(x), stablehlo.sine(x))])
+    x = jnp.arange(3.0)
+    np.testing.assert_array_equal(hloom.jit(p.bind)(x), hloom.jit(lambda x: lax.erf(x) + jnp.sin(x))(x))
+    np.testing.assert_array_equal(hloom.jit(hloom.grad(lambda x: p.bind(x).sum()))(x)[0], 1 + 2 / np.sqrt(np.pi))
+    with pytest.raises(hloom.errors.ShapeError, match="add"):
+        stablehlo.add(x, x[:2])
+    mlir.register_lowering(p, lambda ctx, x: [stablehlo.transpose(x, permutation=[0])])
+    with pytest.raises(hloom.errors.UnsupportedError, match="stablehlo has no transpose"):
+        hloom.jit(p.bind)(x)
+
+
+def test_lowerings_of_platforms() -> None:
+    """Each branch has the rules of its platforms, in nested primitives, too: `times` has none for tpu there."""
+    times = {n: Primitive(f"times_{n}") for n in (2, 3)}
+    for n, p in times.items():
+        p.def_abstract_eval(lambda x: x)
+        rule = lambda ctx, x, n=n: [stablehlo.multiply(x, jnp.full_like(x, n))]  # noqa: E731
+        for platform in ("cpu",) if n == 2 else ("cuda", "rocm"):
+            mlir.register_lowering(p, rule, platform)
+    outer = Primitive("outer")
+    outer.def_abstract_eval(lambda x: x)
+    for platform, n in (("cpu", 2), ("cuda", 3), ("rocm", 3)):
+        mlir.register_lowering(outer, mlir.lower_fun(times[n].bind, multiple_results=False), platform)
+    mlir.register_lowering(outer, mlir.lower_fun(lambda x: 10 * x, multiple_results=False))
+    f = hloom.jit(outer.bind)
+    assert f(4.0) == 8
+    made = hloom.export.export(f, platforms=("rocm", "cpu", "tpu", "cuda"))(4.0)
+    assert made.call(4.0) == 8 and made.mlir_module().count("stablehlo.multiply") == 3
+    with pytest.raises(hloom.errors.UnsupportedError, match="times_2 has no lowering for the platform tpu"):
+        hloom.export.export(hloom.jit(times[2].bind), platforms=("tpu",))(4.0)
+    mlir.register_lowering(times[2], None, "cpu")
+    with pytest.raises(hloom.errors.UnsupportedError, match="the primitive times_2 has no lowering, so jit"):
+        hloom.jit(times[2].bind)(1.0)
+
+
+def test_what_a_lowering_knows_of_its_program() -> None:
+    seen: list[Any] = []
+    p = Primitive("looking")
+    p.def_abstract_eval(lambda x: x)
+
+    def rule(ctx: mlir.LoweringRuleContext, x: Any) -> list[Any]:
+        found = ctx.module_context
+        seen.append((found.platforms, found.lowering_parameters.for_export))
+        assert len(ctx.tokens_in) == 0
+        with pytest.raises(ValueError, match="has no ordered effects"):
+            ctx.set_tokens_out(mlir.TokenSet.create(["an effect"]))
+        return [x]
+
+    mlir.register_lowering(p, rule)
+    f = hloom.jit(p.bind)
+    f(1.0)
+    hloom.export.export(f, platforms=("cpu", "tpu"))(1.0)
+    assert seen == [(("cpu",), False), (("cpu", "tpu"), True)]
 
 
 def test_a_key_is_a_key_in_the_rules() -> None:
