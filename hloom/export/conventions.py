@@ -28,8 +28,8 @@ from ..hlo.stablehlo.marks import add_shardings, complete_attributes
 from ..hlo.symbolic.arguments import Solution
 from ..tracer.control_flow.platforms import PLATFORM_INDEX
 from .dynamic import asked_size, is_dynamic, make_dynamic, with_question_marks
-from .emit import SCALAR, Emitter, Sizes
-from .functions import callee_of, function_type, functions_of
+from .emit import SCALAR, Emitter, Sizes, unused_name
+from .functions import callee_of, function_type, functions_of, rename
 from .nested import WRAPPED, inline_program, is_nested_program
 
 PLATFORM = "_platform_index"
@@ -155,6 +155,9 @@ def _wrap_main(
     module: Operation, inner: Operation, constants: Sequence[str], solution: Solution, tokens: int
 ) -> None:
     """A new `main`, without the variables of sizes among its arguments."""
+    taken = {*functions_of(module)}
+    if WRAPPED in taken:  # of an exported program that this one calls
+        rename(module, {WRAPPED: unused_name(WRAPPED, taken)})
     inner.attributes.update(sym_name=WRAPPED, sym_visibility="private")
     type_ = function_type(inner)
     first, count = [n for n in constants if n == PLATFORM], len(constants)

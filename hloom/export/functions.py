@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from ..hlo.mlir.tree import Function, Operation, Symbol, TypeAttribute
+from collections.abc import Mapping
+
+from ..hlo.mlir.tree import Function, Operation, Symbol, TypeAttribute, operations
 
 
 def functions_of(module: Operation) -> dict[str, Operation]:
@@ -21,3 +23,16 @@ def callee_of(operation: Operation) -> str | None:
     name = {"func.call": "callee", "stablehlo.composite": "decomposition"}.get(operation.name)
     found = operation.attributes.get(name) if name else None
     return found.names[-1] if isinstance(found, Symbol) else None
+
+
+def rename(module: Operation, names: Mapping[str, str]) -> None:
+    """Give functions other names, in the module and where they are called. names: the new ones, by the old ones."""
+    for operation in operations(module):
+        for key, attribute in operation.attributes.items():
+            if isinstance(attribute, Symbol):
+                first, *rest = attribute.names
+                operation.attributes[key] = Symbol((names.get(first, first), *rest))
+    for function in module.regions[0].block.operations:
+        name = str(function.attributes.get("sym_name"))
+        if name in names:
+            function.attributes["sym_name"] = names[name]

@@ -11,13 +11,14 @@ from weakref import WeakValueDictionary
 
 from ..hlo.builder import make_computation, make_get_tuple_element, make_parameter, make_tuple
 from ..hlo.ir import HloComputation, HloInstruction
-from ..hlo.mlir.tree import Operation, Symbol, Token, Type, Value, operations
+from ..hlo.mlir.tree import Operation, Token, Type, Value
 from ..hlo.opcode import Opcode
 from ..hlo.ops.custom_call import CustomCallAttributes
 from ..hlo.shape import Shape
 from .artifacts import module_of
 from .dynamic import open_type
 from .emit import Emitter, unused_name
+from .functions import rename
 from .platforms import numbers_of_platforms
 from .record import ExportedFunction
 
@@ -85,12 +86,8 @@ def _added(module: Operation, exported: ExportedFunction) -> Operation:
         name = unused_name(stem, taken)
         taken.add(name)
         names[old] = name
-    for operation in operations(inner):
-        for key, attribute in operation.attributes.items():
-            if isinstance(attribute, Symbol):
-                first, *rest = attribute.names
-                operation.attributes[key] = Symbol((names.get(first, first), *rest))
+    rename(inner, names)
     for function in functions:
-        function.attributes.update(sym_name=names[str(function.attributes["sym_name"])], sym_visibility="private")
+        function.attributes["sym_visibility"] = "private"
     own += functions
     return next(f for f in functions if f.attributes["sym_name"] == names["main"])
