@@ -14,7 +14,8 @@ from ..hlo.ops.collective import COLLECTIVES
 from ..hlo.ops.custom_call import CustomCallAttributes
 from ..hlo.passes.rewrite import calling, rewrite_computation
 from ..hlo.sharding import HloSharding
-from ..hlo.shardy import SHARDING, NamedMesh, attribute, meshes_of, shardings_of
+from ..hlo.shardy import MESHES, SHARDING, NamedMesh, attribute, meshes_of, shardings_of
+from ..hlo.text.mlir_dictionary import read_dictionary_raw
 from ..tracer.arrays.array import as_value, is_placed
 from ..tracer.aval import ShapedArray
 from ..tracer.sharding.current_mesh import current_device_mesh, current_mesh
@@ -24,6 +25,7 @@ from ..tracer.sharding.mesh import EMPTY_ABSTRACT, AbstractMesh, Mesh
 from ..tracer.sharding.partition_spec import PartitionSpec
 from ..tracer.sharding.placement import placed
 from ..tracer.sharding.shardings import NamedSharding, Sharding, SingleDeviceSharding
+from ..tracer.sharding.shardy import WHOLE
 from ..tracer.sharding.spmd import wrong_device_count
 from ..tracer.tracer import Tracer
 from .record import ExportedFunction
@@ -114,20 +116,27 @@ def with_order(computation: HloComputation, order: Sequence[int]) -> HloComputat
             return calling(moved, called)
         others = tuple([(key, value) for key, value in moved.annotations if key != "sharding"])
         renamed = _renumbered(HloSharding.parse(text), order).to_text()
-        return replace(calling(moved, called), annotations=(*others, ("sharding", renamed)))
+        frontend = tuple([(key, value) for key, value in moved.frontend_attributes if key != WHOLE])
+        annotations = (*others, ("sharding", renamed))
+        return replace(calling(moved, called), annotations=annotations, frontend_attributes=frontend)
 
     return rewrite_computation(computation, visit)
 
 
-def without_meshes(module: HloModule) -> HloComputation:
-    """The program whose sharding constraints say in XLA's words what they say of the meshes of its file: the program
-    that calls it has other meshes."""
+def with_whole_meshes(module: HloModule) -> HloComputation:
+    """The program whose sharding constraints have their meshes with them, in place of the names that these have in its
+    file: the program that calls it has other meshes."""
     meshes = meshes_of(module.frontend_attributes)
-    return _without_meshes(module.entry, meshes) if meshes else module.entry
+    if not meshes:
+        return module.entry
+    texts = {str(name): str(text) for name, text in read_dictionary_raw(dict(module.frontend_attributes)[MESHES])}
+    return _with_whole_meshes(module.entry, meshes, texts)
 
 
-def _without_meshes(computation: HloComputation, meshes: Mapping[str, NamedMesh]) -> HloComputation:
-    called = {c: _without_meshes(c, meshes) for c in computation.callees}
+def _with_whole_meshes(
+    computation: HloComputation, meshes: Mapping[str, NamedMesh], texts: Mapping[str, str]
+) -> HloComputation:
+    called = {c: _with_whole_meshes(c, meshes, texts) for c in computation.callees}
 
     def visit(old: HloInstruction, moved: HloInstruction) -> HloInstruction:
         moved = calling(moved, called)
@@ -137,7 +146,10 @@ def _without_meshes(computation: HloComputation, meshes: Mapping[str, NamedMesh]
         is_open = [d for d, each in enumerate(shardings_of(text, meshes)[0].is_open) if each]
         config = f"unspecified_dims=[{','.join(map(str, is_open))}]" if is_open else ""
         others = tuple([(key, value) for key, value in moved.frontend_attributes if key != SHARDING])
-        return replace(moved, attributes=CustomCallAttributes("Sharding", config), frontend_attributes=others)
+        name, _, dimensions = text.partition("<@")[2].partition(", ")
+        whole = texts[name] + dimensions.partition(">")[0]
+        attributes = CustomCallAttributes("Sharding", config)
+        return replace(moved, attributes=attributes, frontend_attributes=(*others, (WHOLE, whole)))
 
     return rewrite_computation(computation, visit)
 

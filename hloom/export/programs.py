@@ -11,22 +11,25 @@ import numpy as np
 from ..hlo.builder import make_computation, make_tuple
 from ..hlo.element_type import ElementType
 from ..hlo.ir import HloComputation, HloInstruction
+from ..hlo.mlir.tree import Operation
 from ..hlo.opcode import Opcode
 from ..hlo.ops.custom_call import CustomCallAttributes
 from ..hlo.passes.rewrite import clone_computation, cloned_effects
 from ..hlo.shape import Shape
 from ..hlo.sizes import is_symbolic
+from ..hlo.stablehlo.marks import MHLO_SHARDING, SDY_SHARDING
 from ..hlo.stablehlo.to_hlo import hlo_of
 from ..hlo.support.records import dataclass
 from ..hlo.symbolic.arguments import Solution, solve
 from ..hlo.symbolic.evaluate import evaluate
 from ..tracer.aval import Float0Type, ShapedArray
 from ..tracer.core import Value
+from ..tracer.sharding.shardy import WHOLE, whole_text
 from .artifacts import module_of
 from .functions import functions_of
 from .nested import nested_program
 from .paths import argument_names
-from .placing import text_of, with_order, without_meshes
+from .placing import stored_rank, text_of, with_order, with_whole_meshes
 from .platforms import index_for
 from .record import ExportedFunction
 from .tokens import drop_tokens
@@ -79,11 +82,12 @@ def _made(exported: ExportedFunction, shapes: Sequence[Sequence[Any]], order: tu
             f"the program of {exported} takes {takes} arguments, and its types say {len(types)} for "
             f"{len(exported.platforms)} platforms and {len(exported.ordered_effects)} ordered effects"
         )
-    entry = without_meshes(hlo_of(tree, types if exported.uses_global_constants else None))
+    _drop_places(main)
+    entry = with_whole_meshes(hlo_of(tree, types if exported.uses_global_constants else None))
     ins = [exported._in_named_shardings[k] for k in exported.module_kept_var_idx]
-    given = [text_of(s, exported.in_avals[k]) for k, s in zip(exported.module_kept_var_idx, ins, strict=True)]
-    made = [text_of(s, a) for s, a in zip(exported._out_named_shardings, exported.out_avals, strict=True)]
-    entry = _with_places(entry, [*[""] * count, *given], made)
+    given = [_place(s, exported.in_avals[k]) for k, s in zip(exported.module_kept_var_idx, ins, strict=True)]
+    made = [_place(s, a) for s, a in zip(exported._out_named_shardings, exported.out_avals, strict=True)]
+    entry = _with_places(entry, [*[_ANYWHERE] * count, *given], made)
     return Program(with_order(entry, order), out_avals, count)
 
 
@@ -112,13 +116,32 @@ def at_sizes(aval: Any, values: dict[str, Any]) -> Any:
     return Float0Type(shape) if isinstance(aval, Float0Type) else aval.update(shape=shape)
 
 
-def _with_places(entry: HloComputation, ins: Sequence[str], outs: Sequence[str]) -> HloComputation:
+def _drop_places(main: Operation) -> None:
+    """Leave out the places of arguments and results: the fields of the exported function have them, too."""
+    for name in ("arg_attrs", "res_attrs"):
+        given = main.attributes.get(name)
+        if isinstance(given, tuple):
+            main.attributes[name] = tuple(
+                [{k: v for k, v in each.items() if k not in (MHLO_SHARDING, SDY_SHARDING)} for each in given]  # type: ignore[union-attr]
+            )
+
+
+Place = tuple[str, str]
+"""A sharding in XLA's words, and as `whole_text`."""
+_ANYWHERE: Place = ("", "")
+
+
+def _place(sharding: Any, aval: Any) -> Place:
+    return text_of(sharding, aval), whole_text(sharding, stored_rank(aval))
+
+
+def _with_places(entry: HloComputation, ins: Sequence[Place], outs: Sequence[Place]) -> HloComputation:
     """A computation that returns a tuple, with arguments and results divided over devices as shardings say."""
     root = entry.root
     is_tuple = root.opcode is Opcode.TUPLE
-    if is_tuple and not any((*ins, *outs)):
+    if is_tuple and not any(text for text, _ in (*ins, *outs)):
         return entry
-    parameters = [replace(p, annotations=(), frontend_attributes=()) for p in entry.parameters]
+    parameters = [replace(p) for p in entry.parameters]
     given = {p: _placed(new, s) for p, new, s in zip(entry.parameters, parameters, ins, strict=True)}
     root, copies = clone_computation(entry, given)
     results = root.operands if is_tuple else (root,)
@@ -126,8 +149,9 @@ def _with_places(entry: HloComputation, ins: Sequence[str], outs: Sequence[str])
     return make_computation(entry.name, make_tuple(placed), parameters, cloned_effects(entry, copies))
 
 
-def _placed(x: HloInstruction, sharding: str) -> HloInstruction:
+def _placed(x: HloInstruction, place: Place) -> HloInstruction:
+    sharding, whole = place
     if not sharding:
         return x
     found = HloInstruction(Opcode.CUSTOM_CALL, x.shape, (x,), CustomCallAttributes("Sharding"))
-    return replace(found, annotations=(("sharding", sharding),))
+    return replace(found, annotations=(("sharding", sharding),), frontend_attributes=((WHOLE, whole),))

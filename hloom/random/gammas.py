@@ -134,12 +134,14 @@ def _accepts(x: Any, cube: Any, key: Any, d: Any) -> Any:
 
 def _first_proposal(key: Any, c: Any, d: Any) -> tuple[Any, Any, Any]:
     """(key to go on with, cube, whether it is accepted). Where the base 1 + c x is not positive, the loop starts again
-    from the same key."""
+    from the same key. For parameters that no distribution has, d is not positive, or NaN: no proposal would be accepted,
+    so the first one is, which is NaN."""
     next_key, for_normal, for_u = split(key, 3)
     _, x, base = _normal_and_base(for_normal, c)
     is_valid = base > 0
     cube = base * base * base
-    return jnp.where(is_valid, next_key, key), cube, is_valid & _accepts(x, cube, for_u, d)
+    is_accepted = (is_valid & _accepts(x, cube, for_u, d)) | ~(d > 0)
+    return jnp.where(is_valid, next_key, key), cube, is_accepted
 
 
 @random_gamma_p.def_jvp

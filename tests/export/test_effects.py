@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hloom.hlo.stablehlo.text import write
 
 import hloom
 import hloom.numpy as jnp
@@ -15,7 +16,6 @@ from hloom.core import ShapedArray
 from hloom.extend import effects
 from hloom.extend.core import Effect, Primitive
 from hloom.extend.mlir.dialects import stablehlo
-from hloom.hlo.stablehlo.text import write
 from hloom.interpreters import mlir
 
 X = np.arange(3, dtype=np.float32)

@@ -127,6 +127,13 @@ def test_permutations() -> None:
     assert sorted(chosen.tolist()) == list(range(50))
 
 
+def test_a_gamma_draw_ends_for_all_parameters() -> None:
+    """No proposal is accepted where a + 1 - 1/3 is not positive, or NaN: the number is NaN, as in JAX."""
+    a = np.float32([-3, -2 / 3, np.nan, 0.5])
+    draws = random.gamma(random.key(0), a), hloom.jit(random.gamma)(random.key(0), a), random.loggamma(random.key(0), a)
+    assert [np.isnan(x).tolist() for x in draws] == [[True, True, True, False]] * 3
+
+
 def test_an_element_of_a_gamma_draw_has_a_key_of_its_own() -> None:
     """vmap over keys and parameters gives what single calls give, and so does jit."""
     keys, a = random.split(random.key(0), 4), jnp.array([0.1, 1.0, 2.0, 30.0])

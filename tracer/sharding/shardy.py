@@ -10,6 +10,8 @@ that are added here. Source: docs/sdy_dialect.md of Shardy; how JAX writes them:
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -17,7 +19,7 @@ from typing import Any
 from ...hlo.ir import HloComputation, HloInstruction, HloModule
 from ...hlo.opcode import Opcode
 from ...hlo.passes.rewrite import calling, rewrite_computation
-from ...hlo.shardy import MESHES, SHARDING
+from ...hlo.shardy import MESHES, SHARDING, attribute
 from ...hlo.stablehlo.marks import ONE_VALUE, PER_VALUE
 from ..core import call_of
 from .calls import CONSTRAINT
@@ -25,7 +27,34 @@ from .hlo_shardings import open_dimensions
 from .mesh import AbstractMesh
 from .partition_spec import axes_of
 from .shardings import NamedSharding
-from .spmd import SHARDINGS, named_shardings
+from .spmd import SHARDINGS
+
+WHOLE = "hloom.sdy"
+"""The frontend attribute of a sharding call of an exported program: `whole_text`. The program around it gives the mesh
+a name when it is written."""
+
+
+def whole_text(sharding: Any, rank: int) -> str:
+    """A sharding with its mesh, whose devices count from 0: ``#sdy.mesh<["x"=2]>[{"x"}, {}]``. "" for one device, and
+    where nothing is said."""
+    if not isinstance(sharding, NamedSharding) or sharding.mesh.size <= 1:
+        return ""
+    return _mesh_text(sharding.mesh) + _dimensions(sharding, rank)
+
+
+def _mesh_text(mesh: Any, device_ids: str = "") -> str:
+    axes = ", ".join([f"{_quoted(name)}={size}" for name, size in mesh.shape_tuple])
+    return f"#sdy.mesh<[{axes}]{device_ids}>"
+
+
+def _dimensions(sharding: NamedSharding, rank: int) -> str:
+    is_open = open_dimensions(sharding)
+    entries = (*sharding.spec.partitions, *[None] * rank)[:rank]
+    each = [
+        "{?}" if d in is_open else f"{{{', '.join([_quoted(axis) for axis in axes_of(entry)])}}}"
+        for d, entry in enumerate(entries)
+    ]
+    return f"[{', '.join(each)}]"
 
 
 class ShardyMeshes:
@@ -48,17 +77,15 @@ class ShardyMeshes:
     def _text(self, sharding: Any, rank: int, form: str) -> str:
         if not isinstance(sharding, NamedSharding) or sharding.mesh.size <= 1:
             return ""
-        is_open = open_dimensions(sharding)
-        entries = (*sharding.spec.partitions, *[None] * rank)[:rank]
-        each = [
-            "{?}" if d in is_open else f"{{{', '.join([_quoted(axis) for axis in axes_of(entry)])}}}"
-            for d, entry in enumerate(entries)
-        ]
-        return form.format(f"<@{self._name(sharding.mesh)}, [{', '.join(each)}]>")
+        mesh = _mesh_text(sharding.mesh, self._device_ids(sharding.mesh))
+        return form.format(f"<@{self._name(mesh)}, {_dimensions(sharding, rank)}>")
 
-    def _name(self, mesh: Any) -> str:
-        axes = ", ".join([f"{_quoted(name)}={size}" for name, size in mesh.shape_tuple])
-        text = f"#sdy.mesh<[{axes}]{self._device_ids(mesh)}>"
+    def of_whole(self, text: str) -> str:
+        """The frontend attribute of an instruction with one result, from a `whole_text`."""
+        mesh, _, dimensions = text.partition(">[")
+        return PER_VALUE.format(f"<@{self._name(mesh + '>')}, [{dimensions}>")
+
+    def _name(self, text: str) -> str:
         count = len(self._names)
         return self._names.setdefault(text, f"mesh_{count - 1}" if count else "mesh")
 
@@ -69,6 +96,12 @@ class ShardyMeshes:
         ids = [device.id for device in mesh.devices.flat]
         places = [sorted(ids).index(k) for k in ids]
         return "" if places == sorted(places) else f", device_ids=[{', '.join(map(str, places))}]"
+
+    @property
+    def devices(self) -> int:
+        """How many devices the meshes have; at least 1."""
+        sizes = [[int(size) for size in re.findall(r"=(\d+)", text.partition("]")[0])] for text in self._names]
+        return max([math.prod(each) for each in sizes], default=1)
 
     def declare(self, module: HloModule) -> HloModule:
         """The module with the meshes that have names."""
@@ -84,8 +117,7 @@ def _quoted(name: Any) -> str:
 
 def has_shardy_form(module: HloModule, shardings: Sequence[Any]) -> bool:
     """Whether all shardings of a program are over meshes. It has no borders of a shard_map, which Shardy has in
-    another form than HLO, and no constraints in XLA's words, as files of programs that it calls. `shardings`: of its
-    arguments and results; None says nothing."""
+    another form than HLO. `shardings`: of its arguments and results; None says nothing."""
     instructions = list(module.instructions())
     stated = {i: call_of(i.attributes) for i in instructions if i.opcode is Opcode.CALL}
     stated = {i: call for i, call in stated.items() if call.primitive in SHARDINGS}
@@ -98,7 +130,8 @@ def has_shardy_form(module: HloModule, shardings: Sequence[Any]) -> bool:
 
 
 def _states(instruction: HloInstruction) -> bool:
-    return any(key == "sharding" for key, _ in instruction.annotations)
+    """Whether it states a sharding in XLA's words alone."""
+    return any(key == "sharding" for key, _ in instruction.annotations) and attribute(instruction, WHOLE) is None
 
 
 def shardy_form(
@@ -109,13 +142,13 @@ def shardy_form(
     if not has_shardy_form(module, (*ins, *outs)):
         return None
     meshes = ShardyMeshes()
+    stated = with_constraints(module, meshes)
     arguments = [meshes.sharding(s, p.shape.rank) for s, p in zip(ins, module.entry.parameters, strict=False)]
     results = [meshes.sharding(s, leaf.rank) for s, leaf in zip(outs, module.entry.root.shape.elements, strict=True)]
-    made = meshes.declare(with_constraints(module, meshes))
+    made = meshes.declare(stated)
     if made is module:
         return None
-    count = max([s.num_devices for s in (*ins, *outs, *named_shardings(module.entry)) if s is not None])
-    return replace(made, num_partitions=count), arguments, results
+    return replace(made, num_partitions=meshes.devices), arguments, results
 
 
 def with_constraints(module: HloModule, meshes: ShardyMeshes) -> HloModule:
@@ -129,6 +162,9 @@ def _marked(computation: HloComputation, meshes: ShardyMeshes) -> HloComputation
 
     def visit(old: HloInstruction, moved: HloInstruction) -> HloInstruction:
         moved = calling(moved, called)
+        whole = attribute(moved, WHOLE)
+        if whole is not None:
+            return _with_text(moved, meshes.of_whole(whole))
         if old.opcode is not Opcode.CALL:
             return moved
         call = call_of(old.attributes)
@@ -143,8 +179,11 @@ def _marked(computation: HloComputation, meshes: ShardyMeshes) -> HloComputation
 
 def _stated(constraint: HloComputation, text: str) -> HloComputation:
     def visit(old: HloInstruction, moved: HloInstruction) -> HloInstruction:
-        if old.opcode is not Opcode.CUSTOM_CALL:
-            return moved
-        return replace(moved, frontend_attributes=(*moved.frontend_attributes, (SHARDING, text)))
+        return _with_text(moved, text) if old.opcode is Opcode.CUSTOM_CALL else moved
 
     return rewrite_computation(constraint, visit)
+
+
+def _with_text(call: HloInstruction, text: str) -> HloInstruction:
+    others = tuple([(key, value) for key, value in call.frontend_attributes if key != WHOLE])
+    return replace(call, frontend_attributes=(*others, (SHARDING, text)))

@@ -182,6 +182,16 @@ def _of_the_library(method: Callable[..., Any]) -> Callable[..., Any]:
     return checks
 
 
+def _in_stablehlo(method: Callable[..., Any]) -> Callable[..., Any]:
+    """A method of a lowered function that takes a dialect: JAX's default is StableHLO, hloom's is HLO."""
+
+    @functools.wraps(method)
+    def asked(self: Any, dialect: Any = None, **keywords: Any) -> Any:
+        return method(self, dialect or "stablehlo", **keywords)
+
+    return asked
+
+
 def _linear_function(self: Any) -> SimpleNamespace:
     """The function that JAX's `linearize` wraps: its first argument is the jaxpr."""
     tangents = [hloom.ShapeDtypeStruct(aval.shape, aval.dtype) for aval in self._in_avals]
@@ -202,6 +212,7 @@ METHODS: list[tuple[type, str, Any]] = [
     (Lowered, "as_text", _as_text),
     (hloom.Array, "_committed", property(lambda self: self.committed)),
     (type(hloom.config), "_read", lambda self, name: self.read(name)),
+    (hloom.stages.Lowered, "as_text", _in_stablehlo(hloom.stages.Lowered.as_text)),
     (LinearizedFunction, "func", property(_linear_function)),
     *(
         (unittest.TestCase, name, _of_the_library(getattr(unittest.TestCase, name)))

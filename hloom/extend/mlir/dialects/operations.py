@@ -6,8 +6,8 @@ types of the operands say the type of the result. JAX's functions of the same na
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+import keyword
+from typing import Any, Protocol
 
 from ....hlo.opcode import Opcode
 from ....hlo.stablehlo.ops import OPS, parts_of, regions_of
@@ -18,17 +18,27 @@ _TYPED = (Opcode.CONVERT, Opcode.BITCAST_CONVERT, Opcode.RESHAPE)
 """MLIR's functions take the type of the result."""
 
 
-def operations(dialect: str) -> dict[str, Callable[..., Value]]:
-    """The functions of a dialect, by name."""
+class Operation(Protocol):
+    """A function of arrays. `loc` and `ip`, of MLIR, are not looked at."""
+
+    def __call__(self, *operands: Any, loc: Any = None, ip: Any = None) -> Value: ...
+
+
+def operations(dialect: str) -> dict[str, Operation]:
+    """The functions of a dialect, by name; one that is a keyword has an underscore behind it, as in MLIR."""
     return {
-        op.name.removeprefix(f"{dialect}."): _function(op.opcode, op.name)
+        _identifier(op.name.removeprefix(f"{dialect}.")): _function(op.opcode, op.name)
         for op in OPS
         if op.name.startswith(f"{dialect}.")
         and not (parts_of(op) or regions_of(op.opcode) or op.opcode in _TYPED or op.left_out)
     }
 
 
-def _function(opcode: Opcode, name: str) -> Callable[..., Value]:
+def _identifier(name: str) -> str:
+    return f"{name}_" if keyword.iskeyword(name) else name
+
+
+def _function(opcode: Opcode, name: str) -> Operation:
     def apply(*operands: Any, loc: Any = None, ip: Any = None) -> Value:
         return bind(opcode, [as_value(operand) for operand in operands])
 
