@@ -18,7 +18,7 @@ from typing import Any
 from ..extend.protocol import EFFECTS
 from ..hlo.element_type import ElementType
 from ..hlo.errors import UnsupportedError
-from ..hlo.mlir.tree import Block, Function, Integer, Operation, Token, TypeAttribute, Value, operations
+from ..hlo.mlir.tree import Attribute, Block, Function, Integer, Operation, Token, TypeAttribute, Value, operations
 from .functions import callee_of, function_type, functions_of
 
 Tokens = dict[str, Value]
@@ -73,7 +73,8 @@ def _thread_function(function: Operation, texts: Sequence[str], having: Mapping[
     function.attributes["function_type"] = TypeAttribute(signature)
     for name in ("arg_attrs", "res_attrs"):
         own: Any = function.attributes[name]
-        function.attributes[name] = (*({"jax.token": True},) * count, *[_moved(each, count) for each in own])
+        marks: list[Attribute] = [{"jax.token": True} for _ in range(count)]
+        function.attributes[name] = (*marks, *[_moved(each, count) for each in own])
 
 
 def _moved(attributes: dict[str, Any], count: int) -> dict[str, Any]:
