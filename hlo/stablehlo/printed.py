@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from ..ir import HloModule
 from ..mlir.tree import Operation
+from .discardable_attributes import add_shardings
 from .from_hlo import stablehlo_of
-from .marks import add_shardings
 from .text import write
 
 

@@ -24,7 +24,7 @@ from ..hlo.mlir.tree import (
     Value,
     operations,
 )
-from ..hlo.stablehlo.marks import add_shardings, complete_attributes
+from ..hlo.stablehlo.discardable_attributes import add_shardings, complete_attributes
 from ..hlo.symbolic.arguments import Solution
 from ..tracer.control_flow.platforms import PLATFORM_INDEX
 from .dynamic import asked_size, is_dynamic, make_dynamic, with_question_marks

@@ -15,7 +15,7 @@ from ..hlo.ops.custom_call import CustomCallAttributes
 from ..hlo.passes.rewrite import calling, rewrite_computation
 from ..hlo.sharding import HloSharding
 from ..hlo.shardy import MESHES, SHARDING, NamedMesh, attribute, meshes_of, shardings_of
-from ..hlo.text.mlir_dictionary import read_dictionary_raw
+from ..hlo.text.mlir_dictionary import read_dictionary
 from ..tracer.arrays.array import as_value, is_placed
 from ..tracer.aval import ShapedArray
 from ..tracer.sharding.current_mesh import current_device_mesh, current_mesh
@@ -129,7 +129,7 @@ def with_whole_meshes(module: HloModule) -> HloComputation:
     meshes = meshes_of(module.frontend_attributes)
     if not meshes:
         return module.entry
-    texts = {str(name): str(text) for name, text in read_dictionary_raw(dict(module.frontend_attributes)[MESHES])}
+    texts = dict(read_dictionary(dict(module.frontend_attributes)[MESHES]))
     return _with_whole_meshes(module.entry, meshes, texts)
 
 

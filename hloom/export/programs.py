@@ -17,7 +17,7 @@ from ..hlo.ops.custom_call import CustomCallAttributes
 from ..hlo.passes.rewrite import clone_computation, cloned_effects
 from ..hlo.shape import Shape
 from ..hlo.sizes import is_symbolic
-from ..hlo.stablehlo.marks import MHLO_SHARDING, SDY_SHARDING
+from ..hlo.stablehlo.discardable_attributes import MHLO_SHARDING, SDY_SHARDING
 from ..hlo.stablehlo.to_hlo import hlo_of
 from ..hlo.support.records import dataclass
 from ..hlo.symbolic.arguments import Solution, solve

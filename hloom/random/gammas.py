@@ -134,8 +134,8 @@ def _accepts(x: Any, cube: Any, key: Any, d: Any) -> Any:
 
 def _first_proposal(key: Any, c: Any, d: Any) -> tuple[Any, Any, Any]:
     """(key to go on with, cube, whether it is accepted). Where the base 1 + c x is not positive, the loop starts again
-    from the same key. For parameters that no distribution has, d is not positive, or NaN: no proposal would be accepted,
-    so the first one is, which is NaN."""
+    from the same key. For parameters that no distribution has, d is not positive, or NaN: no proposal would be
+    accepted, so the first one is, which is NaN."""
     next_key, for_normal, for_u = split(key, 3)
     _, x, base = _normal_and_base(for_normal, c)
     is_valid = base > 0

@@ -105,8 +105,9 @@ def placed(value: Value, sharding: Sharding, where: str) -> Value:
     check_fits(sharding, value.aval.shape, where)
     if isinstance(value, Array) and not parts_become_terms(value.aval, sharding):
         return move(value, sharding)
-    if isinstance(sharding, SingleDeviceSharding) or isinstance(getattr(sharding, "mesh", None), AbstractMesh):
-        return value  # a program with several devices refuses to run on one of them
+    is_abstract = isinstance(getattr(sharding, "mesh", None), AbstractMesh)
+    if isinstance(sharding, SingleDeviceSharding) or (is_abstract and not current_context().lowering_platforms):
+        return value  # a program with several devices refuses to run on one of them; an exported one has its meshes
     stored = constrain(storage_of(value), sharding)
     return current_trace().with_weak_type(overlaid(stored, value.aval), value.aval.weak_type)
 

@@ -20,7 +20,7 @@ from ...hlo.ir import HloComputation, HloInstruction, HloModule
 from ...hlo.opcode import Opcode
 from ...hlo.passes.rewrite import calling, rewrite_computation
 from ...hlo.shardy import MESHES, SHARDING, attribute
-from ...hlo.stablehlo.marks import ONE_VALUE, PER_VALUE
+from ...hlo.stablehlo.discardable_attributes import ONE_VALUE, PER_VALUE
 from ..core import call_of
 from .calls import CONSTRAINT
 from .hlo_shardings import open_dimensions

@@ -10,7 +10,7 @@ import keyword
 from typing import Any, Protocol
 
 from ....hlo.opcode import Opcode
-from ....hlo.stablehlo.ops import OPS, parts_of, regions_of
+from ....hlo.stablehlo.ops import OPS, mappings_of, regions_of
 from ....tracer.arrays.array import as_value
 from ....tracer.core import Value, bind
 
@@ -30,7 +30,7 @@ def operations(dialect: str) -> dict[str, Operation]:
         _identifier(op.name.removeprefix(f"{dialect}.")): _function(op.opcode, op.name)
         for op in OPS
         if op.name.startswith(f"{dialect}.")
-        and not (parts_of(op) or regions_of(op.opcode) or op.opcode in _TYPED or op.left_out)
+        and not (mappings_of(op) or regions_of(op) or op.opcode in _TYPED or op.left_out)
     }
 
 
