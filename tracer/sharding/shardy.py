@@ -126,7 +126,12 @@ def has_shardy_form(module: HloModule, shardings: Sequence[Any]) -> bool:
     written = [i for i in instructions if i.opcode is Opcode.CUSTOM_CALL and _states(i)]
     if len(constraints) < len(stated) or len(written) > len(bodies):
         return False
-    return all(s is None or s.num_devices == 1 or isinstance(s, NamedSharding) for s in (*shardings, *constraints))
+    return all(s is None or s.num_devices == 1 or _is_named(s) for s in (*shardings, *constraints))
+
+
+def _is_named(sharding: Any) -> bool:
+    """Whether axes of a mesh say all of it; of a sum whose terms devices have they do not."""
+    return isinstance(sharding, NamedSharding) and not sharding.spec.unreduced
 
 
 def _states(instruction: HloInstruction) -> bool:
