@@ -22,7 +22,7 @@ HERE = Build(hloom, jnp, lax)
 REFERENCE = Build(hloom, jnp, lax, is_reference=True)
 POINTS = np.random.default_rng(7).uniform(-1.2, 1.2, (8, SIZE))
 CHUNKS = 8
-MANY = 800
+MANY = 400
 
 
 def stacks(most: int) -> st.SearchStrategy[list[str]]:
