@@ -175,6 +175,13 @@ SUMS = [  # what each device has, and the type
     *[f"jax.jit(lambda v: {e})(cut('x', reduced={{'y'}}))" for e in ("v * 2", "jnp.sin(v) + v", "v[:, ::2]", "v.T")],
     "jax.jit(jax.grad(lambda v: jax.reshard(v, P('x')).sum()))(cut(reduced={'x'}))",
     "jax.jit(jax.grad(lambda v: lax.reduce_sum(v, axes=(0, 1), out_sharding=P(unreduced={'x'}))))(cut('x', 'y'))",
+    *[
+        f"jax.random.{e}, out_sharding=P('x'))"
+        for e in (
+            "bernoulli(jax.random.key(0), shape=(8, 2)", "permutation(jax.random.key(0), 8",
+            "gumbel(jax.random.key(0), (8,)", "categorical(jax.random.key(0), np.ones((8, 3))",
+        )
+    ],
     "jnp.arange(4)", "jnp.zeros((2, 2))", "jnp.asarray(np.ones(2))", "jnp.sin(jnp.ones(2))", "jnp.linspace(0, 1, 3)",
     "lax.full((2,), 1)", "jax.jit(lambda: jnp.ones(3))()", "jax.jit(lambda v: v + 1)(np.ones(3))",
     "jax.random.bits(jax.random.key(0), (3,))", "jnp.arange(4) + cut('x', shape=(4,))",
@@ -217,6 +224,15 @@ SUM_ERRORS = [  # the first words
     "jax.jit(lambda u, v: u + v)(cut(reduced={'x'}), cut())",
     "lax.reduce_sum(cut('y'), axes=(0,), out_sharding=P(None, unreduced={'x'}))",
     "jnp.concatenate([cut('x'), cut(None, 'y')])",
+    "jax.vmap(lambda u, v: u @ v, in_axes=(0, 1))(cut('x'), cut(None, 'y', shape=(4, 8)))",
+    "jax.vmap(lambda u: u + 1, spmd_axis_name='y')(cut('x'))",
+    "jax.vmap(lambda u, v: v @ u, in_axes=(0, None))(cut('x'), cut('x', shape=(4, 4)))",
+    "lax.scan(lambda c, x: (c, x), 0, cut('x'))",
+    "jnp.cumsum(cut('x'))",
+    "jnp.unstack(cut('x'))",
+    "lax.split(cut('x'), (1, 7))",
+    "jax.jit(lambda v: lax.with_sharding_constraint(v, P('x')))(cut())",
+    "jnp.reshape(cut(), (4, 8), out_sharding=P(unreduced={'x'}))",
 ]
 
 CASES = [
