@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from .. import lax
 from ..hlo.sizes import as_size, is_symbolic, larger
 from ..lax.movement import canonical_axis, canonical_shape, is_described
-from ..tracer import dtypes
+from ..tracer import dtypes, ops
 from ..tracer.arrays.array import (
     Array,
     array_from_numpy,
@@ -524,42 +524,91 @@ def _linspace(start: ArrayLike, stop: ArrayLike, num: int, endpoint: bool, retst
     return values, lax.convert_element_type(step, step.dtype)
 
 
-_UNROLLED = {np.dtype(np.float32): 351, np.dtype(np.float64): 175}
-"""Up to so many steps the compiler of XLA makes no loop."""
-
-
 def _between(a: Value, b: Value, shape: tuple[int, ...], count: int, steps: int) -> Value:
     """`count` values a + k (b - a) / steps: [count, *shape].
 
-    Of a * (1 - t) + b * t, with t = k / steps, compilers contract one product and the sum to a multiply-add. Here the
-    terms are in such an order, and the constants as such, that between two numbers the values are those of JAX on
-    processors with that instruction, in all but a few places of long ranges, and but for the second place of very short
-    ones: XLA takes b out of a product with a number, and folds the constants of a short range.
+    Of a * (1 - t) + b * t, with t = k / steps, XLA's compiler contracts one product and the sum to a multiply-add. Here
+    the same one is a multiply-add, so that the values of float32 are JAX's to the last bit, on processors with that
+    instruction; of float64 they are for ranges between numbers, and from a number to an array. XLA multiplies by
+    1 / steps. Where b is a number, it takes b out of the second product, which makes k * (b / steps) of it.
     """
     kind = a.aval.dtype
     real = dtypes.real_of(kind)
     sizes = (count, *shape)
-    if kind not in _UNROLLED or is_symbolic(steps):
+    if kind not in _LOOPS or is_symbolic(steps):
         t = lax.convert_element_type(lax.iota(real, count) / steps, kind)
         t = lax.broadcast_in_dim(t, sizes, (0,))
         first, last = broadcast_to_shape(a, sizes), broadcast_to_shape(b, sizes)
         return first * (1 - t) + last * t
     part: Any = kind.type(1) / kind.type(steps)
-    numbers = np.arange(count, dtype=kind) if steps <= _UNROLLED[kind] else None
-    k = lax.iota(kind, count) if numbers is None else as_value(numbers)
-    rest: Any = 1 - k * part if numbers is None else as_value(1 - numbers * part)
-    if not shape:
-        return lax.add(k * (b * part), a * rest)
-    remaining = lax.broadcast_in_dim(rest, sizes, (0,))
     first = broadcast_to_shape(a, sizes)
-    if not b.aval.shape:
-        return lax.add(first * remaining, lax.broadcast_in_dim(k * (b * part), sizes, (0,)))
-    last = broadcast_to_shape(b, sizes)
-    if numbers is not None:  # one kernel: a factor that is computed for each row would have a kernel of its own
-        t = lax.broadcast_in_dim(as_value(numbers * part), sizes, (0,))
-        return first * remaining + t * last if a.aval.shape else t * last + first * remaining
-    t = lax.broadcast_in_dim(k * part, sizes, (0,))
-    return first * (1 - t) + t * last if a.aval.shape else t * last + first * (1 - t)
+    if b.aval.shape:
+        t = lax.broadcast_in_dim(_rounded_places(kind, part, count), sizes, (0,))
+        last = broadcast_to_shape(b, sizes)
+        if a.aval.shape:
+            return _multiply_add(first, 1 - t, last * t)
+        return _multiply_add(last, t, first * (1 - t))
+    k, each = lax.iota(kind, count), b * part
+    rest = _rest(k, part, count, steps, math.prod(shape))
+    if a.aval.shape:
+        remaining, of_last = (lax.broadcast_in_dim(x, sizes, (0,)) for x in (rest, k * each))
+        return _multiply_add(first, remaining, of_last)
+    values = _multiply_add(k, broadcast_to_shape(each, sizes), first * rest)
+    if steps > _ALONE:
+        return values
+    return lax.select(k == 1, broadcast_to_shape(_multiply_add(a, as_value(1 - part), each), sizes), values)
+
+
+class _Loop(NamedTuple):
+    """How XLA for CPUs compiles a range that ends at a number."""
+
+    step: int
+    """The rows that an iteration of a loop computes."""
+    unrolled: tuple[int, ...]
+    """By the number of columns: up to so many iterations are written out, without a loop."""
+
+
+_LOOPS = {
+    np.dtype(np.float32): _Loop(8, (27, 15, 10, 7, 5, 3, 2, 2)),
+    np.dtype(np.float64): _Loop(16, (10,)),
+}
+"""Found with jaxlib 0.10.2 and JAX 0.12, on a processor with AVX2."""
+_WIDE = 12
+"""From so many columns on rows are computed one by one."""
+_ALONE = 32
+"""Up to so many steps, the second place of a range of numbers is computed by itself: then k = 1 is no factor."""
+
+
+def _multiply_add(x: Value, y: Value, z: Value) -> Value:
+    """x * y + z, rounded once where they are float32: the product is exact in float64. Else as the compiler does it."""
+    kind, wide = x.aval.dtype, np.dtype(np.float64)
+    if kind == wide:
+        return lax.add(x * y, z)
+    x, y, z = (ops.convert(v, wide, False) for v in (x, y, z))
+    return ops.convert(ops.add(ops.mul(x, y), z), kind, False)
+
+
+def _rounded_places(kind: np.dtype[Any], part: Any, count: int, begin: int = 0) -> Value:
+    """k * part for k = begin, ..., count - 1, rounded: no compiler contracts these products with a sum."""
+    if kind == np.float64:
+        return as_value(np.arange(begin, count, dtype=kind) * part)
+    k = ops.shift(ops.convert(lax.iota(dtypes.int32, count - begin), kind, False), begin)
+    return _multiply_add(k, ops.full_like(k, part), ops.zeros(k.aval))
+
+
+def _rest(k: Value, part: Any, count: int, steps: int, columns: int) -> Value:
+    """1 - k * part. The product is rounded first where k is known to the compiler, which is outside of loops."""
+    kind = k.aval.dtype
+    loop = _LOOPS[kind]
+    iterations = steps // loop.step
+    unrolled = loop.unrolled[columns - 1] if columns <= len(loop.unrolled) else int(columns < 2 * loop.step)
+    if iterations <= unrolled:
+        return 1 - _rounded_places(kind, part, count)
+    in_loop = _multiply_add(k, ops.full_like(k, -part), ops.full_like(k, 1))
+    begin = iterations * loop.step
+    if columns >= _WIDE or begin == steps:
+        return in_loop
+    return lax.concatenate([in_loop[:begin], 1 - _rounded_places(kind, part, count, begin)], 0)
 
 
 @compound(static=("num", "endpoint", "dtype", "axis"))
