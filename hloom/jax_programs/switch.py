@@ -3,7 +3,7 @@
 Python calls the finders of `sys.meta_path` for each module that it has not imported yet. The first of them is now
 `_Finder`: for `jax.numpy` it gives the module `hloom.numpy` itself. `jax` is a module of its own, since it has another
 version than hloom; all its names are hloom's. `jaxlib` and `jax.lib` have that version; `jaxlib` has a few classes.
-`importlib.metadata` asks the same finders for distributions.
+`importlib.metadata` asks the same finders for distributions; `pkg_resources` gets them when it is imported.
 """
 
 from __future__ import annotations
@@ -72,6 +72,8 @@ def as_jax(*, subprocesses: bool = False) -> ModuleType:
     on_missing(MISSES.record)
     sys.meta_path.insert(0, _Finder())
     sys.meta_path.append(_LastFinder())
+    if "pkg_resources" in sys.modules:
+        distributions.join_working_set(sys.modules["pkg_resources"])
     return importlib.import_module("jax")
 
 
@@ -121,6 +123,8 @@ class _Finder(MetaPathFinder):
 
     def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
         package, _, inner = name.partition(".")
+        if name == "pkg_resources" and target is None:
+            return distributions.spec_of_pkg_resources()
         if package not in ("jax", "jaxlib"):
             return None
         module = _module(package, inner)
