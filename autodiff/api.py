@@ -17,7 +17,7 @@ from ..hlo.ir import HloComputation
 from ..hlo.support.lazy import lazy_property
 from ..hlo.support.loading import load
 from ..hlo.support.tracebacks import boundary
-from ..tracer.arguments import NO_STATICS, check_function, leaf_names
+from ..tracer.arguments import NO_STATICS, check_function, has_own, leaf_names
 from ..tracer.arrays.array import as_value, younger_arrays
 from ..tracer.arrays.float0 import hide_float0, is_float0
 from ..tracer.arrays.operators import ArrayBase
@@ -56,6 +56,10 @@ Aux = TypeVar("Aux")
 families_come_from(
     functools.partial(load, ".rules.every", __package__), functools.partial(load, ".rules.every_batch", __package__)
 )
+
+def _on_own_values() -> Any:
+    return load(".own_values", __package__)
+
 
 # --- running a function on flat lists of values
 
@@ -165,6 +169,8 @@ def jvp(fun: Function, primals: Sequence[Any], tangents: Sequence[Any], has_aux:
             "primal and tangent arguments to hloom.jvp must be tuples or lists; found "
             f"{type(primals).__name__} and {type(tangents).__name__}.{at(fun)}"
         )
+    if has_own(primals, tangents):
+        return _on_own_values().jvp_own(jvp, fun, primals, tangents, has_aux)  # type: ignore[no-any-return]
     leaves, structure = tree.flatten(primals)
     directions, tangent_structure = tree.flatten(tangents)
     if structure != tangent_structure:
@@ -176,8 +182,11 @@ def jvp(fun: Function, primals: Sequence[Any], tangents: Sequence[Any], has_aux:
     moves = [_input_tangent(v, t, fun) for v, t in zip(values, directions, strict=True)]
     flat = _Flat(fun, structure, has_aux)
     results, tangents_out = jvp_flat(flat, values, moves)
+    result = tree.unflatten(flat.tree, flat.typed(results))
+    if has_own(result):  # its tangent is of another structure
+        return _on_own_values().jvp_own(jvp, fun, primals, tangents, has_aux)  # type: ignore[no-any-return]
     out = (
-        tree.unflatten(flat.tree, flat.typed(results)),
+        result,
         tree.unflatten(flat.tree, flat.typed([_output_tangent(t) for t in tangents_out])),
     )
     return (*out, flat.aux()) if has_aux else out
@@ -234,6 +243,8 @@ def linearize(fun: Function, *primals: Any, has_aux: bool = False) -> tuple[Any,
     8.0 12.0 6.0
     """
     check_function(fun, "linearize")
+    if has_own(primals):
+        return _on_own_values().linearize_own(linearize, fun, primals, has_aux)  # type: ignore[no-any-return]
     leaves, structure = tree.flatten(primals)
     values = [as_value(leaf) for leaf in leaves]
     flat = _Flat(fun, structure, has_aux)
@@ -243,6 +254,8 @@ def linearize(fun: Function, *primals: Any, has_aux: bool = False) -> tuple[Any,
     types = [v.aval for v in values], flat.tree, [r.aval for r in results]
     f_jvp: LinearizedFunction[Any] = LinearizedFunction(fun, program, block, structure, *types)
     out = tree.unflatten(flat.tree, results)
+    if has_own(out):
+        return _on_own_values().linearize_own(linearize, fun, primals, has_aux)  # type: ignore[no-any-return]
     return (out, f_jvp, flat.aux()) if has_aux else (out, f_jvp)
 
 
@@ -395,6 +408,8 @@ def vjp(
     """
     check_function(fun, "vjp")
     refuse_reduce_axes(reduce_axes, "vjp")
+    if has_own(primals):
+        return _on_own_values().vjp_own(vjp, fun, primals, has_aux)  # type: ignore[no-any-return]
     leaves, structure = tree.flatten(primals)
     if any(map(is_float0, leaves)):  # the primals are cotangents of another vjp
         leaves, structure = tree.flatten(hide_float0(primals))
@@ -416,6 +431,8 @@ def vjp(
     f_vjp._takes_reference = takes_reference
     f_vjp._unseen = len(flat.written)
     out = tree.unflatten(flat.tree, results)
+    if has_own(out):
+        return _on_own_values().vjp_own(vjp, fun, primals, has_aux)  # type: ignore[no-any-return]
     return (out, f_vjp, flat.aux()) if has_aux else (out, f_vjp)
 
 
@@ -616,6 +633,11 @@ def value_and_grad(
     @boundary
     def value_and_grad_f(*args: Any, **kwargs: Any) -> Any:
         chosen = resolve_argnums(positions, len(args), argnums, fun)
+        if has_own([args[k] for k in chosen]):
+            filled = functools.partial(fun, **kwargs)
+            of_parts = functools.partial(value_and_grad, has_aux=has_aux, holomorphic=holomorphic, allow_int=allow_int)
+            value, gradients = _on_own_values().value_and_grad_own(of_parts, filled, args, chosen)
+            return value, gradients[0] if one_argument else gradients
         values, structure = grad_inputs(_name, fun, args, chosen, holomorphic, allow_int)
         flat = _Flat(of_chosen(fun, args, kwargs, chosen), structure, has_aux)
         results, program = linearize_flat(flat, values, [is_inexact(v.aval.dtype) for v in values])

@@ -4,6 +4,7 @@
 
 | layer | is on | does |
 |---|---|---|
+| executions | once `no_execution` is on | refuses all operations |
 | errors | once `jax_error_checking_behavior_*` is "raise" | remembers the first error, and goes on |
 | keys | once `debug_key_reuse` is on | refuses a random key that was used before |
 | places | once there are several devices, or an array over a mesh | runs an operation where its operands are |
@@ -13,7 +14,7 @@
 
 The settings (`settings/context.py`), the devices (`sharding/devices.py`) and `deferred/jit_scope.py` turn layers on, by
 `LAYERS.turn_on`. A layer that is on stays on, and then looks up for each operation whether it has something to do in
-this thread. The modules of the first two are imported when they are needed.
+this thread. The modules of the first three are imported when they are needed.
 
 A call of a jitted function does not come here: `PjitFunction.__call__` says what it goes through.
 """
@@ -29,6 +30,7 @@ from .sharding.placed_operations import PlacementLayer
 
 LAYERS.define(
     EVALUATION,
+    executions=lambda: load(".checks.no_execution", __package__).RefusingLayer(),
     errors=lambda: load(".checks.error_state", __package__).LookingLayer(),
     keys=lambda: load(".checks.key_reuse", __package__).KeyLayer(),
     places=PlacementLayer,

@@ -40,6 +40,7 @@ from .arguments import (
     argument_spec,
     check_function,
     compile_options,
+    entered,
     leaf_describer,
     leaf_names,
     overflow,
@@ -47,7 +48,7 @@ from .arguments import (
     temporary,
     without_elements,
 )
-from .arrays.array import PLACES, Array, as_value, holding_scalars, is_placed
+from .arrays.array import PLACES, Array, as_value, capturing_block, is_placed
 from .arrays.float0 import hide_float0
 from .arrays.operators import ArrayBase
 from .arrays.overlay import storages
@@ -62,7 +63,7 @@ from .pickled_functions import is_global
 from .profiling.cache_misses import explain_miss
 from .profiling.logs import EXPLAIN_CACHE_MISSES, NO_TRACING, timed
 from .profiling.monitoring import TRACE_EVENT
-from .recording import stand_in_for
+from .recording import MAX_CONSTANT_SIZE, stand_in_for
 from .references.programs import module_with_references, running_on_references
 from .references.refs import Ref, check_aliases
 from .settings.context import Override, current_context, thread
@@ -106,6 +107,8 @@ class Programs:
         self.fast: dict[Any, FastTable[Run]] = {}
         """By the options of jit, which affect the call; then by context and by the form of the call."""
         self.traced: BoundedCache[Traced] = BoundedCache()
+        self.shown: BoundedCache[Traced] = BoundedCache()
+        """Traced for `make_jaxpr`: they capture arrays of any size."""
         # Not a method of this object: that would be a cycle, and programs would wait for the garbage collector.
         self.runners: BoundedCache[Run] = BoundedCache(dropped=functools.partial(_forget_fast_ways, self.fast))
         register_cache(self)
@@ -113,6 +116,7 @@ class Programs:
     def clear(self) -> None:
         """Forget all."""
         self.traced.clear()
+        self.shown.clear()
         self.runners.clear()
         _forget_fast_ways(self.fast)
 
@@ -384,7 +388,7 @@ class PjitFunction(SharedValue, Generic[P, R]):
             with Override(**dict(self._options)):
                 return self._call(args, kwargs, table, fast_key)
         dynamic, keywords, statics = split_static(self._fun, self._static, args, kwargs)
-        dynamic, keywords = hide_float0((dynamic, keywords))
+        dynamic, keywords = hide_float0(entered(dynamic, keywords))
         leaves, treedef = tree.flatten((dynamic, keywords))
         direct = self._state.direct
         describe = functools.partial(self._describe, args, kwargs)
@@ -421,6 +425,8 @@ class PjitFunction(SharedValue, Generic[P, R]):
         run = self._programs.runners.get((key, self._donated, self._shardings, places))
         if run is None:
             run = self._compiled(key, dynamic, keywords, places)
+        if context.no_execution:  # no call of this context has a fast way
+            load(".checks.no_execution", __package__).refuse(self._name)
         if context.debug_key_reuse:
             run = load(".checks.key_reuse", __package__).watched(run, self._trace(key, dynamic, keywords))
         if table is not None:
@@ -507,7 +513,9 @@ class PjitFunction(SharedValue, Generic[P, R]):
         """The function traced for the types in `key`. One that uses values of an outer trace is kept within that."""
         treedef, avals, statics, _ = key
         trace = self._state.trace
-        traced = self._programs.traced.get(key)
+        is_shown = capturing_block() != 0
+        known = self._programs.shown if is_shown else self._programs.traced
+        traced = known.get(key)
         if traced is None and trace.programs is not None:
             traced, contents = trace.programs.get((self._programs, key), (None, ()))
             if traced is not None and [*map(id, contents)] != [*map(id, _closure_contents(self._fun))]:
@@ -521,12 +529,14 @@ class PjitFunction(SharedValue, Generic[P, R]):
             labels = leaf_names(self._fun, args, kwargs, statics)
             if EXPLAIN_CACHE_MISSES.value and not self._is_library:
                 explain_miss(self._fun, key, self._programs.traced.keys(), labels)
-            with timed(f"tracing {self._name} for jit", TRACE_EVENT), collecting_seldom(), holding_scalars():
+            with timed(f"tracing {self._name} for jit", TRACE_EVENT), collecting_seldom():
                 traced = trace_function(self._fun, treedef, avals, statics, labels, float0_results=True)
             if key[3].debug_key_reuse:
                 load(".checks.key_reuse", __package__).check(traced)
             if traced.is_closed:
-                self._programs.traced[key] = traced
+                known[key] = traced
+                if is_shown and all(v.aval.size > MAX_CONSTANT_SIZE for v in traced.captured if isinstance(v, Array)):
+                    self._programs.traced[key] = traced
             elif trace.parent is not None and not traced.has_references:
                 trace.programs = trace.programs or {}
                 trace.programs[self._programs, key] = traced, _closure_contents(self._fun)
@@ -555,7 +565,7 @@ class PjitFunction(SharedValue, Generic[P, R]):
     def trace(self, *args: Any, **kwargs: Any) -> TracedStage:
         """The function traced for arguments like these (arrays, or ShapeDtypeStruct): its jaxpr, its types."""
         dynamic, keywords, statics = split_static(self._fun, self._static, args, kwargs)
-        dynamic, keywords = hide_float0((dynamic, keywords))
+        dynamic, keywords = hide_float0(entered(dynamic, keywords))
         leaves, treedef = tree.flatten((dynamic, keywords))
         describe = [functools.partial(self._describe, args, kwargs, k) for k in range(len(leaves))]
         avals = tuple(

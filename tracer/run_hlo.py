@@ -16,6 +16,7 @@ from ..hlo.errors import ExecutionError
 from ..hlo.ir import HloModule
 from ..hlo.passes.manager import PassOptions
 from ..hlo.passes.partitioning import WholeArrays, compiled, with_partitions
+from ..hlo.support.loading import load
 from ..hlo.target import Target
 from ..hlo.text.parser import parse
 from .caches import on_clear
@@ -56,6 +57,8 @@ def run_hlo(
     target = context.target if target is None else target
     devices = local_device_count()
     module, executable = _compiled(text_or_module, backend or context.backend, target, settings, devices)
+    if context.no_execution:
+        load(".checks.no_execution", __package__).refuse(module.name)
     if module.replica_count * module.num_partitions == 1:
         return executable.execute(_arrays(module, args))
     for each in args:

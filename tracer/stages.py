@@ -26,6 +26,7 @@ from .arguments import (
     StaticArguments,
     abstract,
     compile_options,
+    entered,
     leaf_describer,
     leaf_names,
     split_static,
@@ -52,6 +53,7 @@ from .source import function_line
 from .tracer import Tracer
 from .trees import tree
 from .trees.tree import PyTreeDef
+from .wrapping import name_of
 
 if TYPE_CHECKING:
     from ..hlo.analyses.communication import Communication
@@ -111,11 +113,11 @@ class Signature:
         Static arguments may be left out, as in JAX; if they are given, they must equal this signature's.
         """
         statics = self.statics
-        dynamic, keywords = hide_float0((args, kwargs))
+        dynamic, keywords = hide_float0(entered(args, kwargs))
         found, in_tree = tree.flatten((dynamic, keywords))
         if in_tree != self.in_tree:
             dynamic, keywords, statics = split_static(self.fun, self.static, args, kwargs)
-            dynamic, keywords = hide_float0((dynamic, keywords))
+            dynamic, keywords = hide_float0(entered(dynamic, keywords))
             found, in_tree = tree.flatten((dynamic, keywords))
         if statics != self.statics:
             self._differ(f"the static arguments {_listed(self.statics)}", _listed(statics))
@@ -486,6 +488,8 @@ class Compiled(_Stage, SharedValue):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         leaves = self._signature.leaves(args, kwargs)
+        if current_context().no_execution:
+            load(".checks.no_execution", __package__).refuse(name_of(self._signature.fun))
         try:
             return self._run(leaves)
         except UnexpectedTracerError:

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from ..hlo.ir import HloComputation, HloModule
 from ..hlo.support.records import dataclass
-from .arguments import NO_STATICS, ShapeDtypeStruct, StaticArguments, identifier, merge_static
+from .arguments import NO_STATICS, ShapeDtypeStruct, StaticArguments, entered, identifier, merge_static
 from .arrays.array import as_value
 from .arrays.float0 import hide_float0
 from .arrays.overlay import overlaid
@@ -100,7 +100,7 @@ class Traced:
         if inline:
             results = eval_computation(self.computation, operands)
         else:
-            results = bind_call(jit_call(self.computation, self.name), operands)
+            results = bind_call(jit_call(self.computation, self.name, len(self.captured)), operands)
         count = len(self.out_avals)
         replace_all(self.references_written(leaves), results[count:])
         return tree.unflatten(self.out_tree, with_avals(results[:count], self.out_avals))
@@ -110,9 +110,10 @@ JIT = Primitive("jit", evaluate=run_program)
 """A nested jit. It remains a call in derivatives, so that these are compiled once, too."""
 
 
-def jit_call(computation: HloComputation, name: str) -> Call:
-    """A call of a jitted function with the name `name` in the user's program."""
-    return Call(JIT, computation, label=name, attributes=(("name", name),))
+def jit_call(computation: HloComputation, name: str, captured: int = 0) -> Call:
+    """A call of a jitted function with the name `name` in the user's program. `captured`: how many of its last operands
+    are not arguments."""
+    return Call(JIT, computation, label=name, attributes=(("name", name),), captured=captured)
 
 
 def taking_references(traced: Traced, references: Sequence[Ref], at: int, out_at: int | None) -> Traced:
@@ -192,7 +193,7 @@ def trace_function(
             given[k] = Ref(values[k], labels[k] if labels else f"{k}", references[k].kind)
         args, kwargs = tree.unflatten(tree.ordered(treedef), given)
         full_args, full_kwargs = merge_static(args, kwargs, statics)
-        result = fun(*full_args, **full_kwargs)
+        (result,) = entered(fun(*full_args, **full_kwargs))
         results, out_tree = tree.flatten(hide_float0(result) if float0_results else result)
         for r in results:
             refuse_result(r, what, function_line(fun))

@@ -1,9 +1,9 @@
 """`hloom.experimental.hijax`: operations on values of a library's own types, with names of jax.experimental.hijax.
 
 A `HiPrimitive` defines itself in terms of arrays (`to_lojax`), and hloom runs that definition: applied to arrays it
-becomes a primitive of `hloom.extend` with that meaning and with the derivative that it states. Applied to a value of a
-library's own type (`register_hitype`) it runs at once, outside of transformations. Such values are not traced: jit,
-grad and vmap refuse them as arguments.
+becomes a primitive of `hloom.extend` with that meaning and with the derivative that it states. Values of a library's
+own types (`register_hitype`) are containers of arrays within transformations (`tracer/own_values.py`); those that can
+change (`MutableHiType`) are not traced.
 """
 
 from collections import namedtuple as _namedtuple
@@ -15,7 +15,11 @@ from .. import tree as _tree
 from ..autodiff.custom import custom_jvp as _custom_jvp
 from ..autodiff.custom import custom_vjp as _custom_vjp
 from ..autodiff.custom_batching import custom_vmap as _custom_vmap
-from ..autodiff.functions import linear_transpose as _linear_transpose
+from ..autodiff.own_operations import linear_pullback as _linear_pullback
+from ..autodiff.own_operations import operation_on_own_values as _operation_on_own_values
+from ..autodiff.own_operations import primitive_on_own_values as _primitive_on_own_values
+from ..autodiff.own_values import register_mapped as _register_mapped
+from ..autodiff.own_values import register_spec as _register_spec
 from ..autodiff.tangents import Zero
 from ..autodiff.tangents import instantiate as instantiate_zeros
 from ..core import AbstractValue, ShapedArray
@@ -30,11 +34,12 @@ from ..interpreters.lowering import lower_fun as _lower_fun
 from ..interpreters.lowering import register_lowering as _register_lowering
 from ..namespaces import publish as _publish
 from ..numpy.array_manipulation import moveaxis as _moveaxis
-from ..tracer.arguments import OWN_TYPES as _OWN_TYPES
-from ..tracer.arguments import ShapeDtypeStruct as _ShapeDtypeStruct
 from ..tracer.arguments import typeof as _typeof
 from ..tracer.core import EVAL as _EVAL
 from ..tracer.core import current_trace as _current_trace
+from ..tracer.own_values import all_raised as _all_raised
+from ..tracer.own_values import is_own as _is_own
+from ..tracer.own_values import register as _register
 from ..tracer.references.refs import AbstractRef
 from ..tracer.references.refs import freeze as _freeze
 from ..tracer.references.refs import new_ref as _new_ref
@@ -48,6 +53,7 @@ __all__ = [
     "HiPrim",
     "HiPrimitive",
     "HiType",
+    "MappingSpec",
     "MutableHiType",
     "NullAccum",
     "RefAccum",
@@ -92,13 +98,92 @@ control_flow_allowed_effects = _EffectTypes()
 """Effects that a library allows in loops and branches. None is refused here."""
 
 
+def _missing(method: _Any) -> _Any:
+    """Mark a method that a subclass defines if its types take part in what needs it."""
+    method.is_missing = True
+    return method
+
+
 class HiType:
-    """The base of a library's own types: `register_hitype` says which values have them."""
+    """The base of a library's own types: `register_hitype` says which values have them.
+
+    A subclass defines `lo_ty`, `lower_val` and `raise_val`, so that programs can hold its values; `to_tangent_aval`, so
+    that they are differentiated; `dec_rank` and `inc_rank` for `vmap`, and `leading_axis_spec`, too, for `scan`. Types
+    are equal and hashed by their fields.
+
+    >>> import dataclasses
+    >>> from hloom.experimental.hijax import HiType, ShapedArray, register_hitype
+    >>> @dataclasses.dataclass(frozen=True)
+    ... class Percent:
+    ...     number: hloom.Array
+    >>> @dataclasses.dataclass(frozen=True)
+    ... class PercentType(HiType):
+    ...     def lo_ty(self):
+    ...         return [ShapedArray((), jnp.float32)]
+    ...     def lower_val(self, value):
+    ...         return [value.number]
+    ...     def raise_val(self, number):
+    ...         return Percent(number)
+    >>> register_hitype(Percent, lambda value: PercentType())
+    >>> hloom.jit(lambda x: x)(Percent(jnp.float32(3)))
+    Percent(number=Array(3., dtype=float32))
+    """
 
     __slots__ = ()
     is_high = True
     has_qdd = False
     """Whether the values can change."""
+
+    @_missing
+    def lo_ty(self) -> _Any:
+        """The types of the arrays of a value, a list."""
+        raise NotImplementedError(f"{type(self).__name__} does not define lo_ty")
+
+    @_missing
+    def lower_val(self, hi_val: _Any) -> _Any:
+        """The arrays of a value, a list."""
+        raise NotImplementedError(f"{type(self).__name__} does not define lower_val")
+
+    @_missing
+    def raise_val(self, *lo_vals: _Any) -> _Any:
+        """The value with these arrays."""
+        raise NotImplementedError(f"{type(self).__name__} does not define raise_val")
+
+    @_missing
+    def to_tangent_aval(self) -> _Any:
+        """The type of a tangent: a `ShapedArray` of floats, or an own type with arrays that are."""
+        raise NotImplementedError(f"{type(self).__name__} does not define to_tangent_aval")
+
+    def to_ct_aval(self) -> _Any:
+        """The type of a cotangent: that of a tangent."""
+        return self.to_tangent_aval()
+
+    @_missing
+    def dec_rank(self, size: _Any, spec: _Any) -> _Any:
+        """The type of an element of a batch of this type."""
+        raise NotImplementedError(f"{type(self).__name__} does not define dec_rank")
+
+    @_missing
+    def inc_rank(self, size: _Any, spec: _Any) -> _Any:
+        """The type of a batch of values of this type."""
+        raise NotImplementedError(f"{type(self).__name__} does not define inc_rank")
+
+    @_missing
+    def leading_axis_spec(self) -> _Any:
+        """The spec of `dec_rank` and `inc_rank` for the first axis."""
+        raise NotImplementedError(f"{type(self).__name__} does not define leading_axis_spec")
+
+    def str_short(self, short_dtypes: bool = False, mesh_axis_types: bool = False) -> str:
+        """As messages write it."""
+        return repr(self)
+
+
+class MappingSpec:
+    """The base of the entries of `vmap`'s `in_axes` and `out_axes` for values of a library's own types."""
+
+    def __init_subclass__(cls, **rest: _Any) -> None:
+        super().__init_subclass__(**rest)
+        _register_spec(cls)
 
 
 class MutableHiType(HiType):
@@ -126,7 +211,8 @@ class AvalMutableQDD:
 
 def register_hitype(val_cls: type, typeof_fn: _Any) -> None:
     """Say that `typeof` of values of a class is `typeof_fn(value)`, a `HiType`."""
-    _OWN_TYPES[val_cls] = typeof_fn
+    _register(val_cls, typeof_fn)
+    _register_mapped(val_cls)
 
 
 def _refuse_within_transformations(name: str) -> None:
@@ -155,7 +241,7 @@ class HiPrimitive:
         self._primitive.def_impl(self.to_lojax)
         self._primitive.def_abstract_eval(lambda *types, **params: self.abstract_eval(*types, **params)[0])
         _register_lowering(self._primitive, _lower_fun(self.to_lojax, multiple_results=self.multiple_results))
-        if type(self).jvp is not HiPrimitive.jvp:
+        if self._has_jvp():
             _jvps[self._primitive] = self.jvp
         if type(self).transpose is not HiPrimitive.transpose:
             _transposes[self._primitive] = self.transpose
@@ -164,20 +250,21 @@ class HiPrimitive:
         """The operation on arrays, or outside of transformations on values of own types.
 
         Raises:
-          UnsupportedError: an operand is of an own type within a transformation.
+          UnsupportedError: an operand can change, and is within a transformation.
         """
-        own = [x for x in operands if type(x) in _OWN_TYPES]
-        if not own and not self._gives_own_type(operands, params):
+        types = list(map(_typeof, operands))
+        found, _ = self.abstract_eval(*types, **params)
+        results = list(found) if self.multiple_results else [found]
+        if not any(isinstance(ty, HiType | AvalQDD) for ty in (*types, *results)):
             return self._primitive.bind(*operands, **params)
-        _refuse_within_transformations(self.name)
-        run = getattr(self, "impl", self.to_lojax)
-        return run(*operands, **params)
+        if _current_trace() is _EVAL:
+            return getattr(self, "impl", self.to_lojax)(*_all_raised(operands), **params)
+        if any(isinstance(ty, MutableHiType | AvalQDD) for ty in (*types, *results)):
+            _refuse_within_transformations(self.name)
+        return _primitive_on_own_values(self, operands, results, params)
 
-    def _gives_own_type(self, operands: tuple[_Any, ...], params: dict[str, _Any]) -> bool:
-        """Whether a result is of a library's own type."""
-        found, _ = self.abstract_eval(*map(_typeof, operands), **params)
-        types = found if self.multiple_results else [found]
-        return any(isinstance(ty, HiType | AvalQDD) for ty in types)
+    def _has_jvp(self) -> bool:
+        return type(self).jvp is not HiPrimitive.jvp
 
     def abstract_eval(self, *types: _Any, **params: _Any) -> _Any:
         """(type or types of the results, effects) for types of operands. A subclass says it."""
@@ -230,7 +317,10 @@ class ValAccum(GradAccum):
     def accum(self, x: _Any) -> None:
         """Add a cotangent; None is zero."""
         if x is not None and not isinstance(x, Zero):
-            self.val = x if isinstance(self.val, Zero) else self.val + x
+            self.val = x if isinstance(self.val, Zero) else self._sum(self.val, x)
+
+    def _sum(self, x: _Any, y: _Any) -> _Any:
+        return self.aval.to_ct_aval().vspace_add(x, y) if _is_own(x) else x + y
 
     def freeze(self) -> _Any:
         """The sum; `Zero` if there was none."""
@@ -272,8 +362,7 @@ class VJPHiPrimitive:
 
     Reverse mode uses the rules of forward mode if there are no others. `batch(axis_data, args, dims)` returns (results,
     their batch dimensions) for a batch of the arguments, along the dimensions `dims`, or None; without it an operation
-    is batched as `expand` is. With a value of a library's own type (`register_hitype`) among arguments or results,
-    `expand` runs at once, outside of transformations.
+    is batched as `expand` is. An operation on values of a library's own types (`register_hitype`) is batched so, too.
 
     >>> class Double(VJPHiPrimitive):
     ...     def __init__(self, x):
@@ -320,7 +409,8 @@ class VJPHiPrimitive:
     def vjp_bwd(self, res: _Any, outgrad: _Any, /, *arg_accums: _Any) -> None:
         """Add the cotangents of the arguments to the accumulators."""
         found = self.vjp_bwd_retval(res, outgrad)
-        for accumulator, value in zip(_tree.leaves(arg_accums), _tree.leaves(found, _is_none), strict=True):
+        values = _tree.leaves(found, lambda x: x is None or _is_own(x))
+        for accumulator, value in zip(_tree.leaves(arg_accums), values, strict=True):
             accumulator.accum(value)
 
     def vjp_bwd_retval(self, res: _Any, outgrad: _Any, /) -> _Any:
@@ -346,22 +436,23 @@ class VJPHiPrimitive:
         raise NotImplementedError(f"for vmap support, subclass {type(self)} must implement `batch`")
 
     def __call__(self, *args: _Any) -> _Any:
-        if _tree.structure(args) != self.in_tree:
-            raise ValueError(f"{self!r} takes arguments of the structure {self.in_tree}, not {_tree.structure(args)}")
-        if any(isinstance(a, HiType) for a in (*self.in_avals_flat, *self.out_avals_flat)):
+        if _tree.structure(args, _is_own) != self.in_tree:
+            given = _tree.structure(args, _is_own)
+            raise ValueError(f"{self!r} takes arguments of the structure {self.in_tree}, not {given}")
+        types = *self.in_avals_flat, *self.out_avals_flat
+        if any(isinstance(a, MutableHiType) for a in types):
             _refuse_within_transformations(type(self).__name__)
             return self.expand(*args)
+        if any(isinstance(a, HiType) for a in types):
+            outside = _current_trace() is _EVAL
+            return self.expand(*_all_raised(args)) if outside else _operation_on_own_values(self, args)
         return self._function(*args)
 
     @property
     def _function(self) -> _Any:
         """`expand` with the derivative that the subclass says."""
         kind, base = type(self), VJPHiPrimitive
-        forwards = None
-        if kind.jvp is not base.jvp:
-            forwards = self.jvp
-        elif kind.lin is not base.lin:
-            forwards = _partial(jvp_from_lin, self)
+        forwards = self._forward_rule()
 
         def run(*args: _Any) -> _Any:
             return self.expand(*args)
@@ -370,16 +461,13 @@ class VJPHiPrimitive:
             return self.vjp_fwd(self._all_move(), *args)
 
         def backward(residuals: _Any, cotangent: _Any) -> _Any:
-            accumulators = [ValAccum(a) for a in self.in_avals_flat]
-            self.vjp_bwd(residuals, cotangent, *_tree.unflatten(self.in_tree, accumulators))
-            sums = [None if isinstance(a.val, Zero) else a.val for a in accumulators]
-            return tuple(_tree.unflatten(self.in_tree, sums))
+            return tuple(_tree.unflatten(self.in_tree, self._pulled_back(residuals, cotangent)))
 
         run.__name__ = run.__qualname__ = kind.__name__
         if kind.batch is not base.batch:
             run = _custom_vmap(run)
             run.def_vmap(self._batched)
-        if kind.vjp_fwd is not base.vjp_fwd:
+        if self._has_reverse_rule():
             function = _custom_vjp(run)
             function.defvjp(forward, backward)
             function.forwards = forwards
@@ -389,6 +477,22 @@ class VJPHiPrimitive:
             moving.defjvp(forwards)
             return moving
         return run
+
+    def _forward_rule(self) -> _Any:
+        """The rule for forward mode; None if the subclass has none."""
+        kind, base = type(self), VJPHiPrimitive
+        if kind.jvp is not base.jvp:
+            return self.jvp
+        return _partial(jvp_from_lin, self) if kind.lin is not base.lin else None
+
+    def _has_reverse_rule(self) -> bool:
+        return type(self).vjp_fwd is not VJPHiPrimitive.vjp_fwd
+
+    def _pulled_back(self, residuals: _Any, cotangent: _Any) -> list[_Any]:
+        """The cotangents of the leaves of the arguments; None for zero."""
+        accumulators = [ValAccum(a) for a in self.in_avals_flat]
+        self.vjp_bwd(residuals, cotangent, *_tree.unflatten(self.in_tree, accumulators))
+        return [None if isinstance(a.val, Zero) else a.val for a in accumulators]
 
     def _batched(self, size: int, in_batched: _Any, *args: _Any) -> _Any:
         """`batch` as a rule of `custom_vmap`: batches are along dimension 0."""
@@ -464,8 +568,7 @@ def _transposed_linearized(self: VJPHiPrimitive, residuals: _Any, cotangent: _An
 
 
 def _transposed(self: VJPHiPrimitive, linear: _Any, cotangent: _Any) -> _Any:
-    types = [_ShapeDtypeStruct(a.shape, a.dtype) for a in self.in_avals_flat]
-    return _linear_transpose(linear, *_tree.unflatten(self.in_tree, types))(cotangent)
+    return _linear_pullback(linear, self.in_tree, self.in_avals_flat, cotangent)
 
 
 linearize_from_jvp = _keeps_arguments, _moved_by_jvp

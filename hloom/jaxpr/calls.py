@@ -170,7 +170,17 @@ def _bind_plain(*values: Value, call_jaxpr: Any = None, subfuns: Sequence[Any] =
 
 @_shows(JIT)
 def _jit(call: Call, i: HloInstruction, operands: Sequence[Atom], body: Body) -> Shown:
-    return _as_jit(call.label, body.nested(call.computation), operands)
+    """Arrays from outside that the function uses are its constants; traced values are its first operands, and so are
+    arrays beside them, as in JAX."""
+    own = len(operands) - call.captured
+    arguments, captured = operands[:own], operands[own:]
+    values = [body.known(a) for a in captured]
+    if all(v is not None for v in values):
+        return _as_jit(call.label, body.closed_over(call.computation, values), arguments)
+    closed = body.nested(call.computation)
+    invars = closed.jaxpr.invars
+    jaxpr = closed.jaxpr.replace(invars=[*invars[own:], *invars[:own]])
+    return _as_jit(call.label, ClosedJaxpr(jaxpr, closed.consts), [*captured, *arguments])
 
 
 def _as_jit(name: str, jaxpr: ClosedJaxpr, operands: Sequence[Atom]) -> Shown:

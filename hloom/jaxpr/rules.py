@@ -52,6 +52,12 @@ class Body(Protocol):
     def nested(self, computation: HloComputation) -> Any:
         """The ClosedJaxpr of a computation that an op calls."""
 
+    def known(self, atom: Atom) -> Any:
+        """The value of a constant that the function used from outside; None for all else."""
+
+    def closed_over(self, computation: HloComputation, values: Sequence[Any]) -> Any:
+        """The ClosedJaxpr of a computation that an op calls; `values` of its last parameters are its constants."""
+
 
 ShowRule: TypeAlias = Callable[[HloInstruction, Sequence[Atom], Body], "Shown | list[Atom]"]
 """rule(instruction, operands, body) -> the equation; or, where the rule has emitted equations itself, the atoms that

@@ -24,6 +24,7 @@ from ..tracer.arguments import (
     abstract_example,
     argument_spec,
     check_function,
+    entered,
     leaf_describer,
     split_static,
 )
@@ -51,14 +52,16 @@ class Views:
     """The jaxprs of one program: a computation that is called twice is one jaxpr."""
 
     def __init__(self) -> None:
-        self._made: dict[HloComputation, ClosedJaxpr] = {}
+        self._made: dict[tuple[HloComputation, tuple[int, ...]], ClosedJaxpr] = {}
 
-    def of(self, computation: HloComputation) -> ClosedJaxpr:
-        """The jaxpr of a computation; tuples that it takes or returns are taken apart."""
-        found = self._made.get(computation)
+    def of(self, computation: HloComputation, captured: Sequence[Any] = ()) -> ClosedJaxpr:
+        """The jaxpr of a computation; tuples that it takes or returns are taken apart. `captured`: the values of its
+        last parameters, which become constants."""
+        key = computation, tuple(map(id, captured))
+        found = self._made.get(key)
         if found is None:
-            found = self._made[computation] = _Body(self, computation).closed()
-            if all(not p.shape.is_tuple for p in computation.parameters):
+            found = self._made[key] = _Body(self, computation, captured).closed()
+            if not captured and all(not p.shape.is_tuple for p in computation.parameters):
                 remember(found.jaxpr, computation)
         return found
 
@@ -100,6 +103,8 @@ class _Body:
         self._atoms: dict[Source, Any] = {}
         self._equations: list[JaxprEqn] = []
         self._constants: dict[Var, Any] = {}
+        self._values: dict[int, Any] = {}
+        """Of the constants from outside, by the identity of their variables."""
         self._shardings: Mapping[HloInstruction, Sequence[Any]] = {}
         if MARKED and in_avals is not None:
             types = [a.storage for a in (*in_avals, *[as_value(v).aval for v in captured])]
@@ -109,6 +114,7 @@ class _Body:
         computation = self._computation
         invars = self._parameters()
         constvars = invars[len(invars) - len(self._captured) :]
+        self._values = dict(zip(map(id, constvars), self._captured, strict=True))
         for i in computation.instructions:
             if Source(i, True) in self._plan.needed:
                 self._atoms[Source(i, True)] = self._ranked(i)
@@ -119,12 +125,12 @@ class _Body:
         if self._out_avals is not None:
             weak = [a.weak_type and not a.is_extended for a in self._out_avals]
             outvars = [_as_weak(o) if w else o for o, w in zip(outvars, weak, strict=True)]
-        self._drop_unused(outvars)
+        used = self._drop_unused(outvars)
         effects = frozenset(e for equation in self._equations for e in equation.effects)
-        jaxpr = Jaxpr(
-            [*constvars, *self._constants], invars[: len(invars) - len(constvars)], outvars, self._equations, effects
-        )
-        return ClosedJaxpr(jaxpr, [*self._captured, *self._constants.values()])
+        kept = [v for v in constvars if id(v) in used]  # the others are constants of inner functions
+        arguments = invars[: len(invars) - len(constvars)]
+        jaxpr = Jaxpr([*kept, *self._constants], arguments, outvars, self._equations, effects)
+        return ClosedJaxpr(jaxpr, [*[self._values[id(v)] for v in kept], *self._constants.values()])
 
     def _parameters(self) -> list[Var]:
         found: list[Var] = []
@@ -180,8 +186,8 @@ class _Body:
         shown = broadcast_in_dim(self._atoms[Source(i.operands[0])], sizes, i.attributes.dimensions)
         return self.emit(shown, [ShapedArray(sizes, i.shape.element.dtype)], i)[0]
 
-    def _drop_unused(self, outvars: Sequence[Atom]) -> None:
-        """Unused results become DropVars; equations that a rule had no use for vanish."""
+    def _drop_unused(self, outvars: Sequence[Atom]) -> set[int]:
+        """Unused results become DropVars; equations that a rule had no use for vanish. The atoms that are used."""
         used = {id(a) for a in outvars}
         kept: list[JaxprEqn] = []
         for equation in reversed(self._equations):
@@ -192,6 +198,7 @@ class _Body:
             kept.append(equation if is_same else equation.replace(outvars=results))
             used.update(id(a) for a in equation.invars)
         self._equations = kept[::-1]
+        return used
 
     # ---- interface for rules
 
@@ -219,6 +226,14 @@ class _Body:
     def nested(self, computation: HloComputation) -> ClosedJaxpr:
         """The jaxpr of a computation that an op calls."""
         return self._views.of(computation)
+
+    def known(self, atom: Atom) -> Any:
+        """The value of a constant that the function used from outside; None for all else."""
+        return self._values.get(id(atom))
+
+    def closed_over(self, computation: HloComputation, values: Sequence[Any]) -> ClosedJaxpr:
+        """The jaxpr of a computation that an op calls; `values` of its last parameters are its constants."""
+        return self._views.of(computation, values)
 
     def is_used(self, instruction: HloInstruction, index: int) -> bool:
         """Whether element `index` of an instruction's tuple is read."""
@@ -269,7 +284,7 @@ def make_jaxpr(
     @boundary
     def make(*args: Any, **kwargs: Any) -> Any:
         dynamic, keywords, statics = split_static(fun, static, args, kwargs)
-        dynamic, keywords = hide_float0((dynamic, keywords))
+        dynamic, keywords = hide_float0(entered(dynamic, keywords))
         leaves, treedef = tree.flatten((dynamic, keywords))
         describe = leaf_describer(fun, dynamic, keywords, statics)
         avals = [

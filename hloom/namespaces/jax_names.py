@@ -24,7 +24,7 @@ experimental.custom_partitioning experimental.pallas
 NAMESPACES = ("", *_NAMED.split())
 """JAX's namespaces below `jax`; "" is `jax` itself."""
 LACKING = {
-    "": "lib no_execution",
+    "": "lib",
     "ad_checkpoint": "checkpoint_name_fwd name_p",
     "custom_derivatives": "remat_opt_p",
     "debug": "DebugEffect OrderedDebugEffect",
@@ -32,7 +32,7 @@ LACKING = {
 EArray buffer_callback compilation_cache control_deps fused jax2tf mosaic overlap
 primal_tangent_dtype profiler roofline shard_alike source_mapper thunky topologies transfer
 """,
-    "experimental.hijax": "HiPspec MappingSpec TransformedRef bdims_at_front unmap_avals vmap_rule",
+    "experimental.hijax": "HiPspec TransformedRef bdims_at_front unmap_avals vmap_rule",
     "experimental.rnn": "lstm_bwd lstm_fwd rnn_abstract_eval rnn_bwd_abstract_eval",
     "experimental.scheduling_groups": "attr_get dce_jaxpr_xla_metadata_rule",
     "experimental.xla_metadata": "xla_metadata_call2",
@@ -140,7 +140,6 @@ ADVICE = {
     **_all("profiler", "ProfileEvent ProfileLine ProfilePlane ProfileSession export_profile_data", _TRACES),
     "experimental.jax2tf": "TensorFlow's programs are neither read nor written; HLO text is",
     "lib": "it has the version of jaxlib, and after hloom.as_jax() the version of JAX",
-    "no_execution": "nothing forbids to run programs; `jit(f).lower(...).compile()` compiles without running",
     "profiler.ProfileData": _TRACES,
     "profiler.register_subprocess": "a process writes its own trace",
 }

@@ -55,6 +55,10 @@ class PairType(hijax.HiType):
     pass
 
 
+class PairSpec(hijax.MappingSpec):
+    pass
+
+
 class MakePair(hijax.HiPrimitive):
     def abstract_eval(self, first: Any, second: Any) -> Any:
         return PairType(), set()
@@ -78,10 +82,10 @@ def test_values_of_own_types_are_made_and_read_outside_of_transformations() -> N
     pair = make.bind(1.5, 2.0)
     assert isinstance(hloom.typeof(pair), PairType)
     assert first.bind(pair) == 1.5
-    with pytest.raises(UnsupportedError, match="make_pair is about a value of a type of its library"):
+    with pytest.raises(AttributeError, match="PairType has no attribute 'first'"):
         hloom.jit(lambda x: make.bind(x, x).first)(1.0)
-    with pytest.raises(TypeError, match="Pair"):
-        hloom.jit(first.bind)(pair)
+    with pytest.raises(NotImplementedError, match=r"vmap requires .*PairType.* to implement the `dec_rank` method"):
+        hloom.vmap(first.bind, in_axes=(PairSpec(),), axis_size=2)(pair)
 
 
 class Swap(hijax.VJPHiPrimitive):
@@ -95,12 +99,33 @@ class Swap(hijax.VJPHiPrimitive):
         return Pair(pair.second, pair.first)
 
 
-def test_an_operation_on_a_value_of_an_own_type_runs_outside_of_transformations() -> None:
+class Counter:
+    pass
+
+
+class CounterType(hijax.MutableHiType):
+    pass
+
+
+class Count(hijax.VJPHiPrimitive):
+    def __init__(self) -> None:
+        self.in_avals, self.out_aval, self.params = (CounterType(),), hloom.typeof(1), {}
+        super().__init__()
+
+    def expand(self, counter: Any) -> Any:
+        return 1
+
+
+def test_values_that_can_change_are_used_outside_of_transformations() -> None:
     hijax.register_hitype(Pair, lambda pair: PairType())
-    pair = Pair(1.5, jnp.arange(2))
-    assert Swap()(pair).second == 1.5
-    with pytest.raises(UnsupportedError, match="Swap is about a value of a type of its library"):
-        hloom.grad(lambda x: Swap()(Pair(x, x)).first)(1.0)
+    assert Swap()(Pair(1.5, jnp.arange(2))).second == 1.5
+    hijax.register_hitype(Counter, lambda counter: CounterType())
+    counter = Counter()
+    assert Count()(counter) == 1
+    with pytest.raises(UnsupportedError, match="Count is about a value of a type of its library"):
+        hloom.jit(lambda x: x + Count()(counter))(1)
+    with pytest.raises(TypeError, match="Counter"):
+        hloom.jit(lambda counter: 1)(counter)
 
 
 def test_a_primitive_that_says_nothing() -> None:

@@ -466,3 +466,22 @@ def test_callbacks_are_equations_with_jaxs_parameters_and_effects() -> None:
     assert hloom.core.eval_jaxpr(closed, closed.consts, 1.0) == [6.0]  # the parts of its jaxpr are its own
     loop = hloom.make_jaxpr(lambda x: lax.fori_loop(0, 3, lambda i, c: (hloom.debug.print("{}", c), c)[1], x))(1.0)
     assert {str(e) for e in loop.effects} == {"Debug"}
+
+
+def test_arrays_that_inner_functions_use_are_their_constants() -> None:
+    scale, shift = jnp.array(5.0), jnp.arange(3.0)
+    inner = hloom.jit(lambda y: y * scale + shift)
+    closed = hloom.make_jaxpr(lambda x: (inner(x), inner(x) * scale, hloom.jit(lambda y: y + 2)(x)))(shift)
+    first, second, *_, last = closed.eqns
+    assert first.params["jaxpr"] is second.params["jaxpr"]
+    assert [c.shape for c in first.params["jaxpr"].consts] == [(), (3,)] and len(first.invars) == 1
+    assert closed.consts == [scale] and "add" in str(last.params["jaxpr"]) and not last.params["jaxpr"].consts
+    x = jnp.ones(3)
+    wanted = [x * 5 + shift, (x * 5 + shift) * 5, x + 2]
+    for got, expected in zip(core.jaxpr_as_fun(closed)(x), wanted, strict=True):
+        np.testing.assert_array_equal(got, expected)
+    traced = hloom.make_jaxpr(lambda x, w: hloom.jit(lambda y: y * w + scale)(x))(x, x)
+    (equation,) = traced.eqns  # beside a traced value all are operands, the first ones
+    assert len(equation.invars) == 3 and equation.invars[0] is traced.jaxpr.invars[1] and len(traced.consts) == 1
+    np.testing.assert_array_equal(core.jaxpr_as_fun(traced)(x, shift)[0], shift + 5)
+    assert inner(x).tolist() == [5, 6, 7]

@@ -290,3 +290,27 @@ def test_map_in_batches_differentiates() -> None:
         gradient = hloom.grad(lambda x, size=size: lax.map(jnp.sin, x, batch_size=size).sum())(x)
         np.testing.assert_allclose(gradient, np.cos(x), rtol=1e-6)
     assert lax.map(lambda x: x * 2, jnp.zeros((0, 3)), batch_size=2).shape == (0, 3)
+
+
+def test_branches_capture_a_value_once_and_a_function_is_traced_once() -> None:
+    traced = []
+
+    def twice(y: Any) -> Any:
+        traced.append(y)
+        return 2 * y
+
+    x = jnp.arange(3.0)
+    assert hloom.jit(lambda x: lax.cond(x[0] > 1, twice, twice, x))(x).tolist() == [0, 2, 4]
+    assert hloom.jit(lambda k, x: lax.switch(k, [twice, jnp.sin, twice], x))(2, x).tolist() == [0, 2, 4]
+    assert len(traced) == 2
+
+    def either(p: Any, u: Any, v: Any) -> Any:
+        return lax.cond(p, lambda y: y * u + v, lambda y: y - u, x)
+
+    arguments = True, x, 2 * x
+    (equation,) = [e for e in hloom.make_jaxpr(either)(*arguments).eqns if e.primitive.name == "cond"]
+    assert [len(b.jaxpr.invars) for b in equation.params["branches"]] == [3, 3]
+    np.testing.assert_array_equal(hloom.jit(either)(*arguments), x * x + 2 * x)
+    np.testing.assert_array_equal(hloom.jacfwd(either, 1)(*arguments), jnp.diag(x))
+    np.testing.assert_array_equal(hloom.jacrev(either, 2)(*arguments), jnp.eye(3))
+    np.testing.assert_array_equal(hloom.vmap(either, (0, None, None))(jnp.array([True, False]), x, 2 * x)[1], x - x)

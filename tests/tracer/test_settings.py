@@ -11,11 +11,14 @@ import threading
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hloom.tracer.settings.config import SETTINGS
 from hloom.tracer.settings.setting import OfJax, OfProcess, Setting
 
 import hloom
+import hloom.numpy as jnp
+from hloom import lax
 from hloom.errors import UnsupportedError
 
 NAMED = {name: f for name in hloom.__all__ if isinstance(f := getattr(hloom, name), Setting)}
@@ -96,3 +99,29 @@ def test_a_variable_of_the_environment_sets_it(variable: str, expected: str) -> 
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment).stdout == (
         f"{expected}\n"
     )
+
+
+def test_nothing_runs_under_no_execution() -> None:
+    x = jnp.arange(3.0)
+    f = hloom.jit(lambda x: jnp.sin(x) * 2)
+    wanted, compiled, text = f(x), f.lower(x).compile(), f.lower(x).as_text()
+    for run in (
+        lambda: f(x),
+        lambda: compiled(x),
+        lambda: f(np.ones(3, np.float32)),
+        lambda: x + 1,
+        lambda: jnp.sin(x),
+        lambda: jnp.var(x),
+        lambda: hloom.grad(lambda x: x * x)(1.0),
+        lambda: lax.fori_loop(0, 3, lambda i, y: y + i, x),
+        lambda: hloom.run_hlo(text, x),
+    ):
+        with hloom.no_execution(), pytest.raises(RuntimeError, match=r"tried to execute function .* no_execution config"):
+            run()
+    with hloom.no_execution():
+        assert hloom.eval_shape(f, x).shape == (3,) and hloom.config.jax_no_execution
+        other = hloom.jit(lambda x: x - 1).lower(x).compile()
+        with hloom.no_execution(False):
+            np.testing.assert_array_equal(f(x), wanted)
+    np.testing.assert_array_equal(f(x), wanted)
+    assert other(x).tolist() == [-1, 0, 1] and (x + 1).tolist() == [1, 2, 3]

@@ -12,6 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from itertools import count
+from threading import get_ident
 from typing import Any, Self
 from weakref import ref
 
@@ -748,8 +749,8 @@ def is_absent(array: Array) -> bool:
 
 _AGES: list[int] = []
 """The numbers of the `younger_arrays` blocks around."""
-_CAPTURING: list[int] = []
-"""Those of blocks in which programs hold no arrays as constants that are older than the block."""
+_CAPTURING: list[tuple[int, int]] = []
+"""Those of blocks in which programs hold no arrays as constants that are older than the block, with their threads."""
 _numbers = count(1)
 
 
@@ -761,29 +762,24 @@ def younger_arrays(captures: bool) -> Iterator[int]:
     outside, of any size.
     """
     number = next(_numbers)
-    lists = (_AGES, _CAPTURING) if captures else (_AGES,)
-    for each in lists:
-        each.append(number)
+    entry = number, get_ident()
+    _AGES.append(number)
+    if captures:
+        _CAPTURING.append(entry)
     try:
         yield number
     finally:
-        for each in lists:
-            each.remove(number)
-
-
-@contextmanager
-def holding_scalars() -> Iterator[None]:
-    """A block in which programs have all small arrays as constants: programs that are kept for later calls."""
-    _CAPTURING.append(0)
-    try:
-        yield
-    finally:
-        _CAPTURING.remove(0)
+        _AGES.remove(number)
+        if captures:
+            _CAPTURING.remove(entry)
 
 
 def capturing_block() -> int:
-    """The number of the innermost block around in which programs capture older arrays; 0 if they do not."""
-    return _CAPTURING[-1] if _CAPTURING else 0
+    """The number of the innermost block of this thread in which programs capture older arrays; 0 if there is none."""
+    if not _CAPTURING:
+        return 0
+    own = get_ident()
+    return next((number for number, thread in reversed(_CAPTURING) if thread == own), 0)
 
 
 def is_younger(array: Array, number: int) -> bool:

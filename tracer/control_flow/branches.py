@@ -18,6 +18,7 @@ import numpy as np
 
 from ...hlo.ir import HloComputation
 from .. import dtypes
+from ..arguments import entered
 from ..arrays.array import as_value
 from ..aval import ShapedArray
 from ..core import Tracer, Value, bind_conditional, bind_while, varying
@@ -53,6 +54,7 @@ def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], i
     Array(243, dtype=int32, weak_type=True)
     """
     require_functions("while_loop", cond_fun=cond_fun, body_fun=body_fun)
+    (init_val,) = entered(init_val)
     if runs_in_python(init_val):
         carry = tree.map(as_value, init_val)  # not the caller's NumPy arrays, which the body could write to
         while cond_fun(carry):
@@ -247,21 +249,25 @@ def _branches(
     values, treedef = arguments_of(functions[0], *operands)
 
     def make() -> tuple[Any, bool]:
-        traced = [
-            trace_function(f, treedef, avals_of(values), float0_results=True, what=what)
-            for f in functions
-        ]
+        different = {id(f): f for f in functions}
+        by_function = {
+            number: trace_function(f, treedef, avals_of(values), float0_results=True, what=what)
+            for number, f in different.items()
+        }
+        traced = [by_function[id(f)] for f in functions]
         avals = joined_types(what, traced, functions, names)
         may_be_kept = all(t.may_be_kept for t in traced)
         references = list(dict.fromkeys([r for t in traced for r in t.references_written(())]))
         traced = [taking_references(t, references, len(values), len(avals)) for t in traced]
-        captured = [v for t in traced for v in t.captured]
+        captured = list({id(v): v for t in traced for v in t.captured}.values())
         operands = [*avals_of(values), *[r.aval.inner_aval for r in references]]
-        computations = _conditional(traced, operands, avals)
+        computations = _conditional(traced, operands, captured, avals)
         return (computations, avals, traced[0].out_tree, captured, references), may_be_kept
 
     computations, avals, out_tree, captured, references = _cache.get(functions, (treedef, *avals_of(values)), make)
-    results = bind_conditional(computations, index, [*values, *values_of_references([*references, *captured])])
+    outside = values_of_references([*captured, *references])
+    given = [*outside[: len(captured)], *values, *outside[len(captured) :]]
+    results = bind_conditional(computations, index, given)
     replace_all(references, results[len(avals) :])
     return tree.unflatten(out_tree, with_avals(results[: len(avals)], avals))
 
@@ -304,21 +310,24 @@ def _is_filled(cell: Any) -> bool:
 
 
 def _conditional(
-    traced: Sequence[Traced], operands: Sequence[ShapedArray], results: Sequence[ShapedArray]
+    traced: Sequence[Traced],
+    operands: Sequence[ShapedArray],
+    captured: Sequence[Any],
+    results: Sequence[ShapedArray],
 ) -> list[HloComputation]:
-    """Each branch on one tuple of the operands and all that the branches captured."""
-    avals = [*operands, *[a for t in traced for a in t.captured_avals]]
-    computations = []
-    begin = len(operands)
+    """Each branch on one tuple of the `captured` values of all branches, and of the operands."""
+    places = {id(v): k for k, v in enumerate(captured)}
+    avals = [*{id(v): a for t in traced for v, a in zip(t.captured, t.captured_avals)}.values(), *operands]
+    made: dict[int, HloComputation] = {}
     for t in traced:
-        end = begin + len(t.captured)
 
-        def run(values: list[Value], t: Traced = t, begin: int = begin, end: int = end) -> list[Value]:
-            found = run_computation(t.computation, [*values[: len(operands)], *values[begin:end]])
+        def run(values: list[Value], t: Traced = t) -> list[Value]:
+            own_captured = [values[places[id(v)]] for v in t.captured]
+            found = run_computation(t.computation, [*values[len(captured) :], *own_captured])
             manual = current_context().manual_axes
-            own = [varying(v, a.vma, manual) if a.vma else v for v, a in zip(found, results, strict=False)]
-            return [*own, *found[len(results) :]]
+            typed = [varying(v, a.vma, manual) if a.vma else v for v, a in zip(found, results, strict=False)]
+            return [*typed, *found[len(results) :]]
 
-        computations.append(takes_one_tuple(trace_to_computation(run, avals, t.name).computation))
-        begin = end
-    return computations
+        if id(t) not in made:
+            made[id(t)] = takes_one_tuple(trace_to_computation(run, avals, t.name).computation)
+    return [made[id(t)] for t in traced]

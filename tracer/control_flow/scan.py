@@ -20,10 +20,11 @@ from ...hlo.opcode import Opcode
 from ...hlo.ops.elementwise import CompareAttributes, ComparisonDirection
 from ...hlo.shape import Shape
 from ...hlo.sizes import as_size, is_symbolic
+from ...hlo.support.loading import load
 from ...hlo.support.records import dataclass
 from ...hlo.support.tracebacks import Signal
 from .. import dtypes, ops
-from ..arguments import LeafName, abstract, leaf_describer, values_of
+from ..arguments import LeafName, abstract, entered, has_own, leaf_describer, values_of
 from ..arrays.array import Array, array_from_scalar, as_value
 from ..arrays.overlay import storages
 from ..aval import ShapedArray
@@ -98,6 +99,8 @@ def scan(
     """
     require_functions("scan", f=f)
     _check_unroll("scan", unroll)
+    if has_own(init, xs):
+        return load(".own_scan", __package__).scan_own(f, init, xs, length, reverse)  # type: ignore[no-any-return]
     arrays, xs_tree = tree.flatten(xs)
     if any(isinstance(x, Ref) for x in arrays):
         return _scan_references(f, init, arrays, xs_tree, length, reverse)
@@ -428,6 +431,7 @@ def fori_loop(
     Array(10, dtype=int32, weak_type=True)
     """
     require_functions("fori_loop", body_fun=body_fun)
+    (init_val,) = entered(init_val)
     start, stop = _bounds(lower, upper)
     if unroll is not None:
         _check_unroll("fori_loop", unroll)

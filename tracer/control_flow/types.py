@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 
 from ...hlo.support.records import dataclass
 from .. import dtypes
-from ..arguments import leaf_describer, values_of
+from ..arguments import entered, leaf_describer, values_of
 from ..aval import ShapedArray
 from ..core import Value, varying
 from ..errors import TreeStructureError
@@ -33,7 +33,7 @@ def arguments_of(fun: Callable[..., Any], *args: Any, before: int = 0) -> tuple[
 
     before: how many arguments of `fun` come before these; messages name arguments by the parameters of `fun`.
     """
-    leaves, treedef = tree.flatten((args, {}))
+    leaves, treedef = tree.flatten((entered(*args), {}))
     return values_of(leaves, leaf_describer(fun, ((),) * before + args)), treedef
 
 

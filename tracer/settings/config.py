@@ -317,6 +317,19 @@ class Config:
     jax_log_compiles = LOG_COMPILES
     jax_explain_cache_misses = EXPLAIN_CACHE_MISSES
     jax_no_tracing = NO_TRACING
+    jax_no_execution = InContext(
+        False,
+        """Running a program, or an operation outside of `jit`, is a RuntimeError: for code that is to trace and to
+    compile only.
+
+    >>> with hloom.no_execution():
+    ...     compiled = hloom.jit(lambda x: 2 * x).lower(1.0).compile()
+    ...     compiled(1.0)
+    Traceback (most recent call last):
+        ...
+    RuntimeError: tried to execute function <lambda>, but the no_execution config option is set ...
+    """,
+    )
     jax_traceback_filtering = OfProcess(
         "auto",
         """Which frames a traceback shows: "auto" and "remove_frames", the user's only; "off", all; "tracebackhide",
@@ -486,6 +499,7 @@ jax2tf_associative_scan_reductions = OF_JAX["jax2tf_associative_scan_reductions"
 legacy_prng_key: InContext[str] = Config.jax_legacy_prng_key
 loop_checkpoints: InContext[int] = Config.hloom_loop_checkpoints
 log_compiles: Setting[bool] = Config.jax_log_compiles
+no_execution: InContext[bool] = Config.jax_no_execution
 no_tracing: Setting[bool] = Config.jax_no_tracing
 numpy_dtype_promotion: InContext[str] = Config.jax_numpy_dtype_promotion
 numpy_rank_promotion: InContext[str] = Config.jax_numpy_rank_promotion

@@ -86,7 +86,8 @@ class Context:
 
     pallas_enable_debug_checks: bool = False
     """Whether `pallas.debug_check` is an error at run time."""
-
+    no_execution: bool = False
+    """Whether running a program, or an operation outside of `jit`, is an error (`no_execution.py`)."""
     lowering_platforms: tuple[str, ...] = ()
     """The platforms for which a function is exported; () where programs are to run here."""
 
@@ -138,7 +139,13 @@ def _interned(context: Context) -> Context:
     return found
 
 
-_LAYERS = {"looks_for_errors": "errors", "debug_key_reuse": "keys", "debug_nans": "results", "debug_infs": "results"}
+_LAYERS = {
+    "no_execution": "executions",
+    "looks_for_errors": "errors",
+    "debug_key_reuse": "keys",
+    "debug_nans": "results",
+    "debug_infs": "results",
+}
 """The settings that turn on a layer of the bottom trace (`bottom.py`) when they are on for the first time, in any
 thread: until then no operation reads them."""
 

@@ -52,7 +52,6 @@ OF_JAX = {
         False, "hloom.ad_checkpoint.print_saved_residuals shows them"
     ),
     "jax_mutable_array_checks": _one_value(True, "references are always checked"),
-    "jax_no_execution": _one_value(False, "jit(f).lower(...).compile() compiles without running"),
     "jax_num_cpu_devices": OfJax(
         -1, "the devices are settled when one is first used", check=set_device_count, hears=False
     ),
