@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from ..hlo.element_type import element_type_of
-from ..hlo.errors import ShapeError
+from ..hlo.errors import ShapeError, UnsupportedError
 from ..hlo.layout import row_major
 from ..hlo.shape import Shape
 from ..hlo.sizes import is_symbolic
@@ -96,9 +96,13 @@ class ShapedArray:
         *,
         sharding: Any = None,
         vma: frozenset[Any] = frozenset(),
+        manual_axis_type: ManualAxisType | None = None,
     ) -> ShapedArray:
         """The one instance of this type; UnsupportedElementTypeError for a dtype that HLO cannot hold. `sharding`: a
-        NamedSharding, of which the type keeps the Explicit axes."""
+        NamedSharding, of which the type keeps the Explicit axes. `manual_axis_type`: its `varying` is `vma`;
+        UnsupportedError where it has other axes."""
+        if manual_axis_type is not None:
+            vma = _varying(manual_axis_type)
         if vma or sharding is not None:
             plain = ShapedArray(tuple(shape), dtype, weak_type)
             return _over_devices(plain, frozenset(vma), explicit_part(sharding, len(plain.shape)))
@@ -181,6 +185,13 @@ class ShapedArray:
         """How values vary along the axes of the mesh that `shard_map` maps over."""
         return ManualAxisType(self.vma)
 
+    manual_axis_type = mat
+    """JAX's name of `mat`."""
+
+    def update_manual_axis_type(self, mat: ManualAxisType) -> ShapedArray:
+        """The type of a value that varies otherwise along these axes."""
+        return self.with_vma(_varying(mat))
+
     def with_vma(self, vma: frozenset[Any]) -> ShapedArray:
         """The same type of a value that varies along these axes."""
         return self if vma == self.vma else _over_devices(self.plain(), vma, self.division)
@@ -190,8 +201,9 @@ class ShapedArray:
         division = storage.division and explicit_part(storage.division, self.ndim)
         return _over_devices(self.plain(), storage.vma, division)
 
-    def str_short(self, short_dtypes: bool = False) -> str:
-        """As JAX writes it in messages, ``float32[2,3]``, and in jaxprs, ``f32[2,3]``."""
+    def str_short(self, short_dtypes: bool = False, mesh_axis_types: bool = False) -> str:
+        """As JAX writes it in messages, ``float32[2,3]``, and in jaxprs, ``f32[2,3]``. `mesh_axis_types` is for JAX's
+        sake: only Explicit axes are shown."""
         name = self.dtype.name
         if short_dtypes:
             for long, short in _SHORT:
@@ -219,9 +231,45 @@ class ShapedArray:
         turned = spec.update(unreduced=spec.reduced, reduced=spec.unreduced)
         return _over_devices(found.plain(), self.vma, self.division.update(spec=turned))
 
+    # the methods of `hijax.HiType`: an array is its own array
+
+    def lo_ty(self) -> list[ShapedArray]:
+        """The types of the arrays of a value."""
+        return [self]
+
+    def lower_val(self, hi_val: Any) -> list[Any]:
+        """The arrays of a value."""
+        return [hi_val]
+
+    def raise_val(self, lo_val: Any) -> Any:
+        """The value with this array."""
+        return lo_val
+
+    def vspace_add(self, x: Any, y: Any) -> Any:
+        """The sum of two tangents."""
+        return x + y
+
+    def normalize(self) -> ShapedArray:
+        """The same type, not weak."""
+        return self.with_weak_type(False)
+
+    def dec_rank(self, size: Any, spec: int | None) -> ShapedArray:
+        """The type of an element along the axis `spec`."""
+        return self if spec is None else self.update(shape=(*self.shape[:spec], *self.shape[spec + 1 :]))
+
+    def inc_rank(self, size: Any, spec: int | None) -> ShapedArray:
+        """The type of `size` elements along the axis `spec`."""
+        return self if spec is None else self.update(shape=(*self.shape[:spec], size, *self.shape[spec:]))
+
+    def leading_axis_spec(self) -> int:
+        """The first axis."""
+        return 0
+
     def update(self, **changes: Any) -> ShapedArray:
         """The type with another shape, dtype or weak type."""
         given = {"shape": self.shape, "dtype": self.dtype, "weak_type": self.weak_type, "vma": self.vma, **changes}
+        if given.get("manual_axis_type") is not None:
+            del given["vma"]
         if len(given["shape"]) == self.ndim:
             given.setdefault("sharding", self.division)
         return ShapedArray(tuple(given.pop("shape")), given.pop("dtype"), **given)
@@ -238,6 +286,12 @@ def _marks(*sets: tuple[str, Sequence[Any]]) -> str:
     texts = [(kind, ",".join(map(str, axes)), len(axes)) for kind, axes in sets]
     shown = [f"{kind}:{text if count == 1 else f'({text})'}" for kind, text, count in texts if count]
     return f"{{{', '.join(shown)}}}" if shown else ""
+
+
+def _varying(mat: ManualAxisType) -> frozenset[Any]:
+    if mat.unreduced or mat.reduced:
+        raise UnsupportedError(f"unreduced or reduced axes are said by a type's sharding, not by {mat}")
+    return frozenset(mat.varying)
 
 
 def divided_sizes(shape: Sequence[int], partitions: Sequence[Any]) -> str:

@@ -52,6 +52,7 @@ __all__ = [
     "GradAccum",
     "HiPrim",
     "HiPrimitive",
+    "HiPspec",
     "HiType",
     "MappingSpec",
     "MutableHiType",
@@ -176,6 +177,10 @@ class HiType:
     def str_short(self, short_dtypes: bool = False, mesh_axis_types: bool = False) -> str:
         """As messages write it."""
         return repr(self)
+
+
+class HiPspec:
+    """The base of specs of `shard_map` for values of a library's own types, which it does not take yet."""
 
 
 class MappingSpec:

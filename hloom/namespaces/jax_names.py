@@ -32,7 +32,7 @@ LACKING = {
 EArray buffer_callback compilation_cache control_deps fused jax2tf mosaic overlap
 primal_tangent_dtype profiler roofline shard_alike source_mapper thunky topologies transfer
 """,
-    "experimental.hijax": "HiPspec TransformedRef bdims_at_front unmap_avals vmap_rule",
+    "experimental.hijax": "TransformedRef bdims_at_front unmap_avals vmap_rule",
     "experimental.rnn": "lstm_bwd lstm_fwd rnn_abstract_eval rnn_bwd_abstract_eval",
     "experimental.scheduling_groups": "attr_get dce_jaxpr_xla_metadata_rule",
     "experimental.xla_metadata": "xla_metadata_call2",

@@ -12,7 +12,7 @@ import pytest
 
 import hloom
 import hloom.numpy as jnp
-from hloom.errors import DeletedArrayError, OperandError, UnsupportedElementTypeError
+from hloom.errors import DeletedArrayError, OperandError, UnsupportedElementTypeError, UnsupportedError
 from support.evaluator_fixture import on_the_evaluator  # noqa: F401  # a fixture
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
@@ -256,3 +256,15 @@ def test_beyond_the_range() -> None:
     assert float(jnp.asarray(1e300)) == float("inf")
     assert float(jnp.asarray(1.0, "float16") * 1e30) == float("inf")
     assert (jnp.asarray(3, "uint8") + 300).tolist() == 47
+
+
+def test_types_take_and_say_how_values_vary() -> None:
+    varies = hloom.sharding.ManualAxisType(varying=frozenset({"x"}))
+    found = hloom.core.ShapedArray((2, 3), jnp.float32, manual_axis_type=varies)
+    assert found.manual_axis_type == found.mat == varies and found.vma == {"x"}
+    assert found.update(manual_axis_type=hloom.sharding.ManualAxisType()) is hloom.core.ShapedArray((2, 3), jnp.float32)
+    assert found.update(shape=(2,)).mat == varies and found.update_manual_axis_type(varies) is found
+    with pytest.raises(UnsupportedError, match="unreduced or reduced axes"):
+        hloom.core.ShapedArray((2,), jnp.float32, manual_axis_type=varies._replace(unreduced=frozenset({"y"})))
+    assert found.dec_rank(2, 0).shape == (3,) and found.inc_rank(5, 1).shape == (2, 5, 3)
+    assert found.dec_rank(2, None) is found
