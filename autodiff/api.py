@@ -523,7 +523,9 @@ class PullbackFunction(_AtPoint):
         cotangents = [given_cotangent(leaf, a, self._fun) for leaf, a in zip(leaves, self._out_avals, strict=True)]
         if any(self._takes_reference) and self._targets is None:
             placed_gradients([], [GradValue()] * len(self._takes_reference), self._takes_reference)
-        gradients = pull_back(self._whole_program(), self._in_avals, [*cotangents, *[None] * self._unseen])
+        is_strong = any(ct is not None and not ct.aval.weak_type for ct in cotangents)
+        given = [*cotangents, *[None] * self._unseen]
+        gradients = pull_back(self._whole_program(), self._in_avals, given, is_strong)
         if self._targets is not None:
             gradients = placed_gradients(gradients, self._targets, self._takes_reference)
         pulled: tuple[Any, ...] = tree.unflatten(self._in_tree, gradients)

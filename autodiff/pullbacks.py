@@ -159,11 +159,14 @@ def given_cotangent(leaf: Any, aval: ShapedArray, fun: Callable[..., Any]) -> Va
     return value
 
 
-def pull_back(program: LinearProgram, avals: Sequence[ShapedArray], cotangents: Sequence[Value | None]) -> list[Any]:
+def pull_back(
+    program: LinearProgram, avals: Sequence[ShapedArray], cotangents: Sequence[Value | None], is_strong: bool = False
+) -> list[Any]:
     """A cotangent for each input, zeros where there is none, divided as the input.
 
-    It is weakly typed as the input, but for a complex input of a function without complex results: every way from one
-    to the other takes a real part or an absolute value, and JAX's rules for those return strong types.
+    It is weakly typed as the input, unless `is_strong`. That of a complex input of a function without complex results
+    is strong, too: every way from one to the other takes a real part or an absolute value, and JAX's rules for those
+    return strong types.
     """
     takes_parts = not any(ct is not None and is_complex(ct.aval.dtype) for ct in cotangents)
     with not_refused():
@@ -175,7 +178,7 @@ def pull_back(program: LinearProgram, avals: Sequence[ShapedArray], cotangents: 
             out.append(float0_zeros(aval))
             continue
         ct = next(found)
-        is_weak = aval.weak_type and not (takes_parts and is_complex(aval.dtype))
+        is_weak = aval.weak_type and not is_strong and not (takes_parts and is_complex(aval.dtype))
         wanted = aval.to_ct_aval()
         assert isinstance(wanted, ShapedArray), f"{aval} is inexact"
         out.append(of_type(zeros(aval) if ct is None else trace.with_weak_type(ct, is_weak), wanted))

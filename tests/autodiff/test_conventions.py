@@ -16,7 +16,8 @@ from hloom.hlo.ops.reduce import ReduceAttributes
 from hloom.tracer.core import Value, bind
 from hloom.tracer.ops import scalar_reducer
 
-from hloom import grad, jvp, vjp
+import hloom.numpy as jnp
+from hloom import grad, jvp, typeof, vjp
 from support.grad_check import concrete
 
 O = Opcode  # noqa: E741
@@ -211,3 +212,9 @@ def test_reduce_precision_is_taken_to_be_linear() -> None:
     result, tangent = jvp(rounded, (x,), (t,))
     assert (float(result), float(tangent)) == (1.25, 0.6875)
     assert float(vjp(rounded, x)[1](t)[0]) == 0.6875
+
+
+def test_cotangents_are_as_weak_as_the_given_one() -> None:
+    _, pull = vjp(jnp.sin, 1.0)
+    assert typeof(pull(1.0)[0]).weak_type and not typeof(pull(jnp.float32(1))[0]).weak_type
+    assert typeof(grad(jnp.sin)(1.0)).weak_type

@@ -1,8 +1,8 @@
 """`hloom.no_execution`: nothing runs. Imported when that is on for the first time.
 
-The setting is a part of the trace context, so jit's fast ways, which are found by the context, know no program under it:
-calls take the general way, which refuses them after it has traced and compiled. Operations outside of jit are refused
-by the outermost layer of the bottom trace.
+The setting is a part of the trace context, so jit's fast ways, which are found by the context, know no program under
+it: calls take the general way, which refuses them after it has traced and compiled. Operations outside of jit are
+refused by the outermost layer of the bottom trace.
 
 The setting and the first line of the message follow JAX's `jax_no_execution`.
 """

@@ -33,8 +33,8 @@ def scan_own(f: Callable[..., Any], init: Any, xs: Any, length: Any, reverse: bo
         ends, made = opened(all_entered(carry)), opened(all_entered(y))
         if ends.structure != start.structure or ends.avals != start.avals:
             raise TreeStructureError(
-                f"scan body function carry input and carry output must have equal types, but they differ: {start.shown} "
-                f"and {ends.shown}"
+                "scan body function carry input and carry output must have equal types, but they differ: "
+                f"{start.shown} and {ends.shown}"
             )
         stacked[:] = [made]
         return ends.parts, made.parts
@@ -55,4 +55,4 @@ def _leading(aval: Any) -> Any:
 def _check_leading(element: Any, count: int, whole: Any) -> None:
     arrays, moved = batch_axes(element, count, _leading(whole))
     if any(a != 0 for a in (*arrays, *moved)):
-        raise UnsupportedError(f"scan over {whole}: its arrays hold the elements along the axes {arrays}, not the first")
+        raise UnsupportedError(f"scan over {whole}: its arrays hold elements along the axes {arrays}, not the first")

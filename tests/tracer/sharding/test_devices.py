@@ -692,8 +692,9 @@ def test_classes_of_errors(child: str, parent: str) -> None:
 
 
 def test_what_means_nothing_here_says_why() -> None:
-    with pytest.raises(AttributeError, match="(?s)jax has 'lib', hloom does not have it: "):
-        hloom.lib
+    name = "lib"
+    with pytest.raises(AttributeError, match=f"(?s)jax has '{name}', hloom does not have it: "):
+        getattr(hloom, name)
 
 
 def test_pictures_of_shardings(capsys: pytest.CaptureFixture[str]) -> None:
