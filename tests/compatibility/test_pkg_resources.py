@@ -1,5 +1,5 @@
-"""`pkg_resources` under `as_jax()` sees the distributions that stand in for JAX: the real one where it is installed, and
-a module with the same interface."""
+"""`pkg_resources` under `as_jax()` sees the distributions that stand in for JAX: the real one where it is installed,
+and a module with the same interface."""
 
 from __future__ import annotations
 

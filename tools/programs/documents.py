@@ -6,14 +6,15 @@
     python tools/programs/documents.py --report cells.jsonl
 
 A document is a notebook, or Markdown with `{code-cell}`; of a document in several formats one counts. Each runs in a
-process of its own, cell by cell in one namespace, and a cell that fails does not stop the others. A cell that its document
-marks with `raises-exception` runs if it raises. The report counts the cells that run with JAX.
+process of its own, cell by cell in one namespace, and a cell that fails does not stop the others. A cell that its
+document marks with `raises-exception` runs if it raises. The report counts the cells that run with JAX.
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
+import contextlib
 import json
 import os
 import re
@@ -96,7 +97,8 @@ def run_document(path: Path, out: Path, limit: int) -> None:
 def run_all(options: argparse.Namespace) -> None:
     """Run all documents, and write their cells to the file `--out`."""
     checkout = Path(options.checkout).resolve()
-    env = {**os.environ, "MPLBACKEND": "Agg", "JAX_PLATFORMS": "cpu", "PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "ignore"}
+    own = {"MPLBACKEND": "Agg", "JAX_PLATFORMS": "cpu", "PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "ignore"}
+    env = {**os.environ, **own}
     command = [options.python, *(["-m", "hloom", "jax"] if options.library == "hloom" else []), str(HERE)]
     done = {c["document"] for c in _lines(options.out) if c["with"] == options.library} if options.new else set()
     for path in documents(checkout):
@@ -105,13 +107,11 @@ def run_all(options: argparse.Namespace) -> None:
             continue
         part = Path(f"{options.out}.{options.library}.part").resolve()
         part.unlink(missing_ok=True)
-        try:
+        with contextlib.suppress(subprocess.TimeoutExpired):
             subprocess.run(
                 [*command, "--one", str(path), "--out", str(part), "--limit", str(options.limit)],
                 env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=20 * options.limit, check=False,
             )  # fmt: skip
-        except subprocess.TimeoutExpired:
-            pass
         found = {c["cell"]: c for c in (_lines(str(part)) if part.exists() else [])}
         ended = {"runs": False, "error": "the process ended"}
         with Path(options.out).open("a") as out:
@@ -132,7 +132,8 @@ def report(path: str) -> str:
     of_jax = [key[1:] for key, c in state.items() if key[0] == "jax" and c["runs"] and ("hloom", *key[1:]) in state]
     failed = [(key, state["hloom", *key]["error"]) for key in of_jax if not state["hloom", *key]["runs"]]
     by_document = Counter(document for (document, _), _ in failed)
-    text = [f"{len({d for d, _ in of_jax})} documents; {len(of_jax)} cells run with JAX, {len(of_jax) - len(failed)} here"]
+    number = len({document for document, _ in of_jax})
+    text = [f"{number} documents; {len(of_jax)} cells run with JAX, {len(of_jax) - len(failed)} of them here"]
     text += [f"{count:4} {document}" for document, count in by_document.most_common()]
     text += [f"{document} [{cell}]: {error}" for (document, cell), error in failed]
     return "\n".join(text)
