@@ -638,8 +638,8 @@ def value_and_grad(
         if has_own([args[k] for k in chosen]):
             filled = functools.partial(fun, **kwargs)
             of_parts = functools.partial(value_and_grad, has_aux=has_aux, holomorphic=holomorphic, allow_int=allow_int)
-            value, gradients = _on_own_values().value_and_grad_own(of_parts, filled, args, chosen)
-            return value, gradients[0] if one_argument else gradients
+            found, gradients = _on_own_values().value_and_grad_own(of_parts, filled, args, chosen)
+            return found, gradients[0] if one_argument else gradients
         values, structure = grad_inputs(_name, fun, args, chosen, holomorphic, allow_int)
         flat = _Flat(of_chosen(fun, args, kwargs, chosen), structure, has_aux)
         results, program = linearize_flat(flat, values, [is_inexact(v.aval.dtype) for v in values])

@@ -21,7 +21,6 @@ import numpy as np
 
 from ..hlo.array_address import DATA_POINTERS, WORD_SHIFT
 from ..hlo.host_buffers import USABLE, HostBuffer, bytes_buffer
-from ..hlo.support.loading import load
 from . import dtypes
 from .arrays.array import CONVERSIONS, Array, array_from_scalar, as_value, refuse_masked, resolved
 from .arrays.float0 import is_float0
@@ -409,19 +408,19 @@ def overflow(leaves: Sequence[Any], describe: Callable[[int], LeafName]) -> Over
 
 OWN_TYPES: dict[type, Callable[[Any], Any]] = {}
 """`typeof` for values of a library's own classes (`hloom.experimental.hijax`, `hloom.core.pytype_aval_mappings`)."""
-OWN_CLASSES: set[type] = set()
-"""The classes of values of own types that transformations take (`own_values.py`). Until there is one, nothing looks for
-such values."""
+OWN_VALUES: list[Any] = []
+"""The module `own_values.py` once a library has declared own types with values that transformations take. Until then
+nothing looks for such values."""
 
 
 def entered(*trees: Any) -> Any:
     """Trees in which values of own types are containers of their arrays."""
-    return load(".own_values", __package__).for_programs(trees) if OWN_CLASSES else trees
+    return OWN_VALUES[0].for_programs(trees) if OWN_VALUES else trees
 
 
 def has_own(*trees: Any) -> bool:
     """Whether there is a value of an own type in one of the trees."""
-    return bool(OWN_CLASSES) and load(".own_values", __package__).has_own(*trees)
+    return bool(OWN_VALUES) and OWN_VALUES[0].has_own(*trees)
 
 
 def typeof(x: Any) -> Any:

@@ -14,6 +14,7 @@ Names and semantics follow jax.experimental.hijax.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -22,12 +23,15 @@ import numpy as np
 from ..hlo.errors import UnsupportedError
 from ..hlo.support.records import dataclass
 from . import ops
-from .arguments import OWN_CLASSES, OWN_TYPES
+from .arguments import OWN_TYPES, OWN_VALUES
 from .arrays.array import Array, as_value
 from .arrays.float0 import float0
 from .aval import ShapedArray
 from .core import EVAL, current_trace
 from .trees import tree
+
+_CLASSES: set[type] = set()
+"""The libraries' classes."""
 
 
 class OwnValue:
@@ -54,7 +58,7 @@ class OwnValue:
                 f"{type(self.aval).__name__} has no attribute {name!r}: within transformations a value is known by its "
                 "type. Take it apart by an operation of its library"
             ) from None
-        declared = getattr(type(self.aval), name, None)
+        declared: Any = getattr(type(self.aval), name, None)
         if hasattr(declared, "fget") and not isinstance(declared, property):
             return declared.fget(self)
         if hasattr(declared, "fun"):
@@ -68,12 +72,12 @@ class OwnValue:
 def is_own(x: Any) -> bool:
     """Whether `x` is a value of an own type, of those with values that do not change."""
     kind = type(x)
-    return kind is OwnValue or (kind in OWN_CLASSES and not OWN_TYPES[kind](x).has_qdd)
+    return kind is OwnValue or (kind in _CLASSES and not OWN_TYPES[kind](x).has_qdd)
 
 
 def has_own(*trees: Any) -> bool:
     """Whether there is a value of an own type in one of the trees."""
-    return bool(OWN_CLASSES) and any(map(is_own, tree.leaves(trees, is_own)))
+    return any(map(is_own, tree.leaves(trees, is_own)))
 
 
 # ---- types
@@ -143,7 +147,8 @@ def register(kind: type, type_of: Callable[[Any], Any]) -> None:
     """Make a class one with objects of own types, which `type_of` tells."""
     OWN_TYPES[kind] = type_of
     OWN_TYPES[OwnValue] = lambda value: value.aval
-    OWN_CLASSES.add(kind)
+    _CLASSES.add(kind)
+    OWN_VALUES[:] = [sys.modules[__name__]]
 
 
 def _flatten(value: OwnValue) -> tuple[Any, Any]:
@@ -172,7 +177,7 @@ def entered(value: Any, aval: Any = None) -> OwnValue:
 
 def all_entered(value: Any) -> Any:
     """The tree with containers for its values of own types."""
-    return tree.map(lambda x: entered(x) if is_own(x) else x, value, is_leaf=is_own) if OWN_CLASSES else value
+    return tree.map(lambda x: entered(x) if is_own(x) else x, value, is_leaf=is_own) if _CLASSES else value
 
 
 def for_programs(value: Any) -> Any:

@@ -10,11 +10,10 @@ from ...hlo.errors import UnsupportedError
 from ..errors import TreeStructureError
 from ..own_values import Opened, all_entered, batch_axes, opened, required
 from ..trees import tree
-from .scan import scan
 
 
-def scan_own(f: Callable[..., Any], init: Any, xs: Any, length: Any, reverse: bool) -> Any:
-    """`scan` with values of own types taken apart."""
+def scan_own(scan: Callable[..., Any], f: Callable[..., Any], init: Any, xs: Any, length: Any, reverse: bool) -> Any:
+    """`scan(f, init, xs, length, reverse)`, with values of own types taken apart."""
     start = opened(init)
     given = opened(xs)
     arrays = [leaf for leaf, aval in zip(given.parts, given.avals, strict=True) if aval is None]

@@ -100,7 +100,7 @@ def scan(
     require_functions("scan", f=f)
     _check_unroll("scan", unroll)
     if has_own(init, xs):
-        return load(".own_scan", __package__).scan_own(f, init, xs, length, reverse)  # type: ignore[no-any-return]
+        return load(".own_scan", __package__).scan_own(scan, f, init, xs, length, reverse)  # type: ignore[no-any-return]
     arrays, xs_tree = tree.flatten(xs)
     if any(isinstance(x, Ref) for x in arrays):
         return _scan_references(f, init, arrays, xs_tree, length, reverse)
