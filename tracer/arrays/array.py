@@ -842,7 +842,7 @@ def array_from_numpy(value: NDArray | np.generic, dtype: np.dtype[Any] | None = 
             made = Array(aval, _frozen(allocating(np.array, value, dtype=dtype, order="C")))
     else:
         made = Array(aval, _frozen(allocating(np.array, value, dtype=dtype, order="C")))
-    if _CAPTURING and _CAPTURING[-1] and isinstance(value, np.ndarray) and value.ndim:
+    if capturing_block() and isinstance(value, np.ndarray) and value.ndim:
         made._source = ref(value)
     return made
 
