@@ -1,11 +1,13 @@
 """`RESULTS.md`, from the JSON file of a run: `python -m benchmarks.results [FILE]`.
 
-Every row that was measured is on the page. `TARGETS` are the goals; the page says which of them the run met.
+Every row that was measured is on the page. `TARGETS` are the goals; the page says which of them the run met. The
+tables of the README and of `docs/measured.md` are made of the same run: `TABLES`, each between two comments.
 """
 
 from __future__ import annotations
 
 import json
+import re
 import statistics
 import sys
 from collections.abc import Callable, Iterable, Sequence
@@ -24,6 +26,16 @@ STEADY = tuple(name for name in table.GROUPS if name != "dispatch")
 """The groups of programs: all but those that measure a call, a compilation, a start."""
 FUSED = ("chains", "reductions", "normalisations", "cumulative", "stencils", "movement")
 LEAST = 0.95
+BESIDE_JAX: dict[str, tuple[str, ...]] = {
+    "all programs": STEADY,
+    "elementwise, reductions, stencils": FUSED,
+    "matrix products, convolutions": ("products", "convolutions"),
+    "loops over small state": ("chosen loops",),
+    "training steps of networks": ("training",),
+    "tracing, compiling, new sizes, start": ("latency", "start"),
+    "memory of a training process": ("memory",),
+}
+"""The lines of the README's table, and their groups."""
 
 
 @dataclass(frozen=True)
@@ -197,10 +209,47 @@ def _shown(value: float | None) -> str:
     )
 
 
+def _jax(outcomes: Sequence[Outcome], about: dict[str, Any]) -> str:
+    """The README's table: means, and the slowest case of each line."""
+    run = Run(outcomes)
+    versions = {name: version.split()[0] for name, version in (about["versions"] | about.get("peers", {})).items()}
+    rows = [["", "cases", f"times as fast as JAX {versions.get('jax', '')}".rstrip(), "the slowest case"]]
+    for name, names in BESIDE_JAX.items():
+        known = [(ratio, o.name) for o in run.of(*names) if (ratio := speed(o, "jax")) is not None]
+        if known:
+            slowest, case = min(known)
+            mean = statistics.geometric_mean(ratio for ratio, _ in known)
+            rows.append([name, str(len(known)), _shown(mean), f"{_shown(slowest)} ({case})"])
+    cores = f"{about['processor']}, {about['cores']} cores, {about['memory_gib']} GiB"
+    return f"{report.markdown(rows)}\n\nGeometric means; hloom {versions['hloom']}, {cores}."
+
+
+def _peers(outcomes: Sequence[Outcome], about: dict[str, Any]) -> str:
+    """The means beside all peers, and the machine."""
+    peers = [peer for peer in PEERS if any(outcome.samples.get(peer) for outcome in outcomes)]
+    return f"{report.markdown(_means(Run(outcomes), peers))}\n\n{machine.line(about)}"
+
+
+TABLES: dict[str, Callable[[Sequence[Outcome], dict[str, Any]], str]] = {"jax": _jax, "peers": _peers}
+"""What stands between `<!-- made by benchmarks/results.py: NAME -->` and `<!-- end -->`."""
+DOCUMENTS = ("README.md", "docs/measured.md")
+_TABLE = re.compile(
+    r"(?P<begin><!-- made by benchmarks/results\.py: (?P<name>\w+) -->\n).*?(?P<end><!-- end -->)", re.DOTALL
+)
+
+
+def with_tables(text: str, outcomes: Sequence[Outcome], about: dict[str, Any]) -> str:
+    """A document with the tables of this run."""
+    known = [outcome for outcome in outcomes if outcome.samples.get("hloom")]
+    return _TABLE.sub(lambda m: f"{m['begin']}\n{TABLES[m['name']](known, about)}\n\n{m['end']}", text)
+
+
 def write(source: Path) -> None:
-    """The page and the plot, beside this file."""
+    """The page and the plot, beside this file, and the tables in `DOCUMENTS`."""
     outcomes, about = report.from_json(json.loads(source.read_text()))
     (HERE / PAGE).write_text(page(outcomes, about))
+    for document in (HERE.parent / name for name in DOCUMENTS):
+        document.write_text(with_tables(document.read_text(), outcomes, about))
     (HERE / PLOT).write_text(plot.ratios([o for o in outcomes if o.group in table.GROUPS], PEERS, speed))
 
 

@@ -145,6 +145,31 @@ def test_the_page_has_every_row_and_says_what_is_met() -> None:
     assert "during 1 of 5 cases: sum-0" in text
 
 
+def test_the_tables_of_documents_are_those_of_the_last_run(root: Path) -> None:
+    """`python -m benchmarks.results` writes them, and the page."""
+    run, about = report.from_json(json.loads((results.HERE / results.JSON).read_text()))
+    assert results.page(run, about) == (results.HERE / results.PAGE).read_text()
+    for document in results.DOCUMENTS:
+        text = (root / document).read_text()
+        assert text.count("<!-- made by benchmarks/results.py: ") == 1
+        assert results.with_tables(text, run, about) == text
+
+
+def test_a_table_of_a_document_is_replaced() -> None:
+    about = machine.describe() | {"peers": {"hloom": "0.1.0 on Python 3", "jax": "0.12.0 on Python 3"}}
+    text = "a\n\n<!-- made by benchmarks/results.py: jax -->\n| old |\n<!-- end -->\n\nb\n"
+    new = results.with_tables(text, outcomes(), about)
+    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in new.splitlines()]
+    assert ["", "cases", "times as fast as JAX 0.12.0", "the slowest case"] in cells
+    assert ["all programs", "2", "1.41", "0.50 (sum-0)"] in cells
+    assert ["memory of a training process", "1", "4.00", "4.00 (memory-mlp)"] in cells
+    assert "old" not in new and "training steps" not in new  # none was measured
+    assert new.startswith("a\n\n<!--") and new.endswith("<!-- end -->\n\nb\n")
+    assert results.with_tables(new, outcomes(), about) == new
+    alone = [Outcome(o.name, o.title, samples={"hloom": [1.0]}, group=o.group) for o in outcomes()]
+    assert "all programs" not in results.with_tables(text, alone, about)
+
+
 def test_the_plot_has_a_dot_for_each_ratio() -> None:
     picture = plot.ratios(outcomes(), results.PEERS, results.speed)
     assert picture.count("<title>") == 6 and picture.count("<circle") == 6 + len(results.PEERS)

@@ -75,11 +75,11 @@ def test_bad_files_are_told_in_one_line(root: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
-def test_is_in_the_readme_with_its_picture_and_in_the_makefile(program: ModuleType, root: Path) -> None:
+def test_is_in_the_gallery_with_its_picture_and_in_the_makefile(program: ModuleType, root: Path) -> None:
     name, _ = PROGRAMS[program]
     assert f"\nPROGRAM_{name} = {program.__name__}\n" in (root / "Makefile").read_text()
-    readme = (root / "README.md").read_text()
-    assert f"`make {name}`" in readme and f"](docs/images/examples/{name}.png)" in readme
+    gallery = (root / "docs" / "examples.md").read_text()
+    assert f"`make {name}`" in gallery and f"](images/examples/{name}.png)" in gallery
     picture = root / "docs" / "images" / "examples" / f"{name}.png"
     assert picture.stat().st_size < 100_000
     with Image.open(picture) as image:

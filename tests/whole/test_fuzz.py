@@ -464,9 +464,9 @@ def test_all_lines_of_the_ledger_can_be_run_again() -> None:
         assert 0 < line["programs"] <= sum(line["cases"].values()) <= line["programs"] * line["data"], line
 
 
-def test_the_readme_says_how_many() -> None:
+def test_the_documents_say_how_many() -> None:
     programs, cases = ledger.total()
-    text = " ".join((ROOT / "README.md").read_text().split())
+    text = " ".join((ROOT / "CONTRIBUTING.md").read_text().split())
     counted = f"{programs.total():,} programs, {programs['op']:,} of them single operations"
     assert f"{cases.total():,} cases are in its ledger: {counted}" in text
 
