@@ -25,9 +25,10 @@ PATH = re.compile(r"`([\w./-]+(?:\.(?:py|pyi|md)|/)|[\w./-]+/[\w.-]+\.hlo)`")
 ELSEWHERE = {
     *("out/", "out/fuzz/", "plugins/profile/", "utils_test.py", "test_special_cases.py", "test_array_object.py"),
     *("test_creation_functions.py", "test_dlpack.py", "test_data_type_functions.py", "test_searching_functions.py"),
-    *("test_statistical_functions.py", "hloom/nn/gaps.py"),
+    *("test_statistical_functions.py", "hloom/nn/gaps.py", "autodidax.md", "jax-primitives.md", "sharding-ad.md"),
 }
-"""Folders that a command makes, files of the tests of JAX and of the array API, and the file that a guide adds."""
+"""Folders that a command makes, files of the tests and documents of JAX and of the array API, the file that a guide
+adds."""
 LONGEST_MAP = 100
 """Lines of `docs/architecture.md`."""
 
