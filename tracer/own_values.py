@@ -333,4 +333,8 @@ def _moved_types(aval: Any) -> list[ShapedArray]:
 
 
 def _axis(element: ShapedArray, batch: ShapedArray, size: int) -> int | None:
-    return batch.shape.index(size) if len(batch.shape) > len(element.shape) else None
+    if len(batch.shape) <= len(element.shape):
+        return None
+    if size not in batch.shape:
+        raise UnsupportedError(f"a batch of {size} elements of {element} as {batch}: no dimension holds the elements")
+    return batch.shape.index(size)

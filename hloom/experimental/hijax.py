@@ -23,6 +23,7 @@ from ..autodiff.own_values import register_spec as _register_spec
 from ..autodiff.tangents import Zero
 from ..autodiff.tangents import instantiate as instantiate_zeros
 from ..core import AbstractValue, ShapedArray
+from ..extend.effects import EffectTypeSet as _EffectTypeSet
 from ..extend.primitive import Primitive as _Primitive
 from ..extend.protocol import AxisData as _AxisData
 from ..hlo.errors import UnsupportedError as _UnsupportedError
@@ -80,22 +81,7 @@ aval_property = _namedtuple("aval_property", ["fget"])
 """In a class of types: a property that values of the type have."""
 
 
-class _EffectTypes:
-    """A set of classes of effects."""
-
-    def __init__(self) -> None:
-        self._types: set[type] = set()
-
-    def add_type(self, effect_type: type) -> None:
-        """Add a class of effects."""
-        self._types.add(effect_type)
-
-    def contains(self, effect: object) -> bool:
-        """Whether an effect is of one of the classes."""
-        return isinstance(effect, tuple(self._types))
-
-
-control_flow_allowed_effects = _EffectTypes()
+control_flow_allowed_effects = _EffectTypeSet()
 """Effects that a library allows in loops and branches. None is refused here."""
 
 

@@ -38,6 +38,7 @@ from .paths import path_text
 from .pullback import traced_vjp
 from .tokens import thread_tokens
 
+_LIBRARY = __name__.partition(".")[0] + "."
 _DONATING = frozenset({"cpu", "tpu", "cuda", "rocm", "neuron"})
 """The platforms on which JAX lets a program overwrite its arguments."""
 
@@ -86,9 +87,6 @@ def export(
     return exported
 
 
-_LIBRARY = __name__.partition(".")[0] + "."
-
-
 def _check_scopes(jitted: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
     """ValueError if the sizes of arguments are of several scopes."""
     first: Any = None
@@ -119,7 +117,7 @@ def _version() -> int:
 
 
 def _interface(traced: Traced, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Interface:
-    """That of a function that was traced for these arguments; static ones are no part of it."""
+    """The interface of a function that was traced for these arguments, without the static ones."""
     signature = traced._signature
     dynamic, keywords, _ = split_static(signature.fun, signature.static, args, kwargs)
     in_tree = tree.structure((dynamic, keywords))
@@ -197,7 +195,8 @@ def _portable(
 
 
 def _exported_vjp(primal: Exported, traced: Traced) -> Exported:
-    """The VJP of a function that was traced here: of its leaves, and a cotangent for each leaf of its result."""
+    """The VJP of a function that was traced here: it takes the leaves of the arguments, and a cotangent for each leaf
+    of the result."""
     with Override(lowering_platforms=primal.platforms):
         stage, interface = traced_vjp(primal, traced)
         return _exported(stage, interface, primal.platforms, tuple(primal.disabled_safety_checks))

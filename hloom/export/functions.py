@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ..hlo.mlir.tree import Function, Operation, Symbol, TypeAttribute, operations
+from ..hlo.mlir.tree import Attribute, Function, Operation, Symbol, TypeAttribute, operations
 
 
 def functions_of(module: Operation) -> dict[str, Operation]:
@@ -13,6 +13,7 @@ def functions_of(module: Operation) -> dict[str, Operation]:
 
 
 def function_type(function: Operation) -> Function:
+    """The type that a function declares."""
     declared = function.attributes["function_type"]
     assert isinstance(declared, TypeAttribute) and isinstance(declared.type, Function), f"{declared} is no such type"
     return declared.type
@@ -28,11 +29,20 @@ def callee_of(operation: Operation) -> str | None:
 def rename(module: Operation, names: Mapping[str, str]) -> None:
     """Give functions other names, in the module and where they are called. names: the new ones, by the old ones."""
     for operation in operations(module):
-        for key, attribute in operation.attributes.items():
-            if isinstance(attribute, Symbol):
-                first, *rest = attribute.names
-                operation.attributes[key] = Symbol((names.get(first, first), *rest))
+        operation.attributes = {key: _renamed(each, names) for key, each in operation.attributes.items()}
     for function in module.regions[0].block.operations:
         name = str(function.attributes.get("sym_name"))
         if name in names:
             function.attributes["sym_name"] = names[name]
+
+
+def _renamed(attribute: Attribute, names: Mapping[str, str]) -> Attribute:
+    """The attribute with the new names in its symbols. Custom calls have lists of them (`called_computations`)."""
+    match attribute:
+        case Symbol(names=(first, *rest)):
+            return Symbol((names.get(first, first), *rest))
+        case tuple():
+            return tuple([_renamed(each, names) for each in attribute])
+        case dict():
+            return {key: _renamed(each, names) for key, each in attribute.items()}
+    return attribute

@@ -1,4 +1,4 @@
-"""What an exported function takes and returns, before its program is written: structures, types and places."""
+"""The arguments and results of an exported function, before its program is written: structures, types, places."""
 
 from __future__ import annotations
 
@@ -20,6 +20,11 @@ from .paths import argument_names
 from .placing import abstract_sharding, stored_rank, text_of
 
 
+def array_positions(avals: Sequence[Any]) -> list[int]:
+    """The positions of the types for which a program has arrays: all but float0."""
+    return [k for k, aval in enumerate(avals) if aval.dtype != FLOAT0]
+
+
 @dataclass(frozen=True, slots=True)
 class Interface:
     """Structures and types of arguments and results, with float0 types, which the program does not take."""
@@ -32,7 +37,7 @@ class Interface:
     @property
     def kept(self) -> tuple[int, ...]:
         """The positions of the arguments that the program takes."""
-        return tuple([k for k, a in enumerate(self.in_avals) if a.dtype != FLOAT0])
+        return tuple(array_positions(self.in_avals))
 
     def result_names(self) -> list[str]:
         """The results in JAX's words: ``result[0]``."""
@@ -80,7 +85,7 @@ def places_of(traced: Traced, interface: Interface) -> Places:
 
 
 def _abstract(avals: Sequence[Any], places: Sequence[Sharding | None]) -> Iterator[NamedSharding | None]:
-    """`places`: of those arrays that are not float0."""
+    """The sharding of each array as files have it. places: of the arrays that are not float0; those have none."""
     given = iter(places)
     for aval in avals:
         yield None if aval.dtype == FLOAT0 else abstract_sharding(next(given), aval)

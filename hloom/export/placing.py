@@ -49,8 +49,8 @@ def abstract_sharding(sharding: Sharding | None, aval: Any) -> NamedSharding | N
 
 
 def text_of(sharding: NamedSharding | None, aval: Any) -> str:
-    """The sharding of an array's storage in HLO's words: devices count from 0 in the order of the mesh. "" where
-    nothing is said, or there is one device."""
+    """The text of a sharding of an array's storage in HLO; devices count from 0 in the order of the mesh. "" for no
+    sharding, and for one device."""
     if sharding is None or sharding.mesh.size <= 1:
         return ""
     return over_abstract_mesh(sharding, stored_rank(aval)).to_text()

@@ -13,45 +13,52 @@ from ..tracer.sharding.shardings import Sharding
 from ..tracer.stages import Traced
 from ..tracer.traced import with_avals
 from ..tracer.trees import tree
-from .interface import Interface
+from .interface import Interface, array_positions
 from .record import ExportedFunction
 
 
 def traced_vjp(primal: ExportedFunction, traced: Traced) -> tuple[Traced, Interface]:
     """The VJP of `traced`, which `primal` is exported from: it takes the leaves of the arguments and a cotangent for
     each leaf of the result, and returns a cotangent for each leaf of the arguments."""
-    signature, ins, outs = traced._signature, primal.in_avals, primal.out_avals
-    tangents = [a.to_tangent_aval() if a.dtype != FLOAT0 else a for a in (*ins, *outs)]
-    moving_in = [k for k, t in enumerate(tangents[: len(ins)]) if t.dtype != FLOAT0]
-    moving_out = [k for k, t in enumerate(tangents[len(ins) :]) if t.dtype != FLOAT0]
-    numbers = [k for k, a in enumerate(ins) if a.dtype != FLOAT0]
+    signature = traced._signature
+    assert signature.stated is not None, f"{traced} is not from this process"
+    in_avals, out_avals = primal.in_avals, primal.out_avals
+    in_tangents, out_tangents = (list(map(_tangent_type, avals)) for avals in (in_avals, out_avals))
+    arguments, results, in_moving, out_moving = map(array_positions, (in_avals, out_avals, in_tangents, out_tangents))
 
     def pullback(*values: Any) -> tuple[Any, ...]:
-        primals = dict(zip(numbers, values, strict=False))
+        primals = dict(zip(arguments, values, strict=False))
 
         def function(*moving: Any) -> list[Any]:
-            given = {**primals, **dict(zip(moving_in, moving, strict=True))}
-            found = eval_computation(traced._computation, [*[given[k] for k in numbers], *traced._captured])
-            results = with_avals(found[: len(signature.out_avals)], signature.out_avals)
-            every = dict(zip([k for k, a in enumerate(outs) if a.dtype != FLOAT0], results, strict=True))
-            return [every[k] for k in moving_out]
+            given = {**primals, **dict(zip(in_moving, moving, strict=True))}
+            found = eval_computation(traced._computation, [*[given[k] for k in arguments], *traced._captured])
+            typed = with_avals(found[: len(signature.out_avals)], signature.out_avals)
+            outputs = dict(zip(results, typed, strict=True))
+            return [outputs[k] for k in out_moving]
 
-        _, pull = vjp(function, *[primals[k] for k in moving_in])
-        return tuple(pull(list(values[len(numbers) :])))
+        _, pull = vjp(function, *[primals[k] for k in in_moving])
+        return tuple(pull(list(values[len(arguments) :])))
 
     pullback.__name__ = f"{primal.fun_name}_vjp"
-    assert signature.stated is not None, f"{traced} is not from this process"
     placed_in, placed_out = signature.stated()
-    of_in = dict(zip(numbers, placed_in, strict=True))
-    of_out = dict(zip([k for k, a in enumerate(outs) if a.dtype != FLOAT0], placed_out, strict=True))
-    types: list[ShapedArray] = [*[ins[k] for k in numbers], *[tangents[len(ins) + k] for k in moving_out]]
-    given: list[Sharding | None] = [*[of_in[k] for k in numbers], *[of_out[k] for k in moving_out]]
-    wanted = [of_in[k] for k in moving_in]
-    options: dict[str, Any] = {
-        name: tuple(found) for name, found in (("in_shardings", given), ("out_shardings", wanted)) if any(found)
-    }
+    in_places = dict(zip(arguments, placed_in, strict=True))
+    out_places = dict(zip(results, placed_out, strict=True))
+    taken: list[ShapedArray] = [*[in_avals[k] for k in arguments], *[out_tangents[k] for k in out_moving]]
+    given_places: list[Sharding | None] = [
+        *[in_places[k] for k in arguments], *[out_places[k] for k in out_moving]
+    ]  # fmt: skip
+    returned_places = [in_places[k] for k in in_moving]
+    options: dict[str, Any] = {}
+    if any(given_places):
+        options["in_shardings"] = tuple(given_places)
+    if any(returned_places):
+        options["out_shardings"] = tuple(returned_places)
     jitted: PjitFunction[..., Any] = jit(pullback, **options)
-    stage = jitted.trace(*[ShapeDtypeStruct.of(t) for t in types])
-    every = (*ins, *tangents[len(ins) :])
-    given_tree, made_tree = tree.structure(((0,) * len(every), {})), tree.structure((0,) * len(ins))
-    return stage, Interface(given_tree, every, made_tree, tuple(tangents[: len(ins)]))
+    stage = jitted.trace(*[ShapeDtypeStruct.of(t) for t in taken])
+    every = (*in_avals, *out_tangents)
+    in_tree, out_tree = tree.structure(((0,) * len(every), {})), tree.structure((0,) * len(in_avals))
+    return stage, Interface(in_tree, every, out_tree, tuple(in_tangents))
+
+
+def _tangent_type(aval: Any) -> Any:
+    return aval if aval.dtype == FLOAT0 else aval.to_tangent_aval()

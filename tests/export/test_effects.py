@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hloom.hlo.errors import UnsupportedError
 from hloom.hlo.stablehlo.text import write
 
 import hloom
@@ -88,7 +89,6 @@ def test_functions_with_ordered_effects_take_tokens_first() -> None:
     outer = exported(lambda x: loose(x) + made.call(x), X)
     assert outer.ordered_effects == (FIRST, SECOND) and outer.unordered_effects == (LOOSE,)
     np.testing.assert_array_equal(outer.call(X), 10 + 10 * X)
-    assert hloom.grad(lambda x: made.call(x).sum())  # a file without derivatives has none
     with pytest.raises(ValueError, match="No VJP"):
         hloom.grad(lambda x: made.call(x).sum())(X)
 
@@ -105,6 +105,16 @@ def test_a_use_waits_for_the_use_before_it() -> None:
         '%4 = stablehlo.composite "hloom.doubling" %3#0',
         "%5:2 = stablehlo.optimization_barrier %4, %3#1",
     ]
+
+
+def test_effects_that_have_one_text_are_refused() -> None:
+    others = [effect_class(Effect, "Same")() for _ in range(2)]
+    for each in others:
+        mlir.lowerable_effects.add_type(type(each))
+        effects.ordered_effects.add_type(type(each))
+    one, other = (doubling(effect).bind for effect in others)
+    with pytest.raises(UnsupportedError, match="ordered effects with one text"):
+        export.export(hloom.jit(lambda x: one(x) + other(x)))(X)
 
 
 def test_effects_in_regions_sizes_and_platforms() -> None:

@@ -318,6 +318,17 @@ def test_symbolic_sizes_with_platforms_and_calls() -> None:
     same(hloom.grad(lambda x: derived.call(x).sum())(X), 2 * X)
 
 
+def test_symbolic_sizes_with_calls_of_functions_with_the_same_names() -> None:
+    """Both programs have a function for their window, which a custom call names."""
+    def window(x: Any, op: Callable[..., Any], start: float) -> Any:
+        return lax.reduce_window(x, start, op, (x.shape[0],), (1,), "SAME")
+
+    spec = hloom.ShapeDtypeStruct(export.symbolic_shape("b"), np.float32)
+    inner = exported(lambda x: window(x, lax.add, 0.0), spec)
+    outer = exported(lambda x: (inner.call(x), window(x, lax.max, -np.inf)), spec)
+    same(outer.call(X[:, 0]), (window(X[:, 0], lax.add, 0.0), window(X[:, 0], lax.max, -np.inf)))
+
+
 CONSTRAINTS: list[tuple[str, tuple[int, ...], str]] = [
     ("3, a, a+8", (3, 4, 13), r"Found inconsistency between dimension size args\[0\].shape\[2\] \(= 13\)"),
     ("3, 4, 6*a", (3, 4, 13), r"Division had remainder 1 when computing the value of 'a'"),

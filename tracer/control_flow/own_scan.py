@@ -39,7 +39,7 @@ def scan_own(scan: Callable[..., Any], f: Callable[..., Any], init: Any, xs: Any
         return ends.parts, made.parts
 
     body.__name__ = getattr(f, "__name__", "body")
-    carry, ys = scan(body, start.parts, given.parts, count if length is None else length, reverse)
+    carry, ys = scan(body, start.parts, given.parts, count, reverse)
 
     def stack_of(aval: Any) -> Any:
         return required(aval, "inc_rank", "scan")(count, _leading(aval))

@@ -27,9 +27,9 @@ def _plain(part: Any) -> Any:
     return as_value(np.arange(part.size, dtype=np.int32) * part.stride) + part.start
 
 
-def steps_of(shape: tuple[int, ...], index: Any) -> list[Any]:
-    """The indices that one after the other read what `index` means, each without blocks. All but the last keep the
-    number of dimensions."""
+def steps_of(index: Any) -> list[Any]:
+    """Indices without blocks, which one after the other read the elements at `index`. All but the last keep the number
+    of dimensions."""
     if not isinstance(index, tuple):
         return [_plain(index)]
     entries = [_plain(part) for part in index]
@@ -57,17 +57,17 @@ def _whole(part: Sequence[Any]) -> tuple[Any, ...]:
 
 def read(value: Value, index: Any) -> Value:
     """The elements at an index; positions out of range are moved inside."""
-    for step in steps_of(value.aval.shape, index):
+    for step in steps_of(index):
         value = value[step]
     return value
 
 
 def update(value: Value, index: Any, new: Value, how: str) -> Value:
     """The array with other elements at an index. how: "set" or "add". Positions out of range are left out."""
-    shape = value.aval.shape
-    steps = steps_of(shape, index)
+    steps = steps_of(index)
     if len(steps) == 1:
         return getattr(value.at[steps[0]], how)(new)  # type: ignore[no-any-return]
+    shape = value.aval.shape
     count = math.prod(shape)
     places = as_value(np.arange(count, dtype=np.int32).reshape(shape))
     for step in steps:

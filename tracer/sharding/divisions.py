@@ -112,6 +112,13 @@ def _free(i: HloInstruction) -> Division | None:
     return Division(whole(i.shape.rank).axes, is_free=True) if is_made else None
 
 
+def _grown(before: Division, new: Division) -> Division:
+    """The division of an element of a loop's state after one iteration more. It goes one way only, from free to whole
+    to divided, so that elements that change places come to an end."""
+    keeps = new.is_whole and (new.is_free or not before.is_free)
+    return before if keeps or not before.is_whole else new
+
+
 def mesh_of(operands: Sequence[ShapedArray], instructions: Sequence[HloInstruction]) -> AbstractMesh | None:
     """The mesh with Explicit axes that divides an operand, or that is named by an instruction."""
     for o in operands:
@@ -217,7 +224,7 @@ class Program:
         state = list(leaves)
         while True:
             pairs = zip(state, self.of_computation(body, state), strict=True)
-            after = [new if s.is_whole else s for s, new in pairs]
+            after = [_grown(before, new) for before, new in pairs]
             if after == state:
                 return state
             state = after

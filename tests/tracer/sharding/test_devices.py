@@ -432,6 +432,19 @@ def test_auto_and_explicit_axes() -> None:
         sharding.explicit_axes(lambda x: x, in_sharding=hloom.P())(1.0)
 
 
+def test_elements_of_a_loop_change_places() -> None:
+    """One begins as an array that is made of a scalar, which any device can make; the other does not."""
+    mesh = hloom.sharding.AbstractMesh((2,), ("x",), axis_types=(hloom.sharding.AxisType.Explicit,))
+
+    def loop(x: Any, y: Any) -> Any:
+        return lax.fori_loop(0, 3, lambda _, s: (s[1], s[0], s[2] + 1), (jnp.zeros(4), y * 2, x))
+
+    with hloom.sharding.use_abstract_mesh(mesh):
+        places = [hloom.NamedSharding(mesh, spec) for spec in (hloom.P("x"), hloom.P())]
+        found = hloom.eval_shape(loop, *[hloom.ShapeDtypeStruct((4,), np.float32, sharding=p) for p in places])
+    assert [s.sharding for s in found] == [None, None, places[0]]
+
+
 @pytest.mark.parametrize("jitted", [False, True])
 def test_specs_within_changed_axes_mean_the_changed_mesh(jitted: bool) -> None:
     sharding = hloom.sharding
