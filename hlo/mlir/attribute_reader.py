@@ -1,7 +1,7 @@
 """Reading attributes of MLIR text.
 
-Source: MLIR's language reference, "Attributes", and its builtin dialect. The reader is given
-a table of dialects' attributes, such as `#stablehlo.gather<...>`, and reads these; it keeps the text of all others.
+The reader gets a table of dialects' attributes, such as `#stablehlo.gather<...>`, and reads these. It keeps the text of
+all others. Source: MLIR's language reference, "Attributes", and its builtin dialect.
 """
 
 from __future__ import annotations
@@ -150,18 +150,28 @@ class AttributeReader(TypeReader):
     def _dense(self) -> Dense:
         start = self.index
         text = self.take()[6:-1]
+        return self._literal(start, text, read_dense)
+
+    def _sparse(self) -> Dense:
+        """`sparse<[[0, 0], [1, 2]], [1, 5]> : tensor<3x4xi32>`, as the literal with all elements."""
+        start = self.index
+        text = self.balanced(self.starts[start], "<")
+        return self._literal(start, text[text.index("<") + 1 : -1], read_sparse)
+
+    def _literal(self, start: int, text: str, read: Callable[[str, Tensor], Dense]) -> Dense:
+        """The literal whose elements are `text`; its type comes next. start: the token that begins it."""
         self.expect(":", "and the type of the literal")
         kind = self.type()
         if not isinstance(kind, Tensor):
             raise self.error("expected a tensor type for the literal", self.index - 1)
         if isinstance(kind.element, Quantized):
             raise self.unsupported(f"a literal of the type {kind.element.text}", self.starts[start])
-        is_kept = len(text) < _SHORT and kind.encoding is None
+        is_kept = read is read_dense and len(text) < _SHORT and kind.encoding is None
         found = self._literals.get((text, kind)) if is_kept else None
         if found is not None:
             return found
         try:
-            found = read_dense(text, kind)
+            found = read(text, kind)
         except ValueError as error:
             raise self.error(str(error), start) from None
         except (MemoryError, OverflowError):
@@ -170,23 +180,6 @@ class AttributeReader(TypeReader):
         if is_kept:
             self._literals[text, kind] = found
         return found
-
-    def _sparse(self) -> Dense:
-        """`sparse<[[0, 0], [1, 2]], [1, 5]> : tensor<3x4xi32>`, as the literal with all elements."""
-        start = self.index
-        text = self.balanced(self.starts[start], "<")
-        self.expect(":", "and the type of the literal")
-        kind = self.type()
-        if not isinstance(kind, Tensor):
-            raise self.error("expected a tensor type for the literal", self.index - 1)
-        if isinstance(kind.element, Quantized):
-            raise self.unsupported(f"a literal of the type {kind.element.text}", self.starts[start])
-        try:
-            return read_sparse(text[text.index("<") + 1 : -1], kind)
-        except ValueError as error:
-            raise self.error(str(error), start) from None
-        except (MemoryError, OverflowError):
-            raise self.error("the literal cannot be held in memory", start) from None
 
     def _dense_array(self) -> DenseArray:
         start = self.index
