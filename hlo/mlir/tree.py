@@ -230,6 +230,13 @@ class Operation:
     """Where it was read: the offset in the text or the bytes, for messages."""
 
 
+def function_type(function: Operation) -> Function:
+    """The type that a `func.func` declares."""
+    declared = function.attributes["function_type"]
+    assert isinstance(declared, TypeAttribute) and isinstance(declared.type, Function), f"{declared} is no such type"
+    return declared.type
+
+
 def operations(top: Operation) -> Iterator[Operation]:
     """An operation and all in its regions, callers first."""
     waiting = [top]

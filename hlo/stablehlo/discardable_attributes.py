@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..errors import UnsupportedError
-from ..mlir.tree import Attribute, Function, Opaque, Operation, Record, TypeAttribute
+from ..mlir.tree import Attribute, Opaque, Operation, Record, function_type
 from ..sharding import HloSharding
 from ..shardy import SHARDING, NamedMesh, shardings_of
 from .attributes import read_float, read_integer, read_word
@@ -58,9 +58,8 @@ def each_value(text: str) -> list[str]:
 
 def complete_attributes(function: Operation) -> None:
     """Give a function a dictionary for each argument and each result."""
-    declared = function.attributes["function_type"]
-    assert isinstance(declared, TypeAttribute) and isinstance(declared.type, Function), f"{declared} is no such type"
-    for name, values in (("arg_attrs", declared.type.inputs), ("res_attrs", declared.type.results)):
+    type_ = function_type(function)
+    for name, values in (("arg_attrs", type_.inputs), ("res_attrs", type_.results)):
         if not isinstance(function.attributes.get(name), tuple):
             function.attributes[name] = tuple([{} for _ in values])
 

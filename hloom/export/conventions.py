@@ -22,6 +22,7 @@ from ..hlo.mlir.tree import (
     Region,
     TypeAttribute,
     Value,
+    function_type,
     operations,
 )
 from ..hlo.stablehlo.discardable_attributes import add_shardings, complete_attributes
@@ -29,7 +30,7 @@ from ..hlo.symbolic.arguments import Solution
 from ..tracer.control_flow.platforms import PLATFORM_INDEX
 from .dynamic import asked_size, is_dynamic, make_dynamic, with_question_marks
 from .emit import SCALAR, Emitter, Sizes, unused_name
-from .functions import callee_of, function_type, functions_of, rename
+from .functions import callee_of, functions_of, rename
 from .nested import WRAPPED, inline_program, is_nested_program
 
 PLATFORM = "_platform_index"

@@ -1,22 +1,15 @@
-"""The functions of a module of StableHLO: their names, types and calls."""
+"""The functions of a module of StableHLO: their names and calls."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ..hlo.mlir.tree import Attribute, Function, Operation, Symbol, TypeAttribute, operations
+from ..hlo.mlir.tree import Attribute, Operation, Symbol, operations
 
 
 def functions_of(module: Operation) -> dict[str, Operation]:
     """The functions of a module by name."""
     return {str(f.attributes["sym_name"]): f for f in module.regions[0].block.operations if f.name == "func.func"}
-
-
-def function_type(function: Operation) -> Function:
-    """The type that a function declares."""
-    declared = function.attributes["function_type"]
-    assert isinstance(declared, TypeAttribute) and isinstance(declared.type, Function), f"{declared} is no such type"
-    return declared.type
 
 
 def callee_of(operation: Operation) -> str | None:

@@ -11,7 +11,7 @@ from weakref import WeakValueDictionary
 
 from ..hlo.builder import make_computation, make_get_tuple_element, make_parameter, make_tuple
 from ..hlo.ir import HloComputation, HloInstruction
-from ..hlo.mlir.tree import Operation, Token, Type, Value
+from ..hlo.mlir.tree import Operation, Token, Type, Value, function_type
 from ..hlo.opcode import Opcode
 from ..hlo.ops.custom_call import CustomCallAttributes
 from ..hlo.shape import Shape
@@ -62,7 +62,7 @@ def inline_program(
     given += operation.operands
     converted = [_as(here, x, a.type) for x, a in zip(given, arguments, strict=True)]
     name = str(main.attributes["sym_name"])
-    results = here.call(name, converted, main.attributes["function_type"].type.results)  # type: ignore[union-attr]
+    results = here.call(name, converted, function_type(main).results)
     for old, new in zip(operation.results, results[tokens:], strict=True):
         replaced[old] = _as(here, new, old.type)
 

@@ -18,8 +18,19 @@ from typing import Any
 from ..extend.protocol import EFFECTS
 from ..hlo.element_type import ElementType
 from ..hlo.errors import UnsupportedError
-from ..hlo.mlir.tree import Attribute, Block, Function, Integer, Operation, Token, TypeAttribute, Value, operations
-from .functions import callee_of, function_type, functions_of
+from ..hlo.mlir.tree import (
+    Attribute,
+    Block,
+    Function,
+    Integer,
+    Operation,
+    Token,
+    TypeAttribute,
+    Value,
+    function_type,
+    operations,
+)
+from .functions import callee_of, functions_of
 
 Tokens = dict[str, Value]
 """The tokens of effects, by the effects' texts."""
