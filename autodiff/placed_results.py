@@ -1,4 +1,4 @@
-"""`out_sharding=` of functions: their results where it says, or as sums whose terms devices have."""
+"""`out_sharding=` of functions: it states the place of the result, whole or as a sum with a term on each device."""
 
 from __future__ import annotations
 
@@ -15,9 +15,12 @@ from ..tracer.sharding.placement import asked_place, check_explicit, in_asked_pl
 def computed_in(
     out_sharding: Any, what: str, compute: Callable[..., Value], *operands: Any, is_scattered: bool = False
 ) -> Value:
-    """The result of the function `what` of operands in the place `out_sharding`; if that is None, where operands say.
-    Types need not say how the result is divided that is put somewhere. Along unreduced axes each device computes its
-    term (`partial_sums.py`; `is_scattered` is explained there): for functions that give their `operands`."""
+    """`compute(*operands)`, the result of the function `what`, in the place `out_sharding`. If that is None, the
+    operands determine the place; otherwise an ambiguous division of the result is no error.
+
+    Along unreduced axes of the place each device computes its term of the result (`partial_sums.py`, which also
+    explains `is_scattered`). Without `operands` the whole result is computed, and then put there.
+    """
     if out_sharding is None:
         return compute(*operands)
     place = asked_place(out_sharding, what)

@@ -51,9 +51,9 @@ def pytest_collection() -> Iterator[None]:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """`one_in(n)`: one case in n of a table runs by default, and the others are slow. Of a product of tables that is
-    each n-th diagonal, so that the values of one table take turns with those of the other. With a larger n than the
-    other tables are long, some values would be in no case. Values that are marked slow themselves do not count."""
+    """`one_in(n)`: one case in n of a table runs by default, and the others are slow. In a product of two tables each
+    n-th diagonal runs, so that every value of both tables is in a case; n is at most the number of diagonals that make
+    this so. Values that are marked slow themselves do not count."""
     cases: Counter[tuple[Path, str]] = Counter()
     for item in items:
         marker = item.get_closest_marker("one_in")

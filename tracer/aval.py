@@ -99,7 +99,7 @@ class ShapedArray:
         manual_axis_type: ManualAxisType | None = None,
     ) -> ShapedArray:
         """The one instance of this type; UnsupportedElementTypeError for a dtype that HLO cannot hold. `sharding`: a
-        NamedSharding, of which the type keeps the Explicit axes. `manual_axis_type`: its `varying` is `vma`;
+        NamedSharding; the type keeps its Explicit axes. `manual_axis_type`: its `varying` is `vma`;
         UnsupportedError where it has other axes."""
         if manual_axis_type is not None:
             vma = _varying(manual_axis_type)
@@ -222,8 +222,8 @@ class ShapedArray:
         return self.with_weak_type(False) if moves else Float0Type(self.shape)
 
     def to_ct_aval(self) -> ShapedArray | Float0Type:
-        """The type of cotangents: that of tangents, unreduced along the axes along which the value is reduced, and the
-        other way round."""
+        """The type of cotangents: the type of tangents, with the reduced axes of the value as unreduced ones, and its
+        unreduced axes as reduced ones."""
         found = self.to_tangent_aval()
         spec = None if self.division is None else self.division.spec
         if spec is None or not (spec.unreduced or spec.reduced) or not isinstance(found, ShapedArray):
@@ -282,7 +282,7 @@ class ShapedArray:
 
 
 def _marks(*sets: tuple[str, Sequence[Any]]) -> str:
-    """What a type says of axes that divide no dimension: ``{V:x, U:(y,z)}``."""
+    """The text of a type for axes that divide no dimension: ``{V:x, U:(y,z)}``."""
     texts = [(kind, ",".join(map(str, axes)), len(axes)) for kind, axes in sets]
     shown = [f"{kind}:{text if count == 1 else f'({text})'}" for kind, text, count in texts if count]
     return f"{{{', '.join(shown)}}}" if shown else ""

@@ -70,7 +70,7 @@ class OwnValue:
 
 
 def is_own(x: Any) -> bool:
-    """Whether `x` is a value of an own type, of those with values that do not change."""
+    """Whether `x` is a value of an own type whose values cannot change."""
     kind = type(x)
     return kind is OwnValue or (kind in _CLASSES and not OWN_TYPES[kind](x).has_qdd)
 
@@ -144,7 +144,7 @@ class _Kind:
 
 
 def register(kind: type, type_of: Callable[[Any], Any]) -> None:
-    """Make a class one with objects of own types, which `type_of` tells."""
+    """Let the objects of a class be values of own types: `type_of(object)`."""
     OWN_TYPES[kind] = type_of
     OWN_TYPES[OwnValue] = lambda value: value.aval
     _CLASSES.add(kind)
@@ -207,7 +207,7 @@ def left(value: OwnValue) -> Any:
     return raised(value) if known else value
 
 
-# ---- values as tuples of what they hold
+# ---- values, taken apart
 
 
 @dataclass(slots=True)
@@ -276,8 +276,8 @@ def tangent_from(aval: Any, arrays: Sequence[Any], carrier: Any) -> Any:
 
 
 def parts_of_tangent(aval: Any, tangent: Any, zero: Callable[[ShapedArray], Any]) -> tuple[tuple[Any, ...], Any]:
-    """(the tangents of the arrays of a value of type `aval`, that of its carrier), by its tangent. `zero`: what stands
-    for the tangent of an array that has none."""
+    """(the tangents of the arrays, the tangent of the carrier) of a value of type `aval`, from its tangent. `zero`
+    makes the tangent of an array that does not move."""
     if is_like_its_tangent(aval):
         given = tangent if isinstance(tangent, OwnValue) else entered(tangent, aval.to_tangent_aval())
         return tuple(given._arrays), None
@@ -296,8 +296,8 @@ def zero_of(aval: ShapedArray) -> Any:
 
 
 def batch_axes(element: Any, size: int, spec: Any) -> tuple[list[int | None], list[int | None]]:
-    """Along which axes the arrays of a batch of `size` values of type `element` hold it, and those of the carrier: the
-    axes in which the type of a batch of another size differs."""
+    """The batch axes of the arrays of a batch of `size` values of type `element`, and of its carrier's arrays; None for
+    an array that all elements share. UnsupportedError if the type of a batch has no dimension of its size."""
     sizes = {d for a in (*lowered_types(element), *_moved_types(element)) for d in a.shape}
     unique = next(n for n in range(size + 1, size + len(sizes) + 2) if n not in sizes)
     other = required(element, "inc_rank", "vmap")(unique, spec)

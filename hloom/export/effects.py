@@ -1,4 +1,4 @@
-"""The effects of exported functions: those of a traced program, and their names in files.
+"""The effects of exported functions: how a traced program tells them, and their names in files.
 
 A file has the texts of classes: ``<class 'jax._src.ffi.FfiEffect'>``. Reading one needs a class of that text among
 `lowerable_effects`, and makes an object of it. Source: jax/_src/export/serialization.py.

@@ -1,4 +1,4 @@
-"""The platforms of exported functions: the default one, and the one that runs a program."""
+"""The platforms of exported functions: the default, and the choice among several."""
 
 from __future__ import annotations
 

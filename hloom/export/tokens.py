@@ -55,7 +55,7 @@ def thread_tokens(module: Operation, effects: Sequence[Any]) -> None:
 
 
 def _effects_of_functions(functions: Mapping[str, Operation], texts: Sequence[str]) -> dict[str, list[str]]:
-    """The effects of each function, those of the functions that it calls among them."""
+    """The effects of each function, and of all functions that it calls, in the order of `texts`."""
     found = {name: {t for o in operations(f) for t in _own(o)} for name, f in functions.items()}
     while True:
         more = {
@@ -124,7 +124,8 @@ def _thread_block(block: Block, tokens: Tokens, having: Mapping[str, Sequence[st
 
 
 def _thread_region(block: Block, tokens: Tokens, having: Mapping[str, Sequence[str]]) -> list[str]:
-    """The ordered effects of the block of a region, whose tokens are made there."""
+    """Make the tokens of a region at the beginning of its block, and pass them through it. The result is the ordered
+    effects in the block."""
     inner = [o for each in block.operations for o in operations(each)]
     present = {t for o in inner for t in (*_own(o), *having.get(callee_of(o) or "", ()))}
     made = {text: Value(Token()) for text in tokens if text in present}

@@ -52,7 +52,7 @@ class TokenSet:
 
 @dataclass(frozen=True, slots=True)
 class LoweringParameters:
-    """What the program around a lowering is for."""
+    """The purpose of the program around a lowering."""
 
     for_export: bool
     """It is exported."""

@@ -1,4 +1,4 @@
-"""Effects: what a primitive does besides computing its results, as objects of classes that users define.
+"""Effects: the actions of a primitive besides computing its results, as objects of classes that users define.
 
     class Logged(Effect):
         __eq__ = lambda self, other: isinstance(other, Logged)
@@ -33,7 +33,7 @@ class EffectTypeSet:
         self._effect_types: dict[type, None] = {}
 
     def add_type(self, effect_type: type) -> None:
-        """Add a class. It need not be a class below `Effect`."""
+        """Add a class, below `Effect` or any other."""
         self._effect_types[effect_type] = None
 
     def contains(self, effect: object) -> bool:
@@ -41,11 +41,11 @@ class EffectTypeSet:
         return isinstance(effect, tuple(self._effect_types))
 
     def filter_in(self, effects: Iterable[object]) -> list[object]:
-        """Those of the effects that it contains."""
+        """The effects that are of one of the classes."""
         return [e for e in effects if self.contains(e)]
 
     def filter_not_in(self, effects: Iterable[object]) -> list[object]:
-        """Those of the effects that it does not contain."""
+        """The effects that are of none of the classes."""
         return [e for e in effects if not self.contains(e)]
 
     def types(self) -> tuple[type, ...]:

@@ -97,7 +97,7 @@ def _shared(border: Border, ct: Value) -> Value:
 
 
 def _of_cotangents(border: Border) -> Border:
-    """The border of cotangents: every device has that of a sum whose terms devices have."""
+    """The border for cotangents: the cotangent of an unreduced value is reduced, and the other way round."""
     spec = border.sharding.spec
     turned = spec.update(unreduced=spec.reduced, reduced=spec.unreduced)
     return replace(border, sharding=border.sharding.update(spec=turned))

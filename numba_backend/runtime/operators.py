@@ -154,8 +154,8 @@ def _floor_division(remainder: bool) -> Callable[[str, str], Operation | None]:
 
 def _divided_signed(builder: Any, a: Any, b: Any, remainder: bool) -> Any:
     """a // b or a % b, rounded down; by zero the result is 0. A divisor that is a number in the text needs no test.
-    Operands are indices, which are never the lowest number, whose quotient by -1 would overflow. There is no branch: a
-    kernel has a dozen divisions, and LLVM takes a tenth less time for it."""
+    Operands are indices, never the lowest number: its quotient by -1 would overflow. There is no branch: a kernel has a
+    dozen divisions, and LLVM takes a tenth less time for it."""
     if isinstance(b, llir.Constant) and b.constant not in (0, -1):
         return _floored(builder, a, b, remainder)
     zero = constant("int64", 0)

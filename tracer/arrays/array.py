@@ -214,8 +214,8 @@ class Array(ArrayBase):
                 del self._absence
 
     def with_aval(self, aval: ShapedArray, place: Sharding | None = None) -> Array:
-        """The same elements with a type that differs in its weak type only, in the same place or in `place`, which has
-        one device, or, if the array has no place, the devices of this process only."""
+        """The same elements with a type that differs in its weak type only. They stay in their place, or get
+        `place`: of one device, or, for an array without a place, of devices of this process."""
         other = _new_at(place := place or self._placed)
         other.aval = aval if place is None else aval.divided(place)
         if _AGES and slot_is_set(self, "_age"):
@@ -677,8 +677,8 @@ def _is_asked(place: Sharding) -> bool:
 
 
 def is_placed(value: Any) -> bool:
-    """Whether it is an array that a user has put over a mesh or on one of several devices, or computed from such.
-    Functions that compute with NumPy arrays directly leave such arrays to `bind`."""
+    """Whether it is an array in a place that a user has chosen, over a mesh or on one of several devices, or a
+    result of such arrays. Functions that compute with NumPy arrays directly leave such arrays to `bind`."""
     return type(value) is Array and value._placed is not None and _is_asked(value._placed)
 
 
@@ -750,7 +750,7 @@ def is_absent(array: Array) -> bool:
 _AGES: list[int] = []
 """The numbers of the `younger_arrays` blocks around."""
 _CAPTURING: list[tuple[int, int]] = []
-"""Those of blocks in which programs hold no arrays as constants that are older than the block, with their threads."""
+"""(number, thread) of the blocks whose programs capture the arrays that are older than the block."""
 _numbers = count(1)
 
 
@@ -791,9 +791,9 @@ def is_younger(array: Array, number: int) -> bool:
 
 
 def is_from_outside(array: Array) -> bool:
-    """Whether an array that was used in a `younger_arrays` block, which captured older arrays, was made in no such
-    block, or is a copy of a NumPy array that is still there after the block, as it would not be if a function that was
-    called in the block had made it."""
+    """Whether an array comes from outside of the `younger_arrays` block in which it was used. The block captures older
+    arrays, and has ended. The array was made in no such block; or it is a copy of a NumPy array that still exists: one
+    that a function made in the block does not."""
     return not slot_is_set(array, "_age") or (slot_is_set(array, "_source") and array._source() is not None)
 
 

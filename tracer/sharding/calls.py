@@ -75,13 +75,9 @@ SHARD_TO_FULL = Primitive(
 )  # fmt: skip
 
 
-def _summed(call: Call, arrays: Sequence[Any]) -> list[Any]:
-    return run_meaning(call, arrays)
-
-
-PARTIAL_SUM = Primitive("partial_sum", evaluate=_summed, is_transparent=True)
-"""A sum whose terms devices have. Its meaning says what each device computes; its `params`, a computation of whole
-arrays of the same sum."""
+PARTIAL_SUM = Primitive("partial_sum", evaluate=run_meaning, is_transparent=True)
+"""A sum with a term on each device. Its meaning is the program of one device, which computes a term; its `params` are a
+computation of the sum from whole arrays."""
 
 
 def constrain(x: Value, sharding: Sharding) -> Value:

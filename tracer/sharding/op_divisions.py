@@ -1,9 +1,9 @@
 """The rules of operations for Explicit axes: from the divisions of the operands to those of the results.
 
-The factors of an op (`hlo/passes/partition/factors.py`), with which the partitioner works, too, say how the dimensions
-of operands and results belong together. `RULES` is the table of what they do not say: JAX's name of the op, the
-operands that keep their axes along dimensions that the op changes, what JAX refuses though the result is clear, and how
-sums that are not computed yet pass through.
+The factors of an op say how the dimensions of operands and results correspond (`hlo/passes/partition/factors.py`; the
+partitioner uses them, too). `RULES` is the table of all else: JAX's name of the op, the operands that keep their axes
+along dimensions that the op changes, the errors that JAX raises although the result is clear, and the rule for sums
+whose terms are not added yet.
 """
 
 from __future__ import annotations
@@ -125,8 +125,8 @@ class Op:
     def _as_source(
         self, source: Sequence[tuple[Any, ...]], before: Sizes, other: Sequence[tuple[Any, ...]]
     ) -> tuple[tuple[Any, ...], ...]:
-        """The axes of `source`, an operand with the sizes `before`, along the dimensions of the result that they
-        divide."""
+        """The axes of `source`, an operand with the sizes `before`, for the dimensions of the result that they
+        divide, and `other` for the rest."""
         sizes = next(iter(self.i.shape.leaves())).dimensions
         made = []
         for axes, more, size, old in zip(source, other, sizes, before, strict=True):
@@ -305,8 +305,8 @@ def _reshaped(op: Op) -> tuple[tuple[Any, ...], ...]:
 
 
 def _groups(old: Sizes, new: Sizes) -> Iterator[tuple[list[int], list[int]]]:
-    """The smallest groups of dimensions of a reshape that have as many elements on both sides; without those of size
-    1."""
+    """The smallest groups of dimensions of a reshape, without dimensions of size 1, that have equally many elements
+    before and after it."""
     if 0 in old:
         return
     sides = [[d for d, n in enumerate(sizes) if n > 1] for sizes in (old, new)]
@@ -501,7 +501,7 @@ def _taken_whole(i: HloInstruction) -> int:
 
 @dataclass(frozen=True, slots=True)
 class OpRule:
-    """What the factors of an op do not say."""
+    """The facts about an op that its factors do not tell."""
 
     name: str = ""
     """JAX's name of the op, where it is another one than HLO's."""

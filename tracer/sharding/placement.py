@@ -207,7 +207,7 @@ def of_type(value: Value, aval: ShapedArray) -> Value:
 
 
 def with_sums(value: Value) -> Value:
-    """The value with its terms added, if it is a sum of terms that devices have."""
+    """The value with its terms added, if its type has unreduced axes; otherwise the value itself."""
     division = value.aval.division
     if division is None or not division.spec.unreduced:
         return value

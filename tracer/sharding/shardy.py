@@ -116,8 +116,8 @@ def _quoted(name: Any) -> str:
 
 
 def has_shardy_form(module: HloModule, shardings: Sequence[Any]) -> bool:
-    """Whether all shardings of a program are over meshes. It has no borders of a shard_map, which Shardy has in
-    another form than HLO. `shardings`: of its arguments and results; None says nothing."""
+    """Whether all shardings of a program are over meshes, and it has no border of a shard_map: Shardy has another form
+    for borders than HLO. `shardings`: of its arguments and results; None says nothing."""
     instructions = list(module.instructions())
     stated = {i: call_of(i.attributes) for i in instructions if i.opcode is Opcode.CALL}
     stated = {i: call for i, call in stated.items() if call.primitive in SHARDINGS}
@@ -130,7 +130,7 @@ def has_shardy_form(module: HloModule, shardings: Sequence[Any]) -> bool:
 
 
 def _is_named(sharding: Any) -> bool:
-    """Whether axes of a mesh say all of it; of a sum whose terms devices have they do not."""
+    """Whether the axes that divide the dimensions tell all of it: it has a mesh, and no unreduced axes."""
     return isinstance(sharding, NamedSharding) and not sharding.spec.unreduced
 
 

@@ -1,7 +1,7 @@
 """Programs in which every value states how the Explicit axes of a mesh divide it, as types say.
 
-The partitioner may divide a value as it likes where nothing is stated. It may not where the value is a sum whose terms
-devices have (`terms.py`). JAX states the type of each operation's result in its StableHLO; `stated_text` does so for
+The partitioner may divide a value as it likes if nothing is stated. It must not if each device has a term of the value
+(`terms.py`). JAX states the type of each operation's result in its StableHLO; `stated_text` does so for
 programs that are written as text.
 """
 
@@ -72,6 +72,8 @@ _PER_VALUE = "#sdy.sharding_per_value<"
 
 
 class _Stating:
+    """States the divisions of one program's values over a mesh. is_text: for a text, with the axes by name."""
+
     def __init__(self, mesh: AnyMesh, is_text: bool) -> None:
         self.mesh, self.is_text = mesh, is_text
         self.program = Program(mesh, False)

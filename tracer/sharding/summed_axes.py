@@ -1,4 +1,4 @@
-"""Along which axes of a mesh the products and sums of a function add up: what `out_sharding=P(unreduced=...)` asks."""
+"""The axes of a mesh that divide the dimensions over which a function sums, for `out_sharding=P(unreduced=...)`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from ...hlo.support.records import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Sums:
-    """The entries of specs for the dimensions that one operation sums over, of each operand."""
+    """The dimensions that one operation sums over. entries: of a product, the entries of both operands' specs for these
+    dimensions; of a sum, the axes that divide them, and the unreduced axes of the operand."""
 
     is_product: bool
     entries: tuple[tuple[Any, ...], ...]

@@ -2,8 +2,8 @@
 
 An array with `unreduced={x}` in its spec is the sum of the arrays that the devices along x have. In HLO such an array
 counts as one that all devices along x have, though their elements differ; only operations that are linear in it use it
-(`op_divisions.py`). What brings it about, or ends it, is in one device's own code, between the borders of a
-`shard_map`: an all-reduce, or zeros with the part that a device had of the array.
+(`op_divisions.py`). Two programs convert it, in the code of each device, between the borders of a `shard_map`: an
+all-reduce adds the terms; a device's part of an array, in an array of zeros, is its term.
 """
 
 from __future__ import annotations

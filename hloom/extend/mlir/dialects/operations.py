@@ -1,7 +1,8 @@
 """The functions of `stablehlo` and `chlo`: each applies one operation to arrays.
 
-They follow from the table of operations (`hlo/stablehlo/ops.py`): those without attributes and regions, for which the
-types of the operands say the type of the result. JAX's functions of the same names take values of MLIR.
+They follow from the table of operations (`hlo/stablehlo/ops.py`): there is a function for each operation without
+attributes and regions if the types of its operands determine the type of its result. JAX's functions of the same names
+take values of MLIR.
 """
 
 from __future__ import annotations
