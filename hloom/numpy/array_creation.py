@@ -580,7 +580,8 @@ _ALONE = 32
 
 
 def _multiply_add(x: Value, y: Value, z: Value) -> Value:
-    """x * y + z, rounded once where they are float32: the product is exact in float64. Else as the compiler does it."""
+    """x * y + z. Of float32 it is a multiply-add, but for ties in float64: the product is exact there, and the sum is
+    rounded to float64 first. The compiler decides how it computes other types."""
     kind, wide = x.aval.dtype, np.dtype(np.float64)
     if kind == wide:
         return lax.add(x * y, z)

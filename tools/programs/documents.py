@@ -90,7 +90,8 @@ def run_document(path: Path, out: Path, limit: int) -> None:
                 error = f"{type(found).__name__}: {found}"
             signal.alarm(0)
             runs = (error is not None) if raises else error is None
-            lines.write(json.dumps({"cell": number, "runs": runs, "error": (error or "did not raise")[:600]}) + "\n")
+            shown = "" if runs else (error or "did not raise")[:600]
+            lines.write(json.dumps({"cell": number, "runs": runs, "error": shown}) + "\n")
             lines.flush()
 
 

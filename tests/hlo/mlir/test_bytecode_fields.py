@@ -76,5 +76,7 @@ def test_a_value_comes_back(field: str) -> None:
 
 
 def test_nan_keeps_its_bits() -> None:
-    data = b"".join(resolve(KINDS["double"].write(float("nan"), Numbers())))
-    assert np.isnan(_read("double", data, [])[0])
+    for bits in (0x7FF8000000000123, 0xFFF8000000000000):
+        given = float(np.uint64(bits).view(np.float64))
+        data = b"".join(resolve(KINDS["double"].write(given, Numbers())))
+        assert np.float64(_read("double", data, [])[0]).view(np.uint64) == bits
