@@ -268,6 +268,12 @@ class HloSharding:
         return f"HloSharding({self.to_text()!r})"
 
 
+def unspecified_dims(dimensions: Sequence[int]) -> str:
+    """The backend_config of a custom call such as `Sharding` that leaves these dimensions to the partitioner; "" for
+    none."""
+    return f"unspecified_dims=[{','.join(map(str, dimensions))}]" if dimensions else ""
+
+
 def _tiled(tile: tuple[int, ...], devices: tuple[int, ...], subgroups: tuple[tuple[str, int], ...]) -> HloSharding:
     """The one form of a tiled sharding: without subgroups of size 1, and devices that hold the same part in order."""
     sizes = (*tile, *(size for _, size in subgroups))

@@ -13,7 +13,7 @@ from ..hlo.opcode import Opcode
 from ..hlo.ops.collective import COLLECTIVES
 from ..hlo.ops.custom_call import CustomCallAttributes
 from ..hlo.passes.rewrite import calling, rewrite_computation
-from ..hlo.sharding import HloSharding
+from ..hlo.sharding import HloSharding, unspecified_dims
 from ..hlo.shardy import MESHES, SHARDING, NamedMesh, attribute, meshes_of, shardings_of
 from ..hlo.text.mlir_dictionary import read_dictionary
 from ..tracer.arrays.array import as_value, is_placed
@@ -144,11 +144,10 @@ def _with_whole_meshes(
         if text is None or moved.opcode is not Opcode.CUSTOM_CALL or moved.attributes.custom_call_target != "Sharding":
             return moved
         is_open = [d for d, each in enumerate(shardings_of(text, meshes)[0].is_open) if each]
-        config = f"unspecified_dims=[{','.join(map(str, is_open))}]" if is_open else ""
         others = tuple([(key, value) for key, value in moved.frontend_attributes if key != SHARDING])
         name, _, dimensions = text.partition("<@")[2].partition(", ")
         whole = texts[name] + dimensions.partition(">")[0]
-        attributes = CustomCallAttributes("Sharding", config)
+        attributes = CustomCallAttributes("Sharding", unspecified_dims(is_open))
         return replace(moved, attributes=attributes, frontend_attributes=(*others, (WHOLE, whole)))
 
     return rewrite_computation(computation, visit)

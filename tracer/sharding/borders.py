@@ -10,6 +10,7 @@ from ...hlo.ir import HloInstruction
 from ...hlo.opcode import Opcode
 from ...hlo.ops.custom_call import CustomCallAttributes
 from ...hlo.shape import Shape
+from ...hlo.sharding import unspecified_dims
 from ...hlo.support.records import dataclass
 from .hlo_shardings import assignment_of, manual_hlo, to_hlo
 from .partition_spec import PartitionSpec
@@ -64,8 +65,7 @@ def stated_as(
     target: str, x: HloInstruction, shape: Shape, text: str, is_open: Sequence[int] = (), region: str = ""
 ) -> HloInstruction:
     """A custom call with a result that is divided as `text` says; dimensions in `is_open` may be divided further."""
-    config = f"unspecified_dims=[{','.join(map(str, is_open))}]" if is_open else ""
-    attributes = CustomCallAttributes(target, config)
+    attributes = CustomCallAttributes(target, unspecified_dims(is_open))
     found = HloInstruction(Opcode.CUSTOM_CALL, shape, (x,), attributes, annotations=(("sharding", text),))
     return replace(found, frontend_attributes=(("hloom.region", region),)) if region else found
 

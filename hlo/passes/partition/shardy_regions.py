@@ -16,7 +16,7 @@ from ...ir import HloComputation, HloInstruction, HloModule
 from ...opcode import Opcode
 from ...ops.custom_call import CustomCallAttributes
 from ...shape import Shape
-from ...sharding import HloSharding, ShardingError
+from ...sharding import HloSharding, ShardingError, unspecified_dims
 from ...shardy import (
     GLOBAL_TO_LOCAL,
     IN_SHARDINGS,
@@ -153,9 +153,9 @@ def _unconstrained(old: HloInstruction, moved: HloInstruction) -> HloInstruction
 def _call(
     target: str, x: HloInstruction, shape: Shape, sharding: str | None, is_open: Sequence[int] = ()
 ) -> HloInstruction:
-    config = f"unspecified_dims=[{','.join(map(str, is_open))}]" if is_open else ""
+    attributes = CustomCallAttributes(target, unspecified_dims(is_open))
     stated = () if sharding is None else (("sharding", sharding),)
-    return HloInstruction(Opcode.CUSTOM_CALL, shape, (x,), CustomCallAttributes(target, config), annotations=stated)
+    return HloInstruction(Opcode.CUSTOM_CALL, shape, (x,), attributes, annotations=stated)
 
 
 def _leaves(x: HloInstruction) -> list[HloInstruction]:
