@@ -36,7 +36,7 @@ class Op:
     """One operation on divided values."""
 
     mesh: AnyMesh
-    i: HloInstruction
+    instruction: HloInstruction
     leaves: Sequence[Division]
     """Of the leaves of the operands."""
     is_strict: bool
@@ -46,23 +46,23 @@ class Op:
 
     @property
     def rule(self) -> OpRule:
-        return RULES.get(self.i.opcode, _OTHER)
+        return RULES.get(self.instruction.opcode, _OTHER)
 
     @property
     def is_elementwise(self) -> bool:
-        return bool(spec_of(self.i.opcode).traits & Trait.ELEMENTWISE)
+        return bool(spec_of(self.instruction.opcode).traits & Trait.ELEMENTWISE)
 
     @property
     def name(self) -> str:
         """The op in messages."""
-        if self.i.opcode is Opcode.COMPARE:
-            return str(self.i.attributes.direction.value).lower()
-        return self.rule.name or str(self.i.opcode.value).replace("-", "_")
+        if self.instruction.opcode is Opcode.COMPARE:
+            return str(self.instruction.attributes.direction.value).lower()
+        return self.rule.name or str(self.instruction.opcode.value).replace("-", "_")
 
     def results(self) -> list[Division]:
         """The divisions of the leaves of the result. ShardingTypeError where they are ambiguous."""
         if all(f.is_whole for f in self.leaves):
-            return [whole(s.rank) for s in self.i.shape.leaves()]
+            return [whole(s.rank) for s in self.instruction.shape.leaves()]
         if self.is_strict and self.rule.check is not None:
             self.rule.check(self)
         found = [self.rule.divided(self)] if self.rule.divided is not None else self.by_factors()
@@ -74,7 +74,7 @@ class Op:
 
     def by_factors(self) -> list[tuple[tuple[Any, ...], ...]]:
         """The axes that divide the dimensions of each result."""
-        factors = import_module("...hlo.passes.partition.factors", __package__).factors_of(self.i)
+        factors = import_module("...hlo.passes.partition.factors", __package__).factors_of(self.instruction)
         cut: dict[int, tuple[Any, ...]] = {}
         for k, (dims, found) in enumerate(zip(factors.operands, self.leaves, strict=True)):
             for d, (of_dimension, axes) in enumerate(zip(dims, found.axes, strict=True)):
@@ -82,7 +82,7 @@ class Op:
                     continue
                 shares = self._shares(of_dimension, axes, factors.sizes)
                 if shares is None or any(f in factors.whole for f, _ in shares):
-                    if k >= self.rule.takes(self.i):
+                    if k >= self.rule.takes(self.instruction):
                         self.ambiguous(d)
                     continue
                 for f, own in shares:
@@ -127,7 +127,7 @@ class Op:
     ) -> tuple[tuple[Any, ...], ...]:
         """The axes of `source`, an operand with the sizes `before`, for the dimensions of the result that they
         divide, and `other` for the rest."""
-        sizes = next(iter(self.i.shape.leaves())).dimensions
+        sizes = next(iter(self.instruction.shape.leaves())).dimensions
         made = []
         for axes, more, size, old in zip(source, other, sizes, before, strict=True):
             parts = math.prod([self.mesh.shape[a] for a in axes])
@@ -149,7 +149,7 @@ class Op:
             if used & set(axes):
                 if self.is_strict:
                     types = ", ".join([t.str_short(short_dtypes=True) for t in self.types])
-                    shape = next(iter(self.i.shape.leaves()))
+                    shape = next(iter(self.instruction.shape.leaves()))
                     shown = divided_sizes(shape.dimensions, spec_of_axes(found).partitions)
                     name = aval_of_shape(shape).str_short(short_dtypes=True).partition("[")[0]
                     raise ShardingTypeError(
@@ -205,13 +205,13 @@ def _check_concatenate(op: Op) -> None:
 
 def _check_convolution(op: Op) -> None:
     image, kernel = op.leaves
-    if any(kernel.axes) or image.axes[op.i.attributes.dimension_numbers.input_feature]:
+    if any(kernel.axes) or image.axes[op.instruction.attributes.dimension_numbers.input_feature]:
         op.refuse(op.rule.refusal)
 
 
 def _check_window(op: Op) -> None:
-    sizes = op.i.operands[0].shape.dimensions
-    for axis, (axes, w) in enumerate(zip(op.leaves[0].axes, op.i.attributes.window, strict=True)):
+    sizes = op.instruction.operands[0].shape.dimensions
+    for axis, (axes, w) in enumerate(zip(op.leaves[0].axes, op.instruction.attributes.window, strict=True)):
         if axes and w.size == sizes[axis]:
             raise ShardingTypeError(
                 "Input should be unsharded over the axis being reduced. Got input "
@@ -231,12 +231,12 @@ def _check_update(op: Op) -> None:
 def _terms(op: Op) -> tuple[tuple[Any, ...], ...]:
     """The entries of the dimensions that a product sums over, of both operands."""
     left, right = [f.entries for f in op.leaves]
-    a = op.i.attributes
+    a = op.instruction.attributes
     return tuple([left[d] for d in a.lhs_contracting_dims]), tuple([right[d] for d in a.rhs_contracting_dims])
 
 
 def _check_dot(op: Op) -> None:
-    a = op.i.attributes
+    a = op.instruction.attributes
     left, right = [f.entries for f in op.leaves]
     batch = tuple([left[d] for d in a.lhs_batch_dims]), tuple([right[d] for d in a.rhs_batch_dims])
     terms = _terms(op)
@@ -261,11 +261,11 @@ Source = tuple[Sequence[tuple[Any, ...]], Sizes]
 
 
 def _as_first(op: Op) -> Source | None:
-    return op.leaves[0].axes, op.i.operands[0].shape.dimensions
+    return op.leaves[0].axes, op.instruction.operands[0].shape.dimensions
 
 
 def _as_any(op: Op) -> Source | None:
-    return joined(op.leaves).axes, op.i.operands[0].shape.dimensions
+    return joined(op.leaves).axes, op.instruction.operands[0].shape.dimensions
 
 
 def _as_image(op: Op) -> Source | None:
@@ -273,17 +273,17 @@ def _as_image(op: Op) -> Source | None:
     image, kernel = op.leaves
     if any(kernel.axes):
         return None
-    n = op.i.attributes.dimension_numbers
+    n = op.instruction.attributes.dimension_numbers
     order = {n.output_batch: n.input_batch, n.output_feature: n.input_feature}
     order |= dict(zip(n.output_spatial, n.input_spatial, strict=True))
-    places, sizes = [order[d] for d in range(len(order))], op.i.operands[0].shape.dimensions
+    places, sizes = [order[d] for d in range(len(order))], op.instruction.operands[0].shape.dimensions
     return [image.axes[d] for d in places], [sizes[d] for d in places]
 
 
 def _reshaped(op: Op) -> tuple[tuple[Any, ...], ...]:
     """Dimensions that are split keep their axes, the slowest first; so do dimensions that are merged, if no undivided
     one is before a divided one."""
-    old, new = op.i.operands[0].shape.dimensions, op.i.shape.dimensions
+    old, new = op.instruction.operands[0].shape.dimensions, op.instruction.shape.dimensions
     made: list[tuple[Any, ...]] = [()] * len(new)
     for before, after in _groups(old, new):
         axes = [op.leaves[0].axes[d] for d in before]
@@ -326,9 +326,10 @@ def _groups(old: Sizes, new: Sizes) -> Iterator[tuple[list[int], list[int]]]:
 def _none_unreduced(op: Op) -> None:
     """UnsupportedError for an op that is not linear in an operand that is a sum. JAX's words."""
     if any(f.unreduced for f in op.leaves):
+        shown = [t.str_short() for t in op.types] or [f"unreduced={sorted(map(str, f.unreduced))}" for f in op.leaves]
         raise UnsupportedError(
             f"unreduced rule for {op.name} is not implemented. Reduce the operand with `hloom.reshard` first. Got "
-            f"{', '.join([t.str_short() for t in op.types]) or [str(f.unreduced) for f in op.leaves]}"
+            f"{', '.join(shown)}"
         )
 
 
@@ -377,7 +378,7 @@ def _of_first(op: Op) -> Marks:
 
 def _of_padded(op: Op) -> Marks:
     """Each device adds the padding to its term: it must be zero."""
-    value = op.i.operands[1]
+    value = op.instruction.operands[1]
     if op.leaves[0].unreduced and not (value.opcode is Opcode.CONSTANT and not value.attributes.literal.array.any()):
         _none_unreduced(op)
     return _of_first(op)
@@ -459,9 +460,9 @@ def _of_updated(op: Op) -> Marks:
 
 def _of_reduction(op: Op) -> Marks:
     patterns = import_module("...hlo.passes.patterns", __package__)
-    if patterns.reducer_opcode(op.i.attributes.to_apply) is not Opcode.ADD:
+    if patterns.reducer_opcode(op.instruction.attributes.to_apply) is not Opcode.ADD:
         return _unmarked(op)
-    (first, *_), summed = op.leaves, op.i.attributes.dimensions
+    (first, *_), summed = op.leaves, op.instruction.attributes.dimensions
     note(Sums(False, (tuple([a for d in summed for a in first.axes[d]]), tuple(first.unreduced))))
     return first.unreduced, first.reduced
 
