@@ -171,7 +171,8 @@ OWN = {
     "    print((hloom.pmap(f)(x) == y).all())": "True",
     # functions get their specs from arguments; what is ambiguous is refused
     **{
-        f"HLOOM_NUM_DEVICES=4: hloom.set_mesh(hloom.make_mesh((4,), ('d',))); a = hloom.device_put(jnp.ones((4, 4)), "
+        "HLOOM_NUM_DEVICES=4: with hloom.set_mesh(hloom.make_mesh((4,), ('d',))):\n"
+        "    a = hloom.device_put(jnp.ones((4, 4)), "
         f"P('d')); total = hloom.shard_map(lambda v: hloom.lax.psum(v.sum(), 'd'), out_specs=P()); {program}": answer
         for program, answer in (
             ("print(error(lambda: hloom.jit(lambda a: total(a.T @ a))(a))[:70])",
