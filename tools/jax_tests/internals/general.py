@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 from hloom.autodiff.api import LinearizedFunction
 from hloom.tracer.profiling import monitoring
-from hloom.tracer.stages import Lowered
 from hloom.tracer.trees import tree
 
 import hloom
@@ -198,18 +197,9 @@ def _linear_function(self: Any) -> SimpleNamespace:
     return SimpleNamespace(args=(hloom.make_jaxpr(self)(*tree.unflatten(self._in_tree, tangents)),))
 
 
-_HLO_TEXT = Lowered.as_text
-
-
-def _as_text(self: Lowered, dialect: str | None = None, *, debug_info: bool = False) -> str:
-    """JAX's text of a lowered function is StableHLO, where nothing else is asked for."""
-    return _HLO_TEXT(self, "stablehlo" if dialect is None else dialect, debug_info=debug_info)
-
-
 PUBLIC: dict[tuple[str, str], Any] = {("experimental.jet", "zero_series"): object()}
 
 METHODS: list[tuple[type, str, Any]] = [
-    (Lowered, "as_text", _as_text),
     (hloom.Array, "_committed", property(lambda self: self.committed)),
     (type(hloom.config), "_read", lambda self, name: self.read(name)),
     (hloom.stages.Lowered, "as_text", _in_stablehlo(hloom.stages.Lowered.as_text)),
