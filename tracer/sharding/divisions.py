@@ -1,11 +1,10 @@
 """How the Explicit axes of a mesh divide the results of operations: the part of types that is about shardings.
 
-A type says which Explicit axes divide which dimension of a value (`ShapedArray.division`), and along which axes it is a
-sum whose terms devices have, as in JAX. The division of a result follows from those of the operands by the rules of
-`op_divisions.py`; this file carries them through programs. It determines the meaning of a program, so nothing is
-guessed: where operands disagree, or a result could be divided in several ways, that is a ShardingTypeError. Operations
-of the library's own rules (derivatives backwards, functions with `out_sharding`) are not refused: what is ambiguous
-stays whole there.
+A type says which Explicit axes divide which dimension of a value (`ShapedArray.division`), and along which axes the
+value is unreduced, as in JAX. The rules of `op_divisions.py` give the division of an operation's result; this file
+carries divisions through programs. They determine the meaning of a program, so nothing is guessed: where operands
+disagree, or a result could be divided in several ways, ShardingTypeError is raised. Operations of the library's own
+rules (derivatives backwards, functions with `out_sharding`) are not refused; an ambiguous result stays whole there.
 """
 
 from __future__ import annotations
@@ -113,8 +112,8 @@ def _free(i: HloInstruction) -> Division | None:
 
 
 def _grown(before: Division, new: Division) -> Division:
-    """The division of an element of a loop's state after one iteration more. It goes one way only, from free to whole
-    to divided, so that elements that change places come to an end."""
+    """The division of an element of a loop's state after one more iteration. It changes only from free to whole to
+    divided, so the search ends even if elements change places."""
     keeps = new.is_whole and (new.is_free or not before.is_free)
     return before if keeps or not before.is_whole else new
 
