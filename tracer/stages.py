@@ -96,8 +96,7 @@ class Signature:
 
     def out_info(self) -> Any:
         """The results' types, as ShapeDtypeStruct."""
-        structs = [ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type) for a in self.out_avals]
-        return tree.unflatten(self.out_tree, structs)
+        return tree.unflatten(self.out_tree, [ShapeDtypeStruct.of(a) for a in self.out_avals])
 
     def arguments(self) -> Any:
         """The types of (positional, keyword) arguments."""

@@ -76,12 +76,14 @@ def attribute_of(what: str, value: Any) -> Attribute:
     """The attribute of a value. `what` is named in messages. TypeError for a value of another kind, and for a key that
     is no string; OverflowError for a Python integer of more than 64 bits."""
     match value:
-        case np.generic():
-            return _number(what, value)
-        case bool() | str():
+        case bool():
             return value
+        case str():
+            return str(value)
         case bytes():
             return value.decode("utf-8", "surrogateescape")
+        case np.generic():
+            return _number(what, value)
         case int():
             return _number(what, np.int64(value))
         case float():

@@ -119,6 +119,8 @@ ATTRIBUTES: dict[str, tuple[Any, str]] = {
     "equal": (np.full(3, 7, np.int8), "a2x070707"),
     "none": (np.zeros(0, np.float32), "a11x"),
     "flags": (np.array([True, False]), "a1x0100"),
+    "numpy_text": (np.str_("c"), '"c"'),
+    "numpy_bytes": (np.bytes_(b"c"), '"c"'),
     "dictionary": ({"b": 1, "a": {"c": "d"}}, '{a:{c:"d";};b:s5x0100000000000000;}'),
     "empty": ({}, "{}"),
 }
