@@ -226,10 +226,9 @@ def _scan(call: Call, i: HloInstruction, operands: Sequence[Atom], body: Body) -
         "num_carry": rule.num_carry + counts,
         "unroll": 1,
     }
-    avals = [aval_of_shape(s) for s in i.shape.elements]
     if not counts:
         return Shown("scan", taken, params)
-    results = body.emit(Shown("scan", taken, params), [ShapedArray((), dtypes.int32), *avals], i)
+    results = body.emit(Shown("scan", taken, params), [ShapedArray((), dtypes.int32), *body.result_avals(i)], i)
     return list(results[1:])
 
 
@@ -407,7 +406,6 @@ for _primitive in _PARAMS:
 def _while(i: HloInstruction, operands: Sequence[Atom], body: Body) -> Shown | list[Atom]:
     start = body.tuple_atoms(i.operands[0])
     condition, step = i.attributes.condition, i.attributes.body
-    shapes = i.shape.elements if i.shape.is_tuple else (i.shape,)
     fixed = {k for k in _unchanged(step) if not body.is_used(i, k)}
     carried = [k for k in range(len(start)) if k not in fixed]
     of_condition = [k for k in sorted(fixed) if k in _read(condition)]
@@ -419,9 +417,10 @@ def _while(i: HloInstruction, operands: Sequence[Atom], body: Body) -> Shown | l
         "body_nconsts": len(of_step),
     }
     taken = [start[k] for k in (*of_condition, *of_step, *carried)]
-    avals = [aval_of_shape(shapes[k]) for k in carried]
     if not i.shape.is_tuple:
         return Shown("while", taken, params)
+    types = body.result_avals(i)
+    avals = [types[k] for k in carried]
     results = dict(zip(carried, body.emit(Shown("while", taken, params), avals, i), strict=True))
     return [results.get(k, atom) for k, atom in enumerate(start)]
 

@@ -43,6 +43,9 @@ class Body(Protocol):
     def emit(self, shown: Shown, avals: Sequence[ShapedArray], instruction: HloInstruction) -> list[Var]:
         """One more equation; returns its outputs."""
 
+    def result_avals(self, instruction: HloInstruction) -> list[ShapedArray]:
+        """The types of the results of an instruction, with their divisions over a mesh."""
+
     def tuple_atoms(self, instruction: HloInstruction) -> list[Atom]:
         """The elements of a tuple."""
 

@@ -162,14 +162,8 @@ class _Body:
         shown = SHOWN[i.opcode](i, [self._atoms[s] for s in sources], self)
         if isinstance(shown, list):
             return shown
-        found = self.emit(shown, self._result_avals(i), i)
+        found = self.emit(shown, self.result_avals(i), i)
         return found if i.shape.is_tuple else found[0]
-
-    def _result_avals(self, i: HloInstruction) -> list[ShapedArray]:
-        shapes: Sequence[Shape] = i.shape.elements if i.shape.is_tuple else (i.shape,)
-        avals = [aval_of_shape(s) for s in shapes]
-        found = self._shardings.get(i)
-        return avals if found is None else [a.divided(s) for a, s in zip(avals, found, strict=True)]
 
     def _constant(self, i: HloInstruction) -> Atom:
         array = i.attributes.literal.array
@@ -201,6 +195,14 @@ class _Body:
         return used
 
     # ---- interface for rules
+
+    def result_avals(self, instruction: HloInstruction) -> list[ShapedArray]:
+        """The types of the results of an instruction, with their divisions over a mesh."""
+        shape = instruction.shape
+        shapes: Sequence[Shape] = shape.elements if shape.is_tuple else (shape,)
+        avals = [aval_of_shape(s) for s in shapes]
+        found = self._shardings.get(instruction)
+        return avals if found is None else [a.divided(s) for a, s in zip(avals, found, strict=True)]
 
     def emit(self, shown: Shown, avals: Sequence[ShapedArray], instruction: HloInstruction) -> list[Var]:
         """One more equation; returns its outputs."""

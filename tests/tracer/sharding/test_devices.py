@@ -444,6 +444,8 @@ def test_elements_of_a_loop_change_places() -> None:
         given = [hloom.ShapeDtypeStruct((4,), np.float32, sharding=p) for p in places]
         for found in (hloom.eval_shape(loop, *given), hloom.jit(loop).trace(*given).out_info):
             assert [s.sharding for s in found] == [None, None, places[0]]
+        shown = hloom.make_jaxpr(loop)(*given)
+        assert [str(a) for a in shown.out_avals] == ["float32[4]", "float32[4]", "float32[4@x]"]
 
 
 @pytest.mark.parametrize("jitted", [False, True])
