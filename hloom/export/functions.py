@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
-from ..hlo.mlir.tree import Attribute, Operation, Symbol, operations
+from ..hlo.mlir.tree import Attribute, Opaque, Operation, Symbol, operations
+
+_MESH = re.compile(r"<@([\w$.-]+)")
 
 
 def functions_of(module: Operation) -> dict[str, Operation]:
@@ -20,17 +23,19 @@ def callee_of(operation: Operation) -> str | None:
 
 
 def rename(module: Operation, names: Mapping[str, str]) -> None:
-    """Give functions other names, in the module and where they are called. names: the new ones, by the old ones."""
+    """Give functions and meshes other names, in the module and wherever it names them. names: the new names, by the old
+    ones."""
     for operation in operations(module):
         operation.attributes = {key: _renamed(each, names) for key, each in operation.attributes.items()}
-    for function in module.regions[0].block.operations:
-        name = str(function.attributes.get("sym_name"))
+    for named in module.regions[0].block.operations:
+        name = str(named.attributes.get("sym_name"))
         if name in names:
-            function.attributes["sym_name"] = names[name]
+            named.attributes["sym_name"] = names[name]
 
 
 def _renamed(attribute: Attribute, names: Mapping[str, str]) -> Attribute:
-    """The attribute with the new names in its symbols. Custom calls have lists of them (`called_computations`)."""
+    """The attribute with the new names in its symbols. Custom calls have lists of symbols (`called_computations`), and
+    Shardy's attributes, which are kept as text, name meshes: ``#sdy.sharding<@mesh, [{"x"}]>``."""
     match attribute:
         case Symbol(names=(first, *rest)):
             return Symbol((names.get(first, first), *rest))
@@ -38,4 +43,6 @@ def _renamed(attribute: Attribute, names: Mapping[str, str]) -> Attribute:
             return tuple([_renamed(each, names) for each in attribute])
         case dict():
             return {key: _renamed(each, names) for key, each in attribute.items()}
+        case Opaque(dialect="sdy", text=text):
+            return Opaque("sdy", _MESH.sub(lambda m: f"<@{names.get(m[1], m[1])}", text))
     return attribute

@@ -74,20 +74,22 @@ def _as(here: Emitter, value: Value, type_: Type) -> Value:
 
 
 def _added(module: Operation, exported: ExportedFunction) -> Operation:
-    """The `main` of the called program, which is now a function of the module, under another name."""
+    """The `main` of the called program, which is now a function of the module, under another name. Its other functions
+    and its meshes become those of the module, too."""
     inner = module_of(exported)
     own = module.regions[0].block.operations
     taken = {"main", WRAPPED, *[o.attributes.get("sym_name") for o in own]}
-    functions = [o for o in inner.regions[0].block.operations if "sym_name" in o.attributes]
+    added = [o for o in inner.regions[0].block.operations if "sym_name" in o.attributes]
     names = {}
-    for function in functions:
-        old = str(function.attributes["sym_name"])
+    for operation in added:
+        old = str(operation.attributes["sym_name"])
         stem = re.sub(r"\W", "_", f"call_exported_{exported.fun_name}" if old == "main" else old)
         name = unused_name(stem, taken)
         taken.add(name)
         names[old] = name
     rename(inner, names)
-    for function in functions:
-        function.attributes["sym_visibility"] = "private"
-    own += functions
-    return next(f for f in functions if f.attributes["sym_name"] == names["main"])
+    for operation in added:
+        if operation.name == "func.func":
+            operation.attributes["sym_visibility"] = "private"
+    own += added
+    return next(o for o in added if o.attributes["sym_name"] == names["main"])

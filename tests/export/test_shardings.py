@@ -20,6 +20,7 @@ from hloom.sharding import AbstractMesh, NamedSharding
 from hloom.sharding import PartitionSpec as P
 
 MESH, OTHER = AbstractMesh((2, 2), ("x", "y")), AbstractMesh((4,), ("z",))
+MESHES = (MESH, OTHER)
 SHAPE = (8, 8)
 
 
@@ -59,6 +60,25 @@ def check_a_called_program_has_its_meshes_among_those_of_the_caller() -> None:
     assert not any("mhlo.sharding" in line or "hloom.sdy" in line for line in lines)
     stated = {line.partition(" <@")[2].partition(", ")[2].partition(">")[0] for line in lines if "_constraint" in line}
     assert stated == {'[{"x"}, {}]', "[{}, {}]", '[{}, {"x", "y"}]', '[{?}, {"z"}]'}
+
+
+def check_a_called_program_for_any_size_keeps_its_meshes() -> None:
+    def divided(x: Any, mesh: AbstractMesh, *spec: Any) -> Any:
+        return lax.with_sharding_constraint(x + 1, NamedSharding(mesh, P(*spec)))
+
+    (rows,) = export.symbolic_shape("4*b")
+    size = [hloom.ShapeDtypeStruct((rows,), np.float32, sharding=NamedSharding(m, P(m.axis_names[0]))) for m in MESHES]
+    inner = export.export(hloom.jit(lambda x: divided(x, OTHER, "z")))(size[1])
+    made = export.export(hloom.jit(lambda x: inner.call(divided(x, MESH, ("x", "y")))))(size[0])
+    lines = text_of(made)
+    assert [line for line in lines if line.startswith("sdy.mesh ")] == [
+        'sdy.mesh @mesh = <["x"=2, "y"=2]>', 'sdy.mesh @mesh_1 = <["z"=4]>'
+    ]  # fmt: skip
+    stated = [line.partition(" <")[2].partition(" :")[0] for line in lines if "sdy.sharding_constraint" in line]
+    assert stated == ['@mesh, [{"x", "y"}]>', '@mesh_1, [{"z"}]>']
+    mesh = hloom.make_mesh((2, 2), ("x", "y"), axis_types=MESH.axis_types)
+    x = hloom.device_put(np.arange(8, dtype=np.float32), NamedSharding(mesh, P("x")))
+    np.testing.assert_array_equal(export.deserialize(made.serialize()).call(x), np.arange(8) + 2)
 
 
 def check_a_shard_map_has_the_words_of_xla() -> None:
