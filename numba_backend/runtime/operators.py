@@ -4,7 +4,7 @@ IR.
     int32 + int32      int64: integers are computed in 64 bits
     int64 + uint64     int64
     int8 + float32     float32; int32 + float32 and int64 + float32: float64
-    int64 // int64     rounds down; by zero, and lowest // -1: 0
+    int64 // int64     rounds down; by zero: 0; lowest // -1 is not defined, as operands are indices
 
 Integers of one sign are compared in the wider type, of two signs in the next wider signed one, or as float64 if there
 is none. Floating point divides by zero as IEEE 754 says. `tests/numba_backend/runtime/test_front_ends.py` compares all
