@@ -39,8 +39,8 @@ _ALIAS = "tf.aliasing_output"
 
 def thread_tokens(module: Operation, effects: Sequence[Any]) -> None:
     """Change the module in place. effects: the ordered ones; `main` takes their tokens in this order. The operations
-    that have them are composites with the attribute `effects`. A composite becomes a call if its function takes tokens.
-    UnsupportedError for effects that their texts do not tell apart."""
+    that have them are composites with the attribute `hloom.effects`. A composite becomes a call if its function takes
+    tokens. UnsupportedError for effects that their texts do not tell apart."""
     texts = [str(effect) for effect in effects]
     if not texts:
         return

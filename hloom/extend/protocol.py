@@ -64,8 +64,9 @@ class AxisData:
     explicit_mesh_axis: None = None
 
 
-EFFECTS = "effects"
-"""The attribute of a composite in HLO text that lists its effects, as `text_of_effects` writes them."""
+EFFECTS = "hloom.effects"
+"""The attribute of a composite in HLO text that lists its effects, as `text_of_effects` writes them. No parameter of a
+primitive has this name."""
 
 
 def text_of_effects(effects: Iterable[Any]) -> str:

@@ -107,6 +107,14 @@ def test_a_use_waits_for_the_use_before_it() -> None:
     ]
 
 
+def test_a_parameter_may_be_named_effects() -> None:
+    p = Primitive("with_effects")
+    p.def_effectful_abstract_eval(lambda x, effects: (ShapedArray(x.shape, x.dtype), {FIRST}))
+    mlir.register_lowering(p, lambda context, x, effects: [stablehlo.add(x, x)])
+    text = text_of(export.export(hloom.jit(lambda x: p.bind(x, effects=3)))(X))
+    assert '{effects = 3 : i64, hloom.effects = "First()"}' in text
+
+
 def test_effects_that_have_one_text_are_refused() -> None:
     others = [effect_class(Effect, "Same")() for _ in range(2)]
     for each in others:
