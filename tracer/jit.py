@@ -75,7 +75,7 @@ from .sharding.placed_operations import places_on_one_device
 from .sharding.placement import placed
 from .sharding.shardings import UNSPECIFIED, Sharding
 from .sharding.spmd import places_of
-from .sharding.spmd_jit import OverDevices, compiled_over_devices
+from .sharding.spmd_jit import OverDevices, compiled_over_devices, moved
 from .source import function_line
 from .stages import Lowered, Signature
 from .stages import Traced as TracedStage
@@ -476,7 +476,8 @@ class PjitFunction(SharedValue, Generic[P, R]):
         if is_checking(key[3]):
             run = checked(run, module, captured, bool(traced.donated), what, is_library=self._is_library)
         outs = asked[1]
-        outs = places_on_one_device(module.entry, [*(places or none), *places_of(captured)], outs, asked[0])
+        own = moved(places or none, asked[0], traced.in_avals)
+        outs = places_on_one_device(module.entry, [*own, *places_of(captured)], outs, asked[0])
         if any(outs):
             run = placing(run, outs)
         self._programs.runners[runner_key] = run
@@ -618,8 +619,9 @@ class PjitFunction(SharedValue, Generic[P, R]):
             asked = self._shardings.check(args, kwargs, traced.in_avals, traced)
         count, entry = len(traced.out_avals), traced.computation
         outs = [*asked[1], *[None] * (len(entry.root.shape.elements) - count)]  # what is written to references
-        results = places_on_one_device(entry, [*places, *places_of(traced.captured)], outs, asked[0])
-        return [p or a for p, a in zip(places, asked[0], strict=True)], results[:count]
+        own = moved(places, asked[0], traced.in_avals)
+        results = places_on_one_device(entry, [*own, *places_of(traced.captured)], outs, asked[0])
+        return [p or a for p, a in zip(own, asked[0], strict=True)], results[:count]
 
     def _over_devices(
         self, traced: Traced, places: Sequence[Sharding | None], args: Any, kwargs: Any, statics: StaticArguments

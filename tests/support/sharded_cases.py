@@ -321,6 +321,18 @@ CASES = [
     "error(lambda: jax.jit(lambda u, v: u + v)(put(a, 'x'), jax.device_put(a, jax.devices()[1])))[:80]",
     "error(lambda: put(a, 'x') + jax.device_put(a, jax.devices()[1]))",
     "error(lambda: jax.jit(lambda v: v, in_shardings=named(mesh, P('y')))(put(a, 'x')))",
+    *[
+        f"(lambda v: (v.tolist(), v.committed, sorted(d.id for d in v.devices())))({e})"
+        for third in ("sharding.SingleDeviceSharding(jax.devices()[2])",)
+        for e in (
+            f"jax.jit(lambda v: v + 1, in_shardings={third})(a)",
+            f"jax.jit(lambda v: v + 1, in_shardings={third})(np.ones(2))",
+            f"jax.jit(lambda v: (v + 1, v * 2), out_shardings=({third}, None))(a)[1]",
+            f"jax.jit(lambda v: v + 1, in_shardings={third})(jax.device_put(a, jax.devices()[1]))",
+            f"jax.jit(lambda v: v + 1, in_shardings={third})(put(a))",
+            "jax.jit(lambda v: v + 1, in_shardings=named(mesh, P()))(jax.device_put(a, jax.devices()[1]))",
+        )
+    ],
     # shard_map
     "smap(lambda v: lax.psum(v, 'x'), P('x'), P())(jnp.arange(8.0))",
     "smap(lambda v: lax.psum(v, 'x'), P('x'), P())(jnp.arange(8.0)).sharding",

@@ -117,13 +117,14 @@ def places_on_one_device(
     """The places of a program's results, if it runs on one device, as JAX decides: the place that is `asked` for, or to
     which the program constrains the result; on a mesh with Explicit axes, the place that follows from the operands.
     Else the place of the first argument that has one, for a result with as many dimensions, and all of its mesh for the
-    other results; without such an argument, all of the mesh of a sharding in `asked`, `further` or the program."""
+    other results; without such an argument, the device, or all of the mesh, of a sharding in `asked`, `further` or the
+    program."""
     results = entry.root.operands if entry.root.opcode is Opcode.TUPLE else [None] * len(entry.root.shape.elements)
     ranks = [s.rank for s in entry.root.shape.elements]
     found = _like_arguments(places, [p.shape.rank for p in entry.parameters], ranks)
     named = next((p for p in (*further, *(asked or ()), *named_shardings(entry)) if p is not None), None)
-    if not any(found) and isinstance(named, NamedSharding):
-        found = [_whole_mesh(named)] * len(ranks)
+    if not any(found) and named is not None:
+        found = [_whole_mesh(named) if isinstance(named, NamedSharding) else named] * len(ranks)
     mesh = getattr(next(iter(found), None), "mesh", None)
     if isinstance(mesh, Mesh) and mesh.are_all_axes_explicit:
         found = [d.sharding(mesh) for d in results_of(entry, places, mesh, is_strict)]

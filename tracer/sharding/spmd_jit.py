@@ -44,6 +44,24 @@ class OverDevices:
         return self.run(given)
 
 
+def moved(places: Places, wanted: Places, avals: Sequence[ShapedArray]) -> list[Sharding | None]:
+    """The places of a call's arguments, where the shardings that jit was given move them to other devices.
+
+    As in JAX, only whole arrays are moved. ValueError for an argument in another place than is wanted.
+    """
+    found = list(places)
+    for k, (place, want, aval) in enumerate(zip(places, wanted, avals, strict=True)):
+        if place is None or want is None or want.is_equivalent_to(place, aval.ndim):
+            continue
+        if not (place.is_fully_replicated and want.is_fully_replicated):
+            raise ValueError(
+                "Sharding passed to jit does not match the sharding on the respective arg. Got jit sharding: "
+                f"{want},\narg sharding: {place} for arg type: {aval.str_short()}"
+            )
+        found[k] = want
+    return found
+
+
 def compiled_over_devices(
     traced: Traced,
     captured: Sequence[Array],
@@ -60,14 +78,8 @@ def compiled_over_devices(
     ValueError if devices or shardings disagree.
     """
     wanted, results = asked
-    for place, want, aval in zip(places, wanted, traced.in_avals, strict=True):
-        if place is not None and want is not None and not want.is_equivalent_to(place, aval.ndim):
-            raise ValueError(
-                "Sharding passed to jit does not match the sharding on the respective arg. Got jit sharding: "
-                f"{want},\narg sharding: {place} for arg type: {aval.str_short()}"
-            )
-    own = [p if p is not None else w for p, w in zip(places, wanted, strict=True)]
-    moves = [(k, w) for k, (p, w) in enumerate(zip(places, wanted, strict=True)) if p is None and w is not None]
+    own = [p or w for p, w in zip(moved(places, wanted, traced.in_avals), wanted, strict=True)]
+    moves = [(k, o) for k, (p, o) in enumerate(zip(places, own, strict=True)) if p is not o and o is not None]
     held = list(captured)
     everything = [*own, *places_of(held)]
     avals = [*traced.in_avals, *[v.aval for v in held]]
