@@ -295,6 +295,7 @@ CASES = [
             "put(a, 'x') @ put(b, None, 'y')", "jax.jit(lambda v: v * 2)(put(a, 'y'))",
             "jax.jit(lambda v: v + 1, out_shardings=named(mesh, P('x')))(a)",
             "jax.jit(lambda v: v + 1, in_shardings=named(mesh, P('x')))(a)",
+            "jax.jit(lambda v: (v + 1, v * 2), out_shardings=(named(mesh, P('x')), None))(a)[1]",
             "jax.jit(lambda v: lax.with_sharding_constraint(v * 2, named(mesh, P(None, 'y'))))(put(a, 'x'))",
         )
     ],
@@ -331,6 +332,16 @@ CASES = [
             f"jax.jit(lambda v: v + 1, in_shardings={third})(jax.device_put(a, jax.devices()[1]))",
             f"jax.jit(lambda v: v + 1, in_shardings={third})(put(a))",
             "jax.jit(lambda v: v + 1, in_shardings=named(mesh, P()))(jax.device_put(a, jax.devices()[1]))",
+            # captured arrays go where the arguments are
+            *[
+                f"(lambda c: jax.jit(lambda v: v + c)({v}))({c})"
+                for third in ("jax.device_put(a, jax.devices()[2])",)
+                for c, v in (
+                    (third, "put(a, 'x')"), ("put(a, 'x')", third), (third, "jax.device_put(a, jax.devices()[1])"),
+                    ("put(a, 'x')", "put(a)"),
+                )
+            ],
+            "jnp.zeros(2).addressable_shards[0].data", "put(jnp.zeros(2)).addressable_shards[3].data",
         )
     ],
     # shard_map

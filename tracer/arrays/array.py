@@ -579,7 +579,7 @@ class Array(ArrayBase):
         self._refuse_deleted()
         place = self.sharding
         if len(place.device_assignment) == 1 and place.is_fully_addressable:
-            whole = self.with_aval(self.aval, SingleDeviceSharding(place.device_assignment[0]))
+            whole = self.with_aval(self.aval, SingleDeviceSharding(place.device_assignment[0]) if self.committed else None)
             return [Shard(place.device_assignment[0], (slice(None),) * self.aval.ndim, 0, whole)]
         part = ShapedArray(place.shard_shape(self.aval.shape), self.aval.dtype, self.aval.weak_type)
 

@@ -12,7 +12,7 @@ from ..aval import ShapedArray
 from ..traced import Traced, with_avals
 from ..trees import tree
 from .current_mesh import mesh_of_thread, with_devices
-from .hlo_shardings import assignment_of
+from .hlo_shardings import Assignment, assignment_of
 from .mesh import Mesh
 from .placed_operations import spmd
 from .shardings import NamedSharding, Sharding, SingleDeviceSharding
@@ -80,16 +80,17 @@ def compiled_over_devices(
     wanted, results = asked
     own = [p or w for p, w in zip(moved(places, wanted, traced.in_avals), wanted, strict=True)]
     moves = [(k, o) for k, (p, o) in enumerate(zip(places, own, strict=True)) if p is not o and o is not None]
-    held = list(captured)
-    everything = [*own, *places_of(held)]
-    avals = [*traced.in_avals, *[v.aval for v in held]]
     further = [*named_shardings(traced.computation), *[r for r in results if r is not None]]
-    assignment = device_set_of(everything, avals, further, name, labels() if any(everything) else ())
+    assignment = device_set_of(own, traced.in_avals, further, name, labels() if any(own) else ())
+    if assignment is None and (place := next(filter(None, places_of(captured)), None)) is not None:
+        assignment = assignment_of(place.device_set)
     if assignment is None and (mesh := mesh_of_thread()) is not None:
         assignment = assignment_of(mesh.devices.flat)
     check_device_counts(traced.computation, 1 if assignment is None else len(assignment))
     if assignment is None or not is_several(assignment):
         return None
+    held = [_on(assignment, v) for v in captured]
+    everything = [*own, *places_of(held)]
     named = [getattr(s, "mesh", None) for s in (*everything, *further)]
     meshes = [m for m in named if isinstance(m, Mesh)]
     outs = [
@@ -112,6 +113,14 @@ def compiled_over_devices(
         return tree.unflatten(out_tree, with_avals(found, out_avals))
 
     return OverDevices(program, run, own)
+
+
+def _on(assignment: Assignment, array: Array) -> Array:
+    """A captured array, which goes where the arguments are: on other devices it has no place yet."""
+    (place,) = places_of([array])
+    if place is None or {*place.device_set} == {*assignment}:
+        return array
+    return move(array, SingleDeviceSharding(assignment[0])).with_aval(array.aval, None)
 
 
 def _as_typed(aval: ShapedArray, meshes: Sequence[Mesh]) -> Sharding | None:
