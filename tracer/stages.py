@@ -46,9 +46,10 @@ from .references.programs import module_with_references, running_on_references
 from .references.refs import Ref
 from .settings.context import current_context
 from .sharding.current_mesh import get_abstract_mesh
+from .sharding.devices import devices
 from .sharding.jit_shardings import placing
 from .sharding.shardings import Sharding, default_sharding
-from .sharding.spmd_jit import OverDevices
+from .sharding.spmd_jit import OverDevices, on_one_device
 from .source import function_line
 from .tracer import Tracer
 from .trees import tree
@@ -484,6 +485,8 @@ class Compiled(_Stage, SharedValue):
             self._run = checked(self._run, module, arrays, bool(signature.donated), what)
         if any(self._places[1]):
             self._run = placing(self._run, self._places[1])
+        if self._places[0] and len(devices()) > 1:
+            self._run = on_one_device(self._run, *self._places)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         leaves = self._signature.leaves(args, kwargs)

@@ -381,6 +381,7 @@ def _get(x: Value, index: _Index, mode: GatherScatterMode, fill_value: Any) -> V
     found = lax.reshape(_block(x, _clamped(index, shape)), index.result_shape)
     if mode is not GatherScatterMode.FILL_OR_DROP:
         return found
+    index = _decided(index, shape)
     if not _in_bounds(index, shape):
         return out_of_bounds(found, fill_value)
     inside = _dynamic_in_bounds(index, shape)
@@ -743,6 +744,8 @@ class IndexUpdate:
             combine = _where(lax.reshape(mask, index.sizes), combine)
         if clips:
             index = _clamped(index, x.aval.shape)
+        else:
+            index = _decided(index, x.aval.shape)
         if 0 in x.aval.shape or not _in_bounds(index, x.aval.shape):
             return x
         new = lax.reshape(new, index.sizes)
@@ -875,6 +878,17 @@ def _only_values(index: _Index, shape: tuple[int, ...]) -> _Index:
 def _only_ranges(index: _Index) -> _Index:
     """The index into the result of `_only_values`: computed integers have become 0."""
     entries = [e if isinstance(e, _Range) else _Range(0, e.count, 1) for e in index.entries]
+    return _Index(tuple(entries), index.dropped, index.result_shape)
+
+
+def _decided(index: _Index, shape: tuple[int, ...]) -> _Index:
+    """The index, with integers that symbolic sizes may or may not exceed as ones that the program compares."""
+    entries = [
+        _Window(as_value(e.start))
+        if dropped and isinstance(e, _Range) and is_symbolic(size) and not _lies_in(e.start, e.count, size)
+        else e
+        for e, dropped, size in zip(index.entries, index.dropped, shape, strict=True)
+    ]
     return _Index(tuple(entries), index.dropped, index.result_shape)
 
 

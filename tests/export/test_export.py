@@ -275,6 +275,12 @@ SIZES: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "products": ("b, c", lambda x: (x @ x.T, jnp.einsum("ij,ij->j", x, x))),
     "reductions": ("b, c", lambda x: (x.sum(0), x.max(), jnp.mean(x, 1), jnp.argmax(x, 1))),
     "gather": ("b, c", lambda x: (x[jnp.array([1, 0])], x.at[0].set(7.0))),
+    "elements that may be out of bounds": (
+        "b, c", lambda x: (
+            x.at[1].set(7.0), x.at[3, -2].add(7.0), x.at[-4].set(7.0, mode="clip"), x.at[:, 4].get(mode="fill"),
+            x.at[..., -5].get(mode="fill", fill_value=2.0),
+        )
+    ),
     "functions": ("b, c", lambda x: hloom.jit(hloom.nn.softmax)(x) + lax.fori_loop(0, 2, lambda _, y: y * 2, x)),
     "convolution": ("b, c", lambda x: lax.conv(x[None, None], jnp.ones((1, 1, 2, 2)), (2, 2), "SAME")),
     "cumulative": ("b, c", lambda x: (jnp.cumsum(x, 0), jnp.cumprod(x, 1), lax.cummax(x, 0, reverse=True))),

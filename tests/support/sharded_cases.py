@@ -323,6 +323,15 @@ CASES = [
     "error(lambda: put(a, 'x') + jax.device_put(a, jax.devices()[1]))",
     "error(lambda: jax.jit(lambda v: v, in_shardings=named(mesh, P('y')))(put(a, 'x')))",
     *[
+        f"error(lambda: jax.jit(lambda u, v: u + v).lower({of}, 2.0).compile()(*{given}))[:10]"
+        for second, third in [[f"jax.device_put(a, jax.devices()[{k}])" for k in (1, 2)]]
+        for of, given in (
+            ("a", "(a, 2.0)"), ("a", "(jax.device_put(a, jax.devices()[0]), 2.0)"), ("a", f"({second}, 2.0)"),
+            ("a", "(put(a), 2.0)"), (third, "(a, 2.0)"), (third, f"({third}, jax.device_put(2.0, jax.devices()[2]))"),
+            (third, f"({second}, 2.0)"), (third, f"({third}, jax.device_put(2.0, jax.devices()[1]))"),
+        )
+    ],
+    *[
         f"(lambda v: (v.tolist(), v.committed, sorted(d.id for d in v.devices())))({e})"
         for third in ("sharding.SingleDeviceSharding(jax.devices()[2])",)
         for e in (

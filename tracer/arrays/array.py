@@ -579,8 +579,9 @@ class Array(ArrayBase):
         self._refuse_deleted()
         place = self.sharding
         if len(place.device_assignment) == 1 and place.is_fully_addressable:
-            whole = self.with_aval(self.aval, SingleDeviceSharding(place.device_assignment[0]) if self.committed else None)
-            return [Shard(place.device_assignment[0], (slice(None),) * self.aval.ndim, 0, whole)]
+            (device,) = place.device_assignment
+            whole = self.with_aval(self.aval, SingleDeviceSharding(device) if self.committed else None)
+            return [Shard(device, (slice(None),) * self.aval.ndim, 0, whole)]
         part = ShapedArray(place.shard_shape(self.aval.shape), self.aval.dtype, self.aval.weak_type)
 
         def on_device(buffer: DeviceBuffer, where: SingleDeviceSharding) -> Array:

@@ -12,6 +12,7 @@ from ..aval import ShapedArray
 from ..traced import Traced, with_avals
 from ..trees import tree
 from .current_mesh import mesh_of_thread, with_devices
+from .devices import devices
 from .hlo_shardings import Assignment, assignment_of
 from .mesh import Mesh
 from .placed_operations import spmd
@@ -32,16 +33,33 @@ class OverDevices:
 
     def call(self, arrays: Sequence[Array]) -> Any:
         """Run on any arguments. ValueError for an argument in another place than the program expects."""
-        given = []
-        for array, place in zip(arrays, self.places, strict=True):
-            own = array.sharding if array.committed else None
-            if own is not None and (place is None or not own.is_equivalent_to(place, array.aval.ndim)):
-                raise ValueError(
-                    f"Compiled object called with input sharding {own}, but it was compiled with {place} for the "
-                    f"argument {array.aval.str_short()}"
-                )
-            given.append(array if place is None else move(array, place))
-        return self.run(given)
+        check_places(arrays, self.places)
+        return self.run([a if p is None else move(a, p) for a, p in zip(arrays, self.places, strict=True)])
+
+
+def check_places(arrays: Sequence[Array], places: Places) -> None:
+    """ValueError for an argument of a compiled program in another place than the program expects."""
+    for array, own, place in zip(arrays, places_of(arrays), places, strict=True):
+        if own is not None and (place is None or not own.is_equivalent_to(place, array.aval.ndim)):
+            raise ValueError(
+                f"Compiled object called with input sharding {own}, but it was compiled with {place} for the "
+                f"argument {array.aval.str_short()}"
+            )
+
+
+def on_one_device(
+    run: Callable[[Sequence[Array]], Any], places: Places, results: Places
+) -> Callable[[Sequence[Array]], Any]:
+    """`run` of a program for one device, for arguments in `places` or nowhere, and results in the places `results`. The
+    device is the one that any of them says, or the first."""
+    said = next((p.device_assignment[0] for p in (*places, *results) if p is not None), None)
+    expected = [SingleDeviceSharding(said or devices()[0]) if p is None else p for p in places]
+
+    def checked_call(arrays: Sequence[Array]) -> Any:
+        check_places(arrays, expected)
+        return run(arrays)
+
+    return checked_call
 
 
 def moved(places: Places, wanted: Places, avals: Sequence[ShapedArray]) -> list[Sharding | None]:
