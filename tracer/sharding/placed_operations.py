@@ -67,7 +67,7 @@ def spmd(
         wanted = [a or _in_types_of(current, _stated(f)) for a, f in zip(wanted, found, strict=True)]
     elif any(map(_is_sum, (*places, *wanted, *named_shardings(module.entry)))):
         raise UnsupportedError("a program with unreduced axes over several meshes with different axes")
-    meshes |= {place.mesh: None for place in wanted if isinstance(place, NamedSharding)}
+    meshes |= {m: None for place in wanted if isinstance(m := getattr(place, "mesh", None), Mesh)}
     return Spmd(module, assignment, [_whole(p) for p in places], wanted, list(meshes))
 
 

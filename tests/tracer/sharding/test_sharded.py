@@ -248,9 +248,7 @@ x = jnp.arange(4.0)
 EACH = """
 import contextlib, io, json, sys
 found = []
-import hloom
 for program in json.load(sys.stdin):
-    hloom.set_mesh(None)  # a program before may have set one for good
     out = io.StringIO()
     with contextlib.redirect_stdout(out):
         exec(program, dict(globals()))
