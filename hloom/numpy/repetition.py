@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from .. import lax
+from ..autodiff.placed_results import computed_in
 from ..autodiff.tangents import Linear
 from ..extend.primitive import Primitive
 from ..hlo.element_type import element_type_of
@@ -58,8 +59,13 @@ def repeat(
     Array([1, 1, 2, 2, 2], dtype=int32)
     """
     check_arraylike("repeat", a, repeats)
-    x = as_value(a)
-    x, axis = along(x, axis)
+    return computed_in(
+        out_sharding, "repeat", lambda x: _repeated(*along(x, axis), repeats, total_repeat_length), as_value(a)
+    )
+
+
+def _repeated(x: Value, axis: int, repeats: Any, total_repeat_length: int | None) -> Value:
+    """The elements along an axis, repeated."""
     if is_symbolic(repeats):
         if total_repeat_length is not None:
             raise ValueError(

@@ -187,6 +187,10 @@ SUMS = [  # what each device has, and the type
     "jax.random.bits(jax.random.key(0), (3,))", "jnp.arange(4) + cut('x', shape=(4,))",
 ]
 TOTALS = [  # types, and whole arrays: devices may share a sum in another way
+    *[
+        f"jnp.repeat(cut('x', shape=({n}, 2)), {counts}, 0, out_sharding=P('x'))"
+        for n, counts in ((8, 2), (8, "np.array([1, 2] * 4)"), (32, "np.array([1, 2] * 16)"))
+    ],
     "jnp.einsum('d,dh,d->h', cut('x', shape=(4,)), cut('x', 'y', shape=(4, 2)), cut('x', shape=(4,)), "
     "out_sharding=P('y', unreduced={'x'}))",
     "jax.ops.segment_sum(cut('x', shape=(8,)), jax.device_put(np.array([0, 0, 1, 1, 1, 2, 2, 3]), P('x')), "
