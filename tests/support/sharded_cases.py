@@ -187,6 +187,9 @@ SUMS = [  # what each device has, and the type
     "jax.random.bits(jax.random.key(0), (3,))", "jnp.arange(4) + cut('x', shape=(4,))",
 ]
 TOTALS = [  # types, and whole arrays: devices may share a sum in another way
+    "cut('x').repeat(2, 0, out_sharding=P('x'))", "cut('x').reshape(4, 8, out_sharding=P('x'))",
+    "cut('x').ravel(out_sharding=P('x'))", "cut(None, 'x').flatten(out_sharding=P('y'))",
+    "jnp.linalg.tensordot(cut('x', 'y'), cut('y', shape=(4, 2)), axes=1, out_sharding=P('y'))",
     *[
         f"jnp.repeat(cut('x', shape=({n}, 2)), {counts}, 0, out_sharding=P('x'))"
         for n, counts in ((8, 2), (8, "np.array([1, 2] * 4)"), (32, "np.array([1, 2] * 16)"))

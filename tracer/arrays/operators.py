@@ -465,7 +465,7 @@ class ArrayBase:
         Array([[0, 1, 2],
                [3, 4, 5]], dtype=int32)
         """
-        return _np.reshape(self, args[0] if len(args) == 1 else args, order=order)
+        return _np.reshape(self, args[0] if len(args) == 1 else args, order=order, out_sharding=out_sharding)
 
     def ravel(self, order: str = "C", *, out_sharding: Any = None) -> ArrayBase:
         """All elements in one dimension. `order` "F": the first index varies fastest.
@@ -473,7 +473,7 @@ class ArrayBase:
         >>> jnp.array([[1, 2], [3, 4]]).ravel()
         Array([1, 2, 3, 4], dtype=int32)
         """
-        return _np.ravel(self, order=order)
+        return _np.ravel(self, order=order, out_sharding=out_sharding)
 
     def flatten(self, order: str = "C", *, out_sharding: Any = None) -> ArrayBase:
         """All elements in one dimension, as `ravel`.
@@ -481,7 +481,7 @@ class ArrayBase:
         >>> jnp.array([[1, 2], [3, 4]]).flatten(order="F")
         Array([1, 3, 2, 4], dtype=int32)
         """
-        return _np.ravel(self, order=order)
+        return _np.ravel(self, order=order, out_sharding=out_sharding)
 
     def transpose(self, *axes: Any) -> ArrayBase:
         """Dimension i of the result is dimension axes[i]: separate integers, one sequence, or nothing (reversed).
@@ -516,7 +516,9 @@ class ArrayBase:
         >>> jnp.array([1, 2]).repeat(2)
         Array([1, 1, 2, 2], dtype=int32)
         """
-        return _np.repeat(self, repeats, axis, total_repeat_length=total_repeat_length)
+        return _np.repeat(
+            self, repeats, axis, total_repeat_length=total_repeat_length, out_sharding=out_sharding
+        )
 
     def diagonal(self, offset: int = 0, axis1: int = 0, axis2: int = 1) -> ArrayBase:
         """The elements with an index along `axis2` that is `offset` more than along `axis1`, as the last dimension.

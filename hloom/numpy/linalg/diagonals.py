@@ -59,7 +59,9 @@ def tensordot(
     >>> jnp.linalg.tensordot(jnp.ones((2, 3)), jnp.ones((3, 4)), axes=1).shape
     (2, 4)
     """
-    return any_tensordot(x1, x2, axes, precision=precision, preferred_element_type=preferred_element_type)
+    return any_tensordot(
+        x1, x2, axes, precision=precision, preferred_element_type=preferred_element_type, out_sharding=out_sharding
+    )
 
 
 def outer(x1: ArrayLike, x2: ArrayLike, /) -> Value:
