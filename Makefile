@@ -13,6 +13,7 @@
 # make test    the tests; the slow ones too: make test-slow  make test ARGS="-k dot"
 #              with the lowest versions that pyproject.toml declares: make test-lowest
 # make lint    ruff and the type checker
+# make docs    the documentation site: out/docs/index.html
 # make fuzz    random programs, run in every way            make fuzz ARGS="--minutes 60 --seed 3 --kind text,hlo,loop"
 # make bench   hloom beside JAX, NumPy, Numba, PyTorch       make bench ARGS="--case dispatch"
 #              all groups, and benchmarks/RESULTS.md         make bench ARGS=--write
@@ -36,7 +37,7 @@ PROGRAM_parallel = data_parallel_mnist
 PROGRAM_deploy = deploy_digits
 PROGRAM_browser = browser_digits
 
-.PHONY: $(EXAMPLES) check test test-slow test-lowest lint fuzz bench clean
+.PHONY: $(EXAMPLES) check test test-slow test-lowest lint docs fuzz bench clean
 
 $(EXAMPLES): $(VENV)/.with-examples
 	$(if $(PROCESSES),PYTHON=$(BIN)/python examples/with_mpi.sh -n $(PROCESSES)) $(BIN)/python examples/$(PROGRAM_$@).py $(ARGS)
@@ -58,6 +59,9 @@ test-lowest: $(LOWEST)/.with-test
 lint: $(VENV)/.with-lint
 	$(BIN)/python -m ruff check .
 	$(BIN)/python tools/typecheck.py
+
+docs: $(VENV)/.with-docs
+	$(BIN)/python -m tools.website $(ARGS)
 
 fuzz: $(VENV)/.with-test
 	$(BIN)/python -m tools.fuzz $(ARGS)

@@ -51,7 +51,8 @@ def with_real_output(markdown: str, name: str = "README.md") -> str:
             if match["kind"] == "sh":
                 run_commands(match["body"], f"{name}:{line}")
             else:
-                code = compile("\n" * line + match["body"], name, "exec")  # so that errors name lines of the file
+                # lines before it, so that errors name those of the file; its own __future__ imports, not this file's
+                code = compile("\n" * line + match["body"], name, "exec", dont_inherit=True)
                 exec(code, namespace)
         printed = output.getvalue()
         return match[0]

@@ -17,7 +17,8 @@ def run(root: Path, file: Path) -> subprocess.CompletedProcess[str]:
 
 DOCUMENTS = (
     *("aot", "custom_calls", "debugging", "differences", "hlo_files", "jax_programs", "layouts", "new_backend"),
-    *("primitives", "scaling", "schedules", "stablehlo", "tour"),
+    *("primitives", "scaling", "schedules", "stablehlo", "tour", "index", "quickstart", "questions"),
+    *sorted(f"tutorials/{p.stem}" for p in (Path(__file__).parents[2] / "docs" / "tutorials").glob("*.md")),
 )
 LONGEST_README = 170
 """Lines. What a stranger need not know at first is on a page of `docs/`."""

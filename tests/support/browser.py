@@ -27,7 +27,8 @@ class Browser:
     def __init__(self, address: str) -> None:
         arguments = ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars"]
         chrome = {"binary": _TOOLS[1], "args": [*arguments, "--window-size=760,640"]}
-        wanted = {"capabilities": {"alwaysMatch": {"browserName": "chrome", "goog:chromeOptions": chrome}}}
+        logs = {"goog:loggingPrefs": {"browser": "ALL"}}
+        wanted = {"capabilities": {"alwaysMatch": {"browserName": "chrome", "goog:chromeOptions": chrome, **logs}}}
         self._address = address
         self._session = f"/session/{self._ask('/session', wanted)['sessionId']}"
 
@@ -63,6 +64,15 @@ class Browser:
             actions = [moves[0], {"type": "pointerDown", "button": 0}, *moves[1:], {"type": "pointerUp", "button": 0}]
             mouse = {"type": "pointer", "id": "mouse", "parameters": {"pointerType": "mouse"}, "actions": actions}
             self._ask(f"{self._session}/actions", {"actions": [mouse]})
+
+    def errors(self) -> list[str]:
+        """What the console has logged as an error since the last question."""
+        logged = self._ask(f"{self._session}/se/log", {"type": "browser"})
+        return [entry["message"] for entry in logged if entry["level"] == "SEVERE"]
+
+    def resize(self, width: int, height: int) -> None:
+        """Give the window another size, in pixels."""
+        self._ask(f"{self._session}/window/rect", {"width": width, "height": height})
 
     def picture(self) -> bytes:
         """The window, as PNG."""
