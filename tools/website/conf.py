@@ -23,6 +23,8 @@ html_static_path = ["_static"]
 html_css_files = ["hloom.css"]
 html_copy_source = False
 html_show_sourcelink = False
+html_search_scorer = "scorer.js"
+html_show_search_summary = False  # it fetches the pages that it found, which a browser refuses for files
 
 add_module_names = False  # the title of a page of the reference is the namespace
 toc_object_entries_show_parents = "hide"

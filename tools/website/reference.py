@@ -38,61 +38,50 @@ def namespaces() -> dict[str, types.ModuleType]:
     found: dict[str, types.ModuleType] = {}
 
     def visit(module: types.ModuleType) -> None:
-        if module.__name__ not in found and hasattr(module, "__all__"):
+        if module.__name__ not in found:
             found[module.__name__] = module
             for name in module.__all__:
                 if _is_namespace(inner := getattr(module, name)):
                     visit(inner)
 
     for name in ("", *jax_names.NAMESPACES, *_LOOSE):
-        try:
-            visit(import_module(f"hloom.{name}".rstrip(".")))
-        except ModuleNotFoundError as error:
-            if not str(error.name).startswith("hloom"):
-                raise
+        visit(import_module(f"hloom.{name}".rstrip(".")))
     return dict(sorted(found.items()))
 
 
 def _is_namespace(value: Any) -> bool:
-    return isinstance(value, types.ModuleType) and value.__name__.startswith("hloom")
+    return isinstance(value, types.ModuleType) and value.__name__.startswith("hloom") and hasattr(value, "__all__")
 
 
 def pages() -> dict[str, str]:
     """The path of each page of the reference below the site, and its Markdown."""
     spaces = namespaces()
-    rows = [f"| [{name}]({name}.md) | {len(m.__all__)} | {_summary(m)} |" for name, m in spaces.items()]
+    rows = [f"- [{name}]({name}.md), {len(m.__all__)} names: {_summary(m)}" for name, m in spaces.items()]
     entries = "\n".join(spaces)
     index = (
         "# Reference\n\nEvery public name, with its signature and an example. A namespace has the names of the same "
         "namespace of JAX; [its names](../namespaces.md) says which are missing, and why. The examples are run by the "
-        "tests.\n\n| namespace | names | |\n|---|---:|---|\n" + "\n".join(rows)
+        "tests.\n\n" + "\n".join(rows)
         + f"\n\n```{{toctree}}\n:hidden:\n\n{entries}\n```\n"
     )  # fmt: skip
     return {"reference/index.md": index, **{f"reference/{n}.md": page(n, m) for n, m in spaces.items()}}
 
 
 def _summary(module: types.ModuleType) -> str:
-    """The first sentence of a namespace's text."""
+    """The first sentence of a namespace's text, without its name."""
     first = markdown((module.__doc__ or "").strip().split("\n\n")[0]).replace("\n", " ")
-    return re.split(r"(?<=\.) ", first)[0].replace("|", "\\|")
+    return re.split(r"(?<=\.) ", first)[0].removeprefix(f"`{module.__name__}`: ")
 
 
 def page(space: str, module: types.ModuleType) -> str:
     """The page of a namespace: its text, the namespaces in it, its names."""
     parts = [f"# {space}", f"```{{py:module}} {space}\n```", markdown(module.__doc__ or "")]
     values = {name: getattr(module, name) for name in sorted(module.__all__, key=lambda n: (n.lower(), n))}
-    inner = {name: value for name, value in values.items() if isinstance(value, types.ModuleType)}
+    inner = {name: value for name, value in values.items() if _is_namespace(value)}
     if inner:
-        parts.append("\n".join(f"- {_inner_link(name, value, space)}" for name, value in inner.items()))
+        parts.append("\n".join(f"- [{n}]({value.__name__}.md): {_summary(value)}" for n, value in inner.items()))
     parts += [_entry(space, name, value) for name, value in values.items() if name not in inner]
     return "\n\n".join(parts) + "\n"
-
-
-def _inner_link(name: str, value: types.ModuleType, space: str) -> str:
-    if not _is_namespace(value) or not hasattr(value, "__all__"):
-        return f"`{name}`: the module `{value.__name__}`"
-    summary = _summary(value)
-    return f"[{name}]({value.__name__}.md): {summary}" if value.__name__ != space else f"`{name}`"
 
 
 def _entry(space: str, name: str, value: Any) -> str:
@@ -108,7 +97,7 @@ def _entry(space: str, name: str, value: Any) -> str:
     if callable(value) and (signature := _signature(value)):
         return _directive("py:function", name + signature, body)
     kind = type(value).__name__
-    options = {} if isinstance(value, types.ModuleType) or kind.startswith("_") else {"type": kind}
+    options = {} if kind.startswith("_") else {"type": kind}
     return _directive("py:data", name, body, options)
 
 
