@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from hloom.version import __version__
 
 project = "hloom"
@@ -23,7 +25,7 @@ html_static_path = ["_static"]
 html_css_files = ["hloom.css"]
 html_copy_source = False
 html_show_sourcelink = False
-html_search_scorer = "scorer.js"
+html_search_scorer = str(Path(__file__).with_name("scorer.js"))
 html_show_search_summary = False  # it fetches the pages that it found, which a browser refuses for files
 
 add_module_names = False  # the title of a page of the reference is the namespace
