@@ -173,7 +173,6 @@ def test_every_public_name_has_a_place(site: Path) -> None:
 
 SEARCHES = {
     "argsort": "#hloom.numpy.argsort",
-    "jit": "#hloom.jit",
     **dict.fromkeys(
         [
             *("seed", "print inside jit", "avoid a recompile", "find a NaN", "see the kernels", "save a model"),

@@ -1,9 +1,9 @@
 // The order of what the search finds. Sphinx adds these numbers for the places in which it finds the words; `score` then
 // prefers the page of questions, functions before the methods of the same name, and short paths before long ones.
 var Scorer = {
-  objNameMatch: 11,
+  objNameMatch: 30,
   objPartialMatch: 6,
-  objPrio: { 0: 15, 1: 5, 2: -5 },
+  objPrio: { 0: 5, 1: 5, 2: -5 },
   objPrioDefault: 0,
   title: 15,
   partialTitle: 7,
