@@ -172,6 +172,7 @@ def test_every_public_name_has_a_place(site: Path) -> None:
 
 
 SEARCHES = {
+    "jit": "#hloom.jit",
     "argsort": "#hloom.numpy.argsort",
     **dict.fromkeys(
         [
