@@ -20,7 +20,8 @@ def description(readme: str) -> str:
     def named(link: re.Match[str]) -> str:
         picture, words, target = link.groups()
         if picture:
-            return f"(picture: `{target}` in the source distribution)"
+            # no colon in the first word of a line: `email`, which reads metadata, takes it for a header
+            return f"(picture `{target}` in the source distribution)"
         return f"`{target}`" if words == target else f"{words} (`{target}`)"
 
     return re.sub(r"(!?)\[([^\n]*?)\]\((?!https?:|#)([^)\s]+)\)", named, readme)

@@ -286,7 +286,7 @@ def test_a_page_of_the_index_has_no_link_to_a_file(root: Path) -> None:
     )
     assert description(root)(readme) == (
         "See `docs/a.md`, the plan (`docs/b.md#c`), [a site](https://a.org/b) and [above](#top).\n"
-        "(picture: `docs/images/tiles.svg` in the source distribution)\n![far](https://a.org/b.png)\n"
+        "(picture `docs/images/tiles.svg` in the source distribution)\n![far](https://a.org/b.png)\n"
     )
     shown = description(root)((root / "README.md").read_text())
     assert set(re.findall(r"\]\(([^)]*)\)", shown)) == set(re.findall(r"\]\((https?:[^)]*|#[^)]*)\)", shown))
@@ -305,7 +305,7 @@ def description(root: Path) -> Callable[[str], str]:
 def test_the_metadata(root: Path, tmp_path: Path) -> None:
     python = environment(tmp_path / "venv")
     pip("install", "--no-deps", str(copy_of_the_package(root, tmp_path / "source")), python=python)
-    code = "from importlib.metadata import metadata; import sys; sys.stdout.write(metadata('hloom').as_string())"
+    code = "from importlib.metadata import distribution; print(distribution('hloom').read_text('METADATA'))"
     found = message_from_string(run(python, code, tmp_path))
     assert found["Version"] == hloom.__version__
     assert found["Description-Content-Type"] == "text/markdown"

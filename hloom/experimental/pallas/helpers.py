@@ -23,6 +23,7 @@ from ...tracer.references.refs import Ref, RefPart
 from ...tracer.settings.config import Config
 from ...tracer.settings.context import current_context
 from ...tracer.settings.of_jax import OF_JAX
+from ...tracer.settings.setting import InContext
 from ...tracer.source import user_line
 from ...tracer.tracer import Tracer
 from ...tracer.trees import tree
@@ -273,6 +274,6 @@ def _check(message: str, line: str | None, condition: Any) -> None:
 
 ANY = MemorySpace.ANY
 HOST = Space.Host
-enable_debug_checks = Config.jax_pallas_enable_debug_checks
+enable_debug_checks: InContext[bool] = Config.jax_pallas_enable_debug_checks
 enable_poison_buffers = OF_JAX["jax_pallas_poison_buffers"]
 """Accepted: memory that nothing has written always is NaN, the least integer or False."""
