@@ -320,7 +320,8 @@ class Config:
     jax_no_execution = InContext(
         False,
         """Running a program, or an operation outside of `jit`, is a RuntimeError: for code that is to trace and to
-    compile only.
+    compile only. Arrays of constants, copies, and parts of an array (`x[1]`), which are views, need no
+    program.
 
     >>> with hloom.no_execution():
     ...     compiled = hloom.jit(lambda x: 2 * x).lower(1.0).compile()
