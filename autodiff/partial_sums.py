@@ -69,19 +69,18 @@ def _traced(fun: Callable[[list[Value]], list[Value]], operands: Sequence[Value]
 
 
 def _check(axes: frozenset[Any], sums: Sequence[Sums], what: str) -> None:
-    products = [s for s in sums if s.is_product]
-    for s in products:
-        lhs, rhs = s.entries
+    contracted = [s.contracting_specs for s in sums if s.contracting_specs]
+    for lhs, rhs in contracted:
         if lhs != rhs:
             raise ShardingTypeError(
                 "lhs and rhs contracting dims should be sharded identically when out_sharding provided to "
                 f"dot_general mentions unreduced_axes. Got lhs_contracting_spec={lhs}, rhs_contracting_spec={rhs}"
             )
-    found = {a for s in sums for entries in s.entries for e in entries for a in axes_of(e)}
-    if products and found != axes:
+    found = {a for s in sums for a in s.axes}
+    if contracted and found != axes:
         raise ShardingTypeError(
             "out_sharding's unreduced axes should be equal to the contracting specs. Got unreduced "
-            f"axes={set(axes)} and contracting specs={[s.entries[0] for s in products]}"
+            f"axes={set(axes)} and contracting specs={[lhs for lhs, _ in contracted]}"
         )
     if not axes <= found:
         raise ShardingTypeError(

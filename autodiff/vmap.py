@@ -19,7 +19,7 @@ from ..tracer.arrays.float0 import float0, is_float0
 from ..tracer.arrays.indices import iota
 from ..tracer.arrays.operators import ArrayBase
 from ..tracer.arrays.overlay import overlaid, storage_of
-from ..tracer.aval import MARKED, ShapedArray
+from ..tracer.aval import ANY_OVER_DEVICES, ShapedArray
 from ..tracer.core import Value, current_trace, scope, set_current_trace
 from ..tracer.errors import OperandError
 from ..tracer.ops import transpose
@@ -94,7 +94,7 @@ def vmap(
         values = [_argument(leaf, a) for leaf, a in zip(leaves, axes, strict=True)]
         places = [_normalized(a, v, fun, args, k) for k, (a, v) in enumerate(zip(axes, values, strict=True))]
         axis = Axis(axis_name, _size(values, places, axis_size, fun, args, kwargs))
-        if MARKED:
+        if ANY_OVER_DEVICES:
             _check_divisions(values, places, spmd_axis_name)
         trace = BatchTrace(current_trace(), axis)
         if any(isinstance(leaf, Ref) for leaf in leaves):

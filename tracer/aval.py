@@ -209,12 +209,12 @@ class ShapedArray:
             for long, short in _SHORT:
                 name = name.replace(long, short)
         if self.division is None:
-            return f"{name}[{','.join(map(str, self.shape))}]{_marks(('V', sorted(self.vma, key=str)))}"
+            return f"{name}[{','.join(map(str, self.shape))}]{_mesh_axes(('V', sorted(self.vma, key=str)))}"
         mesh, spec = self.division.mesh, self.division.spec
         varying = sorted(self.vma, key=str)
         unreduced, reduced = ([a for a in mesh.axis_names if a in s] for s in (spec.unreduced, spec.reduced))
-        marks = _marks(("V", varying), ("U", unreduced), ("R", reduced))
-        return f"{name}[{divided_sizes(self.shape, spec.partitions)}]{marks}"
+        axes = _mesh_axes(("V", varying), ("U", unreduced), ("R", reduced))
+        return f"{name}[{divided_sizes(self.shape, spec.partitions)}]{axes}"
 
     def to_tangent_aval(self) -> ShapedArray | Float0Type:
         """The type of tangents of such a value: this type; a float0 type for a value that is not differentiated."""
@@ -281,7 +281,7 @@ class ShapedArray:
         return f"ShapedArray({self.str_short()}{', weak_type=True' if self.weak_type else ''})"
 
 
-def _marks(*sets: tuple[str, Sequence[Any]]) -> str:
+def _mesh_axes(*sets: tuple[str, Sequence[Any]]) -> str:
     """The text of a type for axes that divide no dimension: ``{V:x, U:(y,z)}``."""
     texts = [(kind, ",".join(map(str, axes)), len(axes)) for kind, axes in sets]
     shown = [f"{kind}:{text if count == 1 else f'({text})'}" for kind, text, count in texts if count]
@@ -338,7 +338,7 @@ def _over_devices(plain: ShapedArray, vma: frozenset[Any], division: Any) -> Sha
     if found is None:
         storage = None if plain._storage is None else _over_devices(plain._storage, vma, _of_storage(plain, division))
         made = _filled(plain.shape, plain.dtype, plain.weak_type, plain.hlo, storage, vma, division)
-        MARKED[:] = [True]
+        ANY_OVER_DEVICES[:] = [True]
         found = _OVER_DEVICES.setdefault((plain, vma, division), made)
     return found
 
@@ -352,7 +352,7 @@ def _without_first(division: Any) -> Any:
     return division.update(spec=division.spec.update(partitions=division.spec.partitions[1:]))
 
 
-MARKED: list[bool] = []
+ANY_OVER_DEVICES: list[bool] = []
 """Not empty once a type says something about devices: until then no operation asks for it."""
 _OVER_DEVICES: dict[tuple[ShapedArray, frozenset[Any], Any], ShapedArray] = {}
 

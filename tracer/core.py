@@ -34,7 +34,7 @@ from .arrays.array import Array as Array
 from .arrays.array import detached
 from .arrays.operators import Value as Value
 from .arrays.overlay import EXTENDED, overlaid, storage_of, storages
-from .aval import MARKED, aval_of_shape
+from .aval import ANY_OVER_DEVICES, aval_of_shape
 from .aval import ShapedArray as ShapedArray
 from .caches import on_clear
 from .checks.nan_checks import blame, check_results, fault, is_checking
@@ -381,7 +381,7 @@ def track_varying() -> None:
     """From now on operations ask whether values vary along axes of a mesh."""
     if not _varies:
         _varies.append(True)
-        MARKED[:] = [True]
+        ANY_OVER_DEVICES[:] = [True]
 
 
 def _tracks(trace: Trace | None) -> bool:

@@ -25,7 +25,7 @@ from ..hlo.shape import Shape
 from ..hlo.support.loading import load
 from .arrays.array import Array, capturing_block, is_younger, on_several
 from .arrays.overlay import overlaid_all, storage_of
-from .aval import MARKED, ShapedArray, aval_of_shape
+from .aval import ANY_OVER_DEVICES, ShapedArray, aval_of_shape
 from .checks.key_uses import uses_keys_up
 from .core import (
     Trace,
@@ -143,7 +143,7 @@ class Recorder(Trace):
         result = self.add(opcode, inputs, attributes, shape)
         elements = result.shape.elements
         avals: Sequence[ShapedArray] = [aval_of_shape(s) for s in elements]
-        if MARKED:
+        if ANY_OVER_DEVICES:
             avals = self._over_devices(result, operands, avals)
         return [
             self.tracer_class(self, aval, self.element(result, k, s))
@@ -292,7 +292,7 @@ class HloTrace(Recorder):
                     self.effects.append(copied)
         roots = computation.root.operands
         avals: Sequence[ShapedArray] = [aval_of_shape(r.shape) for r in roots]
-        if MARKED:
+        if ANY_OVER_DEVICES:
             avals = self._copied_types(computation, values, avals)
         return [self._copied(found[r], a) for r, a in zip(roots, avals, strict=True)]
 

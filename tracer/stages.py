@@ -36,7 +36,7 @@ from .arguments import (
 from .arrays.array import Array
 from .arrays.float0 import hide_float0
 from .arrays.layouts import Format, row_major
-from .aval import MARKED, ShapedArray
+from .aval import ANY_OVER_DEVICES, ShapedArray
 from .checks.nan_checks import checked, is_checking
 from .core import Value
 from .errors import OperandError, TreeStructureError, UnexpectedTracerError
@@ -384,7 +384,7 @@ class Lowered(_Stage, SharedValue):
     def _with_shardings(self) -> HloModule:
         """The module in which every value states how Explicit axes of a mesh divide it, if they do."""
         given = [*self._signature.in_avals, *[v.aval for v in self._captured]]
-        if not (MARKED or self._mesh.explicit_axes) or len(given) != len(self.module.entry.parameters):
+        if not (ANY_OVER_DEVICES or self._mesh.explicit_axes) or len(given) != len(self.module.entry.parameters):
             return self.module
         found: HloModule = load(".sharding.stated", __package__).stated_text(self.module, given, self._mesh)
         return found

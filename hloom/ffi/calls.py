@@ -265,15 +265,15 @@ def ffi_call(
         params = ForeignCall(
             target_name,
             tuple(avals),
-            tuple([o for o, v in zip(orders, values) if not isinstance(v, Token)]),
-            tuple([o for o, a in zip(made, promised) if a is not abstract_token]),
-            tuple([k for k, v in enumerate(values) if isinstance(v, Token)]),
-            tuple([k for k, a in enumerate(promised) if a is abstract_token]),
-            tuple(aliases),
-            legacy_backend_config or "" if custom_call_api_version < 4 else _config(attributes),
-            custom_call_api_version,
-            has_side_effect,
-            vmap_method,
+            operand_orders=tuple([o for o, v in zip(orders, values) if not isinstance(v, Token)]),
+            result_orders=tuple([o for o, a in zip(made, promised) if a is not abstract_token]),
+            operand_tokens=tuple([k for k, v in enumerate(values) if isinstance(v, Token)]),
+            result_tokens=tuple([k for k, a in enumerate(promised) if a is abstract_token]),
+            aliases=tuple(aliases),
+            config=legacy_backend_config or "" if custom_call_api_version < 4 else _config(attributes),
+            api_version=custom_call_api_version,
+            has_side_effect=has_side_effect,
+            vmap_method=vmap_method,
         )
         found = iter(params.bind(storages(tuple([v for v in values if not isinstance(v, Token)]))))
         results = [Token() if a is abstract_token else next(found) for a in promised]

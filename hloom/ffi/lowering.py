@@ -60,9 +60,16 @@ def build_ffi_lowering_function(
         values = [as_value(o) for o in operands]
         config = write_values({**given, **params}) if isinstance(given, Mapping) and version >= 4 else str(given or "")
         call = ForeignCall(
-            call_target_name, tuple(results), _minor_to_major(values, operand_layouts),
-            _minor_to_major(results, result_layouts), (), (), aliases, config, version, acts, None, frontend,
-        )  # fmt: skip
+            call_target_name,
+            tuple(results),
+            operand_orders=_minor_to_major(values, operand_layouts),
+            result_orders=_minor_to_major(results, result_layouts),
+            aliases=aliases,
+            config=config,
+            api_version=version,
+            has_side_effect=acts,
+            frontend=frontend,
+        )
         return LoweredCall(call.bind(storages(tuple(values))))
 
     return lower

@@ -30,7 +30,7 @@ from ..tracer.arguments import (
 )
 from ..tracer.arrays.array import Array, as_value, younger_arrays
 from ..tracer.arrays.float0 import hide_float0
-from ..tracer.aval import MARKED, ShapedArray, aval_of_shape
+from ..tracer.aval import ANY_OVER_DEVICES, ShapedArray, aval_of_shape
 from ..tracer.recording import divisions
 from ..tracer.references.refs import AbstractRef, Ref, values_of_references
 from ..tracer.settings.context import Override, current_context
@@ -106,7 +106,7 @@ class _Body:
         self._values: dict[int, Any] = {}
         """Of the constants from outside, by the identity of their variables."""
         self._shardings: Mapping[HloInstruction, Sequence[Any]] = {}
-        if MARKED and in_avals is not None:
+        if ANY_OVER_DEVICES and in_avals is not None:
             types = [a.storage for a in (*in_avals, *[as_value(v).aval for v in captured])]
             self._shardings = divisions().shardings_within(computation, types)
 

@@ -49,7 +49,7 @@ from ..tracer.core import Value, bind, thread_state
 from ..tracer.errors import AxisError, ConcretizationTypeError, OperandError
 from ..tracer.ops import convert
 from ..tracer.sharding.lenience import refuse_divided, refuse_uneven
-from ..tracer.sharding.placement import check_same_marks, in_asked_place, of_type
+from ..tracer.sharding.placement import check_same_reductions, in_asked_place, of_type
 from ..tracer.tracer import Tracer
 
 _state = thread_state()
@@ -270,7 +270,7 @@ def reshape(
     Array([1, 3, 2, 4], dtype=int32)
     """
     if out_sharding is not None:
-        check_same_marks(out_sharding, as_value(operand).aval, "reshape")
+        check_same_reductions(out_sharding, as_value(operand).aval, "reshape")
         return computed_in(out_sharding, "reshape", lambda: reshape(operand, new_sizes, dimensions))
     x, sizes = as_value(operand), canonical_shape(new_sizes)
     if dimensions is not None:

@@ -25,7 +25,7 @@ from ..tracer.compound import compound
 from ..tracer.core import Value
 from ..tracer.errors import InconclusiveDimensionOperation, OperandError
 from ..tracer.sharding.lenience import refuse_divided
-from ..tracer.sharding.placement import check_same_marks
+from ..tracer.sharding.placement import check_same_reductions
 from ..tracer.tracer import Tracer
 from .binary_ufuncs import mod
 from .concrete_values import require_known
@@ -62,7 +62,7 @@ def reshape(a: ArrayLike, shape: Any, order: str = "C", *, copy: bool | None = N
            [1, 3, 5]], dtype=int32)
     """
     if out_sharding is not None:
-        check_same_marks(out_sharding, as_value(a).aval, "reshape")
+        check_same_reductions(out_sharding, as_value(a).aval, "reshape")
         return computed_in(out_sharding, "reshape", lambda: reshape(a, shape, order))
     x = ensure_arraylike("reshape", a)
     sizes = list(canonical_shape(shape))

@@ -38,7 +38,7 @@ class Division:
         return tuple(spec_of_axes(self.axes).partitions)
 
     @property
-    def is_marked(self) -> bool:
+    def has_reductions(self) -> bool:
         """Whether the value is unreduced or reduced along some axes."""
         return bool(self.unreduced or self.reduced)
 

@@ -41,14 +41,14 @@ def result_types(
         return [results[0].divided(division)]
     mesh = mesh_of(operands, [i])
     context = get_abstract_mesh()
-    if mesh is None or not (context.empty or context.explicit_axes):
+    if mesh is None or not _is_explicit(context):
         return results
     is_strict = is_strict and not is_lenient()
     if is_strict and not context.empty:
         _check_context(i, operands, context)
     leaves = [division_of(o) for o in operands]
     if len(leaves) == len(i.operands):
-        leaves = [f if f.is_marked else _free(o) or f for o, f in zip(i.operands, leaves, strict=True)]
+        leaves = [f if f.has_reductions else _free(o) or f for o, f in zip(i.operands, leaves, strict=True)]
     found = Program(mesh, is_strict, list(operands)).of(i, leaves)
     shown = context if context.shape_tuple == mesh.shape_tuple else mesh
     return [r.divided(d.sharding(shown)) for r, d in zip(results, found, strict=True)]
@@ -57,8 +57,7 @@ def result_types(
 def types_of(computation: HloComputation, operands: Sequence[ShapedArray], results: Sequence[ShapedArray]) -> Any:
     """As `result_types`, for the results of a computation, which are not refused."""
     mesh = mesh_of(operands, computation.instructions)
-    context = get_abstract_mesh()
-    if mesh is None or not (context.empty or context.explicit_axes):
+    if mesh is None or not _is_explicit(get_abstract_mesh()):
         return results
     found = Program(mesh, False).of_computation(computation, [division_of(o) for o in operands])
     return [r.divided(d.sharding(mesh)) for r, d in zip(results, found, strict=True)]
@@ -101,7 +100,11 @@ def is_refused(arrays: Sequence[Any]) -> bool:
     """Whether an operation on these arrays is refused if its result is ambiguous."""
     if is_lenient() or all(a.aval.division is None for a in arrays):
         return False
-    context = get_abstract_mesh()
+    return _is_explicit(get_abstract_mesh())
+
+
+def _is_explicit(context: AbstractMesh) -> bool:
+    """Whether types say divisions within this mesh: where all its axes are Auto or Manual, they do not."""
     return context.empty or bool(context.explicit_axes)
 
 
@@ -211,7 +214,7 @@ class Program:
                 shapes = i.operands[0].shape.elements
                 start = sum([len(list(s.leaves())) for s in shapes[: i.attributes.index]])
                 env[i] = given[start : start + len(list(i.shape.leaves()))]
-            elif (free := _free(i)) is not None and not any(f.is_marked for f in given):
+            elif (free := _free(i)) is not None and not any(f.has_reductions for f in given):
                 env[i] = [free]
             else:
                 env[i] = self.of(i, given)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from importlib import import_module
 from typing import Any, NoReturn
 
 from ...hlo.custom_calls import is_batched_target
@@ -18,15 +17,17 @@ from ...hlo.errors import UnsupportedError
 from ...hlo.ir import HloInstruction
 from ...hlo.opcode import Opcode
 from ...hlo.ops import Trait, spec_of
+from ...hlo.support.loading import load
 from ...hlo.support.records import dataclass
 from ..aval import ShapedArray, aval_of_shape, divided_sizes
 from ..errors import ShardingTypeError
 from ..source import user_line
 from .division import AnyMesh, Division, joined, whole
+from .partition_spec import axes_of
 from .shardings import NONE, spec_of_axes
 from .summed_axes import Sums, note
 
-Marks = tuple[frozenset[Any], frozenset[Any]]
+ReductionAxes = tuple[frozenset[Any], frozenset[Any]]
 """The axes along which a value is unreduced, and those along which it is reduced."""
 Sizes = Sequence[int]
 
@@ -66,7 +67,7 @@ class Op:
         if self.is_strict and self.rule.check is not None:
             self.rule.check(self)
         found = [self.rule.divided(self)] if self.rule.divided is not None else self.by_factors()
-        unreduced, reduced = self.rule.marks(self)
+        unreduced, reduced = self.rule.reductions(self)
         used = [{a for axes in f for a in axes} for f in found]
         return [Division(f, unreduced - u, reduced - u) for f, u in zip(found, used, strict=True)]
 
@@ -74,7 +75,7 @@ class Op:
 
     def by_factors(self) -> list[tuple[tuple[Any, ...], ...]]:
         """The axes that divide the dimensions of each result."""
-        factors = import_module("...hlo.passes.partition.factors", __package__).factors_of(self.instruction)
+        factors = load("...hlo.passes.partition.factors", __package__).factors_of(self.instruction)
         cut: dict[int, tuple[Any, ...]] = {}
         for k, (dims, found) in enumerate(zip(factors.operands, self.leaves, strict=True)):
             for d, (of_dimension, axes) in enumerate(zip(dims, found.axes, strict=True)):
@@ -323,7 +324,7 @@ def _groups(old: Sizes, new: Sizes) -> Iterator[tuple[list[int], list[int]]]:
 # ---- sums that are not computed yet
 
 
-def _none_unreduced(op: Op) -> None:
+def _refuse_unreduced(op: Op) -> None:
     """UnsupportedError for an op that is not linear in an operand that is a sum. JAX's words."""
     if any(f.unreduced for f in op.leaves):
         shown = [t.str_short() for t in op.types] or [f"unreduced={sorted(map(str, f.unreduced))}" for f in op.leaves]
@@ -360,8 +361,8 @@ def _agreed(op: Op) -> frozenset[Any]:
     return reduced
 
 
-def _unmarked(op: Op) -> Marks:
-    _none_unreduced(op)
+def _of_other(op: Op) -> ReductionAxes:
+    _refuse_unreduced(op)
     if op.is_elementwise:
         return NONE, _agreed(op)
     if op.is_strict and any(f.reduced for f in op.leaves):
@@ -372,19 +373,19 @@ def _unmarked(op: Op) -> Marks:
     return NONE, NONE
 
 
-def _of_first(op: Op) -> Marks:
+def _of_first(op: Op) -> ReductionAxes:
     return op.leaves[0].unreduced, op.leaves[0].reduced
 
 
-def _of_padded(op: Op) -> Marks:
+def _of_padded(op: Op) -> ReductionAxes:
     """Each device adds the padding to its term: it must be zero."""
     value = op.instruction.operands[1]
     if op.leaves[0].unreduced and not (value.opcode is Opcode.CONSTANT and not value.attributes.literal.array.any()):
-        _none_unreduced(op)
+        _refuse_unreduced(op)
     return _of_first(op)
 
 
-def _of_sum(op: Op) -> Marks:
+def _of_sum(op: Op) -> ReductionAxes:
     left, right = [f.unreduced for f in op.leaves]
     if left and right and left != right:
         raise ShardingTypeError(
@@ -399,7 +400,7 @@ def _of_sum(op: Op) -> Marks:
     return left, _agreed(op)
 
 
-def _of_product(op: Op) -> Marks:
+def _of_product(op: Op) -> ReductionAxes:
     left, right = op.leaves
     if left.unreduced and right.unreduced:
         raise ShardingTypeError(
@@ -416,13 +417,13 @@ def _of_product(op: Op) -> Marks:
     return unreduced, NONE if unreduced else _agreed(op)
 
 
-def _of_cases(op: Op) -> Marks:
+def _of_cases(op: Op) -> ReductionAxes:
     which, first, second = op.leaves
-    marks = {(f.unreduced, f.reduced) for f in (first, second) if not f.is_free}
-    if len(marks) > 1 and (op.is_strict or first.unreduced or second.unreduced):
+    each = {(f.unreduced, f.reduced) for f in (first, second) if not f.is_free}
+    if len(each) > 1 and (op.is_strict or first.unreduced or second.unreduced):
         shown = ", ".join([op.sharding(f) for f in (second, first)])
         raise ShardingTypeError(f"select cases must have the same shardings, got [{shown}].")
-    found = next(iter(marks), (NONE, NONE)) if len(marks) <= 1 else (NONE, NONE)
+    found = next(iter(each), (NONE, NONE)) if len(each) <= 1 else (NONE, NONE)
     if found[0] & {a for axes in which.axes for a in axes}:
         raise ShardingTypeError(
             "select `which` must be scalar or have the same sharding as cases, got `which` sharding "
@@ -431,21 +432,21 @@ def _of_cases(op: Op) -> Marks:
     return found
 
 
-def _of_all(op: Op) -> Marks:
+def _of_all(op: Op) -> ReductionAxes:
     found = []
     for kind, sets in (("unreduced", [f.unreduced for f in op.leaves]), ("reduced", [f.reduced for f in op.leaves])):
-        marked = {s for s in sets if s}
-        if len(marked) > 1:
+        named = {s for s in sets if s}
+        if len(named) > 1:
             raise ShardingTypeError(
-                f"All operands should be {kind} along the same mesh axes. Got {kind} specs: {marked}"
+                f"All operands should be {kind} along the same mesh axes. Got {kind} specs: {named}"
             )
-        if marked and kind == "unreduced" and not all(sets):
+        if named and kind == "unreduced" and not all(sets):
             raise ShardingTypeError(f"{op.name}: all operands should be unreduced if one is. Got {sets}")
-        found.append(next(iter(marked), NONE))
+        found.append(next(iter(named), NONE))
     return found[0], found[1]
 
 
-def _of_updated(op: Op) -> Marks:
+def _of_updated(op: Op) -> ReductionAxes:
     operand, update, *_ = op.leaves
     for kind, one, two in (
         ("unreduced", operand.unreduced, update.unreduced), ("reduced", operand.reduced, update.reduced)
@@ -458,21 +459,22 @@ def _of_updated(op: Op) -> Marks:
     return operand.unreduced, operand.reduced & update.reduced
 
 
-def _of_reduction(op: Op) -> Marks:
-    patterns = import_module("...hlo.passes.patterns", __package__)
+def _of_reduction(op: Op) -> ReductionAxes:
+    patterns = load("...hlo.passes.patterns", __package__)
     if patterns.reducer_opcode(op.instruction.attributes.to_apply) is not Opcode.ADD:
-        return _unmarked(op)
+        return _of_other(op)
     (first, *_), summed = op.leaves, op.instruction.attributes.dimensions
-    note(Sums(False, (tuple([a for d in summed for a in first.axes[d]]), tuple(first.unreduced))))
+    note(Sums(first.unreduced.union(*[first.axes[d] for d in summed])))
     return first.unreduced, first.reduced
 
 
-def _of_dot(op: Op) -> Marks:
+def _of_dot(op: Op) -> ReductionAxes:
     if any(f.unreduced for f in op.leaves):
         raise ShardingTypeError(
             f"lhs or rhs passed to dot_general cannot be unreduced. Got lhs={op.shown(0)} and rhs={op.shown(1)}"
         )
-    note(Sums(True, _terms(op)))
+    contracted = _terms(op)
+    note(Sums(frozenset([a for spec in contracted for e in spec for a in axes_of(e)]), contracted))
     return NONE, NONE
 
 
@@ -516,7 +518,7 @@ class OpRule:
     """The axes of the result, in place of those that follow from the factors."""
     check: Callable[[Op], None] | None = None
     """Refuses what JAX refuses though the result is clear."""
-    marks: Callable[[Op], Marks] = _unmarked
+    reductions: Callable[[Op], ReductionAxes] = _of_other
     """Along which axes the result is unreduced and reduced."""
 
 
@@ -524,22 +526,22 @@ _OTHER = OpRule()
 _LIKE_FIRST: dict[str, Any] = {"takes": _first, "source": _as_first}
 
 RULES: dict[Opcode, OpRule] = {
-    Opcode.ADD: OpRule(marks=_of_sum),
+    Opcode.ADD: OpRule(reductions=_of_sum),
     Opcode.BITCAST_CONVERT: OpRule(name="bitcast_convert_type"),
-    Opcode.BROADCAST: OpRule(name="broadcast_in_dim", marks=_of_first),
-    Opcode.CONCATENATE: OpRule(takes=_all_operands, source=_as_any, check=_check_concatenate, marks=_of_all),
-    Opcode.CONVERT: OpRule(name="convert_element_type", marks=_of_first),
+    Opcode.BROADCAST: OpRule(name="broadcast_in_dim", reductions=_of_first),
+    Opcode.CONCATENATE: OpRule(takes=_all_operands, source=_as_any, check=_check_concatenate, reductions=_of_all),
+    Opcode.CONVERT: OpRule(name="convert_element_type", reductions=_of_first),
     Opcode.CONVOLUTION: OpRule(
         name="conv_general_dilated", takes=_first, source=_as_image, check=_check_convolution,
         refusal="Please specify the output sharding via `out_sharding` parameter of `conv_general_dilated`",
     ),
-    Opcode.COPY: OpRule(marks=_of_first),
+    Opcode.COPY: OpRule(reductions=_of_first),
     Opcode.CUSTOM_CALL: OpRule(takes=_taken_whole),
     Opcode.DIVIDE: OpRule(name="div"),
-    Opcode.DOT: OpRule(name="dot_general", check=_check_dot, marks=_of_dot),
-    Opcode.DYNAMIC_SLICE: OpRule(name="dynamic_slice", marks=_of_first, **_LIKE_FIRST),
+    Opcode.DOT: OpRule(name="dot_general", check=_check_dot, reductions=_of_dot),
+    Opcode.DYNAMIC_SLICE: OpRule(name="dynamic_slice", reductions=_of_first, **_LIKE_FIRST),
     Opcode.DYNAMIC_UPDATE_SLICE: OpRule(
-        takes=_first_two, source=_as_first, check=_check_update, marks=_of_updated
+        takes=_first_two, source=_as_first, check=_check_update, reductions=_of_updated
     ),
     Opcode.FFT: OpRule(**_LIKE_FIRST),
     Opcode.GATHER: OpRule(
@@ -548,15 +550,15 @@ RULES: dict[Opcode, OpRule] = {
     ),
     Opcode.MAXIMUM: OpRule(name="max"),
     Opcode.MINIMUM: OpRule(name="min"),
-    Opcode.MULTIPLY: OpRule(name="mul", marks=_of_product),
+    Opcode.MULTIPLY: OpRule(name="mul", reductions=_of_product),
     Opcode.NEGATE: OpRule(name="neg"),
-    Opcode.PAD: OpRule(name="padding", marks=_of_padded, **_LIKE_FIRST),
+    Opcode.PAD: OpRule(name="padding", reductions=_of_padded, **_LIKE_FIRST),
     Opcode.POWER: OpRule(name="pow"),
-    Opcode.REDUCE: OpRule(marks=_of_reduction),
+    Opcode.REDUCE: OpRule(reductions=_of_reduction),
     Opcode.REDUCE_WINDOW: OpRule(check=_check_window, **_LIKE_FIRST),
     Opcode.REMAINDER: OpRule(name="rem"),
     Opcode.RESHAPE: OpRule(
-        divided=_reshaped, marks=_of_first,
+        divided=_reshaped, reductions=_of_first,
         refusal="This reshape is not supported. Please specify the sharding of the output via the `out_sharding` "
         "argument of hloom.lax.reshape",
     ),
@@ -565,11 +567,11 @@ RULES: dict[Opcode, OpRule] = {
         refusal="Use `.at[...].set/add/mul/...(out_sharding=)` to provide output PartitionSpec for the scatter update "
         "as out sharding could not be resolved unambiguously (or would require collectives on inputs)"
     ),
-    Opcode.SELECT: OpRule(check=_check_select, marks=_of_cases),
+    Opcode.SELECT: OpRule(check=_check_select, reductions=_of_cases),
     Opcode.SELECT_AND_SCATTER: OpRule(**_LIKE_FIRST),
-    Opcode.SLICE: OpRule(name="slicing", marks=_of_first, **_LIKE_FIRST),
+    Opcode.SLICE: OpRule(name="slicing", reductions=_of_first, **_LIKE_FIRST),
     Opcode.SORT: OpRule(refusal="Arguments to sort must be unsharded over the sorting dimension"),
     Opcode.SUBTRACT: OpRule(name="sub"),
-    Opcode.TRANSPOSE: OpRule(marks=_of_first),
+    Opcode.TRANSPOSE: OpRule(reductions=_of_first),
 }  # fmt: skip
-"""By opcode. An element-wise op without `marks` of its own keeps the axes along which its operands are reduced."""
+"""By opcode. An element-wise op without `reductions` of its own keeps the axes along which its operands are reduced."""

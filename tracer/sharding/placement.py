@@ -142,7 +142,7 @@ def asked_place(given: Any, what: str) -> NamedSharding | None:
     return place
 
 
-def check_same_marks(out_sharding: Any, aval: ShapedArray, what: str) -> None:
+def check_same_reductions(out_sharding: Any, aval: ShapedArray, what: str) -> None:
     """ValueError unless the place is unreduced and reduced along the axes along which the operand of the function
     `what` is, which does not change that."""
     place = asked_place(out_sharding, what)

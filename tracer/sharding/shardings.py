@@ -144,11 +144,11 @@ class Sharding:
 
 def _division(sharding: Sharding, ndim: int) -> Any:
     """The devices, each with its part of an array of `ndim` dimensions that is cut into parts of one element."""
-    marks = (sharding.spec.unreduced, sharding.spec.reduced) if isinstance(sharding, NamedSharding) else (NONE, NONE)
+    sums = (sharding.spec.unreduced, sharding.spec.reduced) if isinstance(sharding, NamedSharding) else (NONE, NONE)
     if isinstance(getattr(sharding, "mesh", None), AbstractMesh):
-        return sharding.mesh, [axes_of(e) for e in sharding.spec.partitions[:ndim]], marks  # type: ignore[attr-defined]
+        return sharding.mesh, [axes_of(e) for e in sharding.spec.partitions[:ndim]], sums  # type: ignore[attr-defined]
     found = sharding.devices_indices_map(sharding.parts(ndim))
-    return {d: tuple([(s.start, s.stop) for s in index]) for d, index in found.items()}, marks
+    return {d: tuple([(s.start, s.stop) for s in index]) for d, index in found.items()}, sums
 
 
 def _checked_kind(kind: str | None) -> str | None:

@@ -12,11 +12,12 @@ from ...hlo.support.records import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Sums:
-    """The dimensions that one operation sums over. entries: of a product, the entries of both operands' specs for these
-    dimensions; of a sum, the axes that divide them, and the unreduced axes of the operand."""
+    """The dimensions that one operation sums over."""
 
-    is_product: bool
-    entries: tuple[tuple[Any, ...], ...]
+    axes: frozenset[Any]
+    """The axes of the mesh that divide them, and those along which the operand is unreduced."""
+    contracting_specs: tuple[tuple[Any, ...], ...] = ()
+    """Of a product: the entries of both operands' specs for the contracting dimensions."""
 
 
 class _State(local):
