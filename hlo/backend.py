@@ -19,12 +19,13 @@ from .collectives.world import local_numbers, run_on_devices
 from .errors import UnsupportedError
 from .ir import HloModule
 from .library import part_above
+from .notebooks import in_notebooks
 from .passes.record import PassRecord
 from .shape import Shape
 from .stream_executor import StreamExecutor
 from .support.records import dataclass
 from .support.shared_value import SharedValue
-from .support.tables import Table, preformatted
+from .support.tables import Table
 from .target import Target
 
 if TYPE_CHECKING:
@@ -75,8 +76,7 @@ class MemoryAnalysis:
     def __str__(self) -> str:
         return f"{self.table().to_text()}\n\n{self.text}"
 
-    def _repr_html_(self) -> str:
-        return self.table().to_html() + preformatted(self.text)
+    _repr_html_ = in_notebooks
 
 
 class DeviceBuffer(ABC):

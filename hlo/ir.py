@@ -20,11 +20,11 @@ from .errors import UnsupportedError
 from .instruction import NO_ATTRIBUTES, Attributes, HloComputation, HloInstruction, post_order
 from .layout import Layout
 from .metadata import Metadata
+from .notebooks import in_notebooks
 from .shape import Shape
 from .support.lazy import lazy_property
 from .support.records import dataclass
 from .support.shared_value import SharedValue
-from .support.tables import preformatted
 from .text.frontend_attributes import frontend_attributes_text
 from .text.names import module_name
 from .text.printer import computation_texts
@@ -40,10 +40,6 @@ __all__ = [
     "Metadata",
     "post_order",
 ]
-
-
-_FEW_ELEMENTS = 64
-"""Of a constant, in HTML."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +93,7 @@ class HloModule(SharedValue):
         `metadata`: say of each instruction from which line of the user's program it comes.
         """
         computations = computation_texts(self.computations, self.entry, elide_over, metadata)
-        return "\n\n".join([_header(self), *computations]) + "\n"
+        return "\n\n".join([header_text(self), *computations]) + "\n"
 
     def as_text(self, dialect: str | None = None, *, metadata: bool = False, debug_info: bool = False) -> str:
         """The module as HLO text, for reading. `metadata`, which JAX calls `debug_info`: with the user's lines.
@@ -122,8 +118,7 @@ class HloModule(SharedValue):
         instructions = sum(len(c.instructions) for c in self.computations)
         return f"<HloModule {self.name}: {len(self.computations)} computations, {instructions} instructions>"
 
-    def _repr_html_(self) -> str:
-        return preformatted(self.to_text(elide_over=_FEW_ELEMENTS, metadata=False))
+    _repr_html_ = in_notebooks
 
     def __reduce__(self) -> tuple[Any, ...]:
         """A pickle holds the text. (The parser is above this file.)"""
@@ -149,7 +144,7 @@ def _with_leaf_layouts(shape: Shape, layouts: Iterator[Layout | None]) -> Shape:
     return shape if layout is None else shape.with_layout(layout)
 
 
-def _header(module: HloModule) -> str:
+def header_text(module: HloModule) -> str:
     """`HloModule name, is_scheduled=true, entry_computation_layout={(f32[2,3]{1,0})->f32[2]{0}}, ...`"""
     fields = [f"HloModule {module_name(module.name)}"]
     if module.is_scheduled:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from .support.tables import Table, escape, preformatted
+from .notebooks import in_notebooks
+from .support.tables import Table
 
 
 class KernelText(str):
@@ -39,9 +40,4 @@ class KernelTexts(dict[str, str]):
     def __repr__(self) -> str:
         return self.table().to_text()
 
-    def _repr_html_(self) -> str:
-        texts = (
-            f"<details><summary>{escape(name)}</summary>{preformatted(text.strip())}</details>"
-            for name, text in self.items()
-        )
-        return self.table().to_html() + "".join(texts)
+    _repr_html_ = in_notebooks

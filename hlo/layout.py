@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from enum import Enum
 from functools import lru_cache
 
+from .notebooks import in_notebooks
 from .support.records import dataclass
 
 MAX_RANK = 64
@@ -171,6 +172,8 @@ class Layout:
         if self.memory_space:
             suffix += f"S({self.memory_space})"
         return "{" + ",".join(map(str, self.minor_to_major)) + (":" + suffix if suffix else "") + "}"
+
+    _repr_html_ = in_notebooks
 
 
 @lru_cache(maxsize=64)

@@ -14,6 +14,7 @@ PARTS: dict[str, str] = {
     "backends": ".namespaces.backends",  # registers the backends of this package, for `hlo/backend.py`
     "functions": ".numpy",  # gives arrays their operators and methods (`use_functions`)
     "jaxprs": ".jaxpr.view",  # shows programs as jaxprs, for `tracer/stages.py`, and binds primitives by JAX's names
+    "notebooks": ".notebooks.views",  # shows objects in notebooks, for `hlo/notebooks.py`
     "namespaces": ".namespaces",  # the functions of `hloom.hlo`, which names are public, messages
     "sizes": ".tracer.symbolic.values",  # symbolic sizes as values of the traced program
     "special": ".lax.special_in_hlo",  # functions that CHLO has and HLO has not

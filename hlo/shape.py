@@ -15,6 +15,7 @@ from .element_type import ElementType, element_type_named
 from .errors import ShapeError
 from .layout import MAX_RANK, Layout, PaddingValue, row_major
 from .layout_rules import MAX_BYTES, LayoutViolation, fits_element_size, has_padding_value, layout_violation
+from .notebooks import in_notebooks
 from .physical_form import PhysicalForm, physical_form
 from .sizes import is_symbolic
 from .support.records import dataclass
@@ -264,6 +265,8 @@ class Shape:
 
     def __str__(self) -> str:
         return self.to_text(layout=False)
+
+    _repr_html_ = in_notebooks
 
 
 def fits_in_memory(element_type: ElementType, dimensions: Sequence[int]) -> bool:

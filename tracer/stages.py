@@ -13,6 +13,7 @@ from ..hlo.errors import UnsupportedError
 from ..hlo.ir import HloComputation, HloModule
 from ..hlo.kernel_texts import KernelTexts
 from ..hlo.library import part_above
+from ..hlo.notebooks import in_notebooks
 from ..hlo.passes.record import PassRecords
 from ..hlo.support.loading import load
 from ..hlo.support.records import dataclass
@@ -294,6 +295,8 @@ class Traced(_Stage):
     def __repr__(self) -> str:
         return f"<Traced {self.fun_name}>"
 
+    _repr_html_ = in_notebooks
+
 
 @boundaries
 class Lowered(_Stage, SharedValue):
@@ -438,8 +441,7 @@ class Lowered(_Stage, SharedValue):
     def __repr__(self) -> str:
         return f"<Lowered {self.module.name}>"
 
-    def _repr_html_(self) -> str:
-        return self.module._repr_html_()
+    _repr_html_ = in_notebooks
 
 
 @boundaries
@@ -630,5 +632,4 @@ class Compiled(_Stage, SharedValue):
     def __repr__(self) -> str:
         return f"<Compiled {self.executable.module.name}>"
 
-    def _repr_html_(self) -> str:
-        return self.executable.module._repr_html_()
+    _repr_html_ = in_notebooks

@@ -15,6 +15,7 @@ from dataclasses import field
 from functools import lru_cache
 
 from ..ir import HloModule
+from ..notebooks import in_notebooks
 from ..opcode import Opcode
 from ..support.records import dataclass
 from ..support.tables import Table
@@ -125,8 +126,7 @@ class Scaling(tuple[Prediction, ...]):
 
     __repr__ = __str__
 
-    def _repr_html_(self) -> str:
-        return self.table().to_html()
+    _repr_html_ = in_notebooks
 
 
 def scaling(program: Callable[[int], HloModule], counts: Sequence[int], cluster: Cluster) -> Scaling:

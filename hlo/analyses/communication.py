@@ -25,6 +25,7 @@ from typing import Literal
 
 from ..collectives.groups import device_groups, device_pairs
 from ..ir import HloComputation, HloInstruction, HloModule
+from ..notebooks import in_notebooks
 from ..opcode import Opcode
 from ..support.records import dataclass
 from ..support.tables import Table
@@ -134,8 +135,7 @@ class Communication(tuple[Collective, ...]):
 
     __repr__ = __str__
 
-    def _repr_html_(self) -> str:
-        return self.table().to_html()
+    _repr_html_ = in_notebooks
 
 
 def communication_analysis(module: HloModule) -> Communication:

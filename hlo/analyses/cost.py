@@ -11,6 +11,7 @@ from dataclasses import field
 from math import prod
 
 from ..ir import HloComputation, HloInstruction, HloModule, Metadata
+from ..notebooks import in_notebooks
 from ..opcode import Opcode
 from ..ops import Trait, has_trait
 from ..support.records import dataclass
@@ -87,8 +88,7 @@ class InstructionCosts(tuple[InstructionCost, ...]):
 
     __repr__ = __str__
 
-    def _repr_html_(self) -> str:
-        return self.table().to_html()
+    _repr_html_ = in_notebooks
 
 
 class CostEstimate(dict[str, float]):
@@ -104,8 +104,7 @@ class CostEstimate(dict[str, float]):
     def __str__(self) -> str:
         return self.table().to_text()
 
-    def _repr_html_(self) -> str:
-        return self.table().to_html()
+    _repr_html_ = in_notebooks
 
 
 def cost_analysis(module: HloModule) -> CostEstimate:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field
 from typing import Any
 
+from ..notebooks import in_notebooks
 from ..support.records import dataclass
 from ..support.tables import Table
 
@@ -58,5 +59,4 @@ class PassRecords(tuple[PassRecord, ...]):
 
     __repr__ = __str__
 
-    def _repr_html_(self) -> str:
-        return self.table().to_html()
+    _repr_html_ = in_notebooks

@@ -21,6 +21,8 @@ class Rectangle:
     stroke: str | None = None
     stroke_width: float = 1.0
     radius: float = 0.0
+    about: str = ""
+    """Its meaning, which a browser shows beside the mouse."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +90,8 @@ def _element(item: Rectangle | Line | Text) -> str:
             text += f' fill="{item.fill or "none"}"'
             if item.stroke:
                 text += f' stroke="{item.stroke}" stroke-width="{n(item.stroke_width)}"'
-            return text + "/>"
+            about = f"<title>{escape(item.about, quote=False)}</title>" if item.about else ""
+            return f"{text}>{about}</rect>" if about else text + "/>"
         case Line():
             return (
                 f'<line x1="{n(item.x1)}" y1="{n(item.y1)}" x2="{n(item.x2)}" y2="{n(item.y2)}" '

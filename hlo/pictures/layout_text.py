@@ -13,10 +13,9 @@ from ..index_util import check_array
 from ..shape import Shape
 from .axes import Axis, shown_coordinates
 from .facts import facts
+from .palette import BACKGROUNDS
 from .view import Cell, LayoutView, Slice
 
-_BACKGROUNDS = (153, 216, 150, 183, 229, 116, 223, 218)
-"""Of the 256 colours of terminals, those nearest to the colours of figures (`palette.py`)."""
 _WHOLE, _EXCERPT, _SLICES = 24, 14, 3
 """Lines of a table that is shown whole, of an excerpt, and how many slices are shown."""
 _LEAST_ON_A_LINE = 4
@@ -39,7 +38,7 @@ def coloured(text: str, cell: Cell | None) -> str:
     if cell.is_padding:
         return f"\x1b[90m{text}\x1b[0m"
     bold = "1;" if sum(cell.box) % 2 else ""
-    return f"\x1b[{bold}38;5;16;48;5;{_BACKGROUNDS[cell.colour]}m{text}\x1b[0m"
+    return f"\x1b[{bold}38;5;16;48;5;{BACKGROUNDS[cell.colour]}m{text}\x1b[0m"
 
 
 def layout_text(shape: Shape, width: int = 100, paint: Paint = plain) -> str:

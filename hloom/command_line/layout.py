@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import sys
 from argparse import Namespace
@@ -15,6 +14,7 @@ from ..hlo.pictures.layout_steps import index_steps, linear_steps
 from ..hlo.pictures.layout_text import coloured, layout_text, plain
 from ..hlo.pictures.png import write_png
 from ..hlo.shape import Shape, read_shape
+from ..hlo.support.terminal import shows_colours
 from ..hlo.text.scanner import Scanner
 from .files import write_text
 from .outcome import FINE, UsageError
@@ -113,7 +113,5 @@ def _width() -> int:
 
 
 def _in_colour(options: Namespace) -> bool:
-    """As --color says; by default on a terminal that is not dumb, unless NO_COLOR is set (https://no-color.org)."""
-    if options.color in ("always", "never"):
-        return bool(options.color == "always")
-    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    """As --color says; by default on a terminal that shows colours."""
+    return shows_colours() if options.color not in ("always", "never") else bool(options.color == "always")

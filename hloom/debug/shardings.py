@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
+from ..hlo.pictures.grid import coloured, grid_text, plain
+from ..hlo.support.terminal import shows_colours
+from ..notebooks.display import in_notebook, show
+from ..notebooks.places import boxes_of, sharding_html
 from ..tracer.arrays.array import Array, as_value
 from ..tracer.errors import OperandError
 from ..tracer.sharding.shardings import Sharding, default_sharding
@@ -23,8 +28,8 @@ def visualize_sharding(
     """Print which part of an array of one or two dimensions lies on which device: a box for each part, as wide and as
     high as its size says.
 
-    use_color: accepted; the boxes have no colours. scale: of the boxes' sizes. min_width, max_width: of a box, in
-    characters.
+    In a notebook it is a picture. use_color: where the output is a terminal, parts on different devices have different
+    colours, unless NO_COLOR is set. scale: of the boxes' sizes. min_width, max_width: of a box, in characters.
 
     >>> hloom.debug.visualize_sharding((4, 2), hloom.sharding.SingleDeviceSharding(hloom.devices()[0]))
     ┌─────────┐
@@ -33,27 +38,18 @@ def visualize_sharding(
     """
     if not 1 <= len(shape) <= 2:
         raise ValueError(f"`visualize_sharding` only works for shapes with 1 and 2 dimensions, not {tuple(shape)}")
-    holders: dict[tuple[int, int], list[int]] = {}
-    for device, index in sharding.devices_indices_map(tuple(shape)).items():
-        row, column = ((0, index[0]) if len(index) == 1 else (index[0].start or 0, index[1]))
-        holders.setdefault((row, column.start or 0), []).append(device.id)
-    names = {place: "CPU " + ",".join(map(str, sorted(ids))) for place, ids in holders.items()}
+    boxes = boxes_of(sharding.devices_indices_map(tuple(shape)))
     part = sharding.shard_shape(tuple(shape))
-    rows, columns = sorted({r for r, _ in names}), sorted({c for _, c in names})
-    widest = max(len(n) for n in names.values()) + 2
+    columns = len(boxes[0])
+    widest = max(len(box.label) for row in boxes for box in row) + 2
     longest = max(shape) or 1
-    asked = round(max_width * scale * part[-1] / longest) if len(columns) > 1 else min_width
-    width = max(widest, min(max(min_width, asked), max(max_width // len(columns) - 1, 1)))
-    height = 1 if len(shape) == 1 or len(rows) == 1 else max(1, min(3, round(8 * scale * part[0] / longest)))
-    lines = []
-    for k, row in enumerate(rows):
-        left, middle, right = "┌┬┐" if k == 0 else "├┼┤"
-        lines.append(left + middle.join(["─" * width] * len(columns)) + right)
-        for n in range(height):
-            cells = [names.get((row, c), "") if n == height // 2 else "" for c in columns]
-            lines.append("│" + "│".join([f"{cell:^{width}}" for cell in cells]) + "│")
-    lines.append("└" + "┴".join(["─" * width] * len(columns)) + "┘")
-    print("\n".join(lines))
+    asked = round(max_width * scale * part[-1] / longest) if columns > 1 else min_width
+    width = max(widest, min(max(min_width, asked), max(max_width // columns - 1, 1)))
+    height = 1 if len(shape) == 1 or len(boxes) == 1 else max(1, min(3, round(8 * scale * part[0] / longest)))
+    if in_notebook():
+        show(partial(grid_text, boxes, width, height), partial(sharding_html, sharding, tuple(shape)))
+    else:
+        print(grid_text(boxes, width, height, coloured if use_color and shows_colours() else plain))
 
 
 def visualize_array_sharding(
@@ -69,7 +65,9 @@ def visualize_array_sharding(
     value = as_value(arr)
 
     def show(sharding: Sharding) -> None:
-        visualize_sharding(value.aval.shape, sharding, scale=scale, min_width=min_width, max_width=max_width)
+        visualize_sharding(
+            value.aval.shape, sharding, use_color=use_color, scale=scale, min_width=min_width, max_width=max_width
+        )
 
     inspect_array_sharding(value, callback=show)
 

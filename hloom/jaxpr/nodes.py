@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, Self
 
 from ..extend.effects import Effect as Effect
 from ..hlo.ir import Metadata
+from ..hlo.notebooks import in_notebooks
 from ..hlo.support.records import dataclass
 from ..hlo.support.shared_value import SharedValue
 from ..tracer.aval import ShapedArray
@@ -153,6 +154,8 @@ class Jaxpr(_Value):
 
     __repr__ = __str__
 
+    _repr_html_ = in_notebooks
+
 
 def _read(path: str) -> Any:
     """A property that reads the attribute at `path`."""
@@ -195,3 +198,5 @@ class ClosedJaxpr(_Value):
         return self.pretty_print()
 
     __repr__ = __str__
+
+    _repr_html_ = in_notebooks

@@ -65,6 +65,7 @@ PARTS = {
     "functions": {"tracer.arrays.operators"},
     "jaxprs": {"tracer.stages", "hloom.jaxpr.primitives"},
     "namespaces": {"hlo", "tracer.callers"},
+    "notebooks": {"hlo.notebooks"},
     "sizes": {"hlo.symbolic.expressions"},
     "special": {"hlo.stablehlo.reading_chlo"},
 }

@@ -6,6 +6,7 @@ from __future__ import annotations
 import enum
 from typing import Any
 
+from ...hlo.notebooks import in_notebooks
 from ...hlo.support.records import dataclass
 
 
@@ -49,6 +50,8 @@ class Layout:
             f"sub_byte_element_size_in_bits={self.sub_byte_element_size_in_bits})"
         )
 
+    _repr_html_ = in_notebooks
+
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Format:
@@ -63,6 +66,8 @@ class Format:
 
     def __repr__(self) -> str:
         return f"Format(layout={self.layout}, sharding={self.sharding})"
+
+    _repr_html_ = in_notebooks
 
 
 def row_major(ndim: int) -> Layout:

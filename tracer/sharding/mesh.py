@@ -17,6 +17,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from ...hlo.notebooks import in_notebooks
 from ...hlo.support.records import dataclass
 from ..settings.context import change_thread, current_context
 from ..weak_interned import interned
@@ -116,6 +117,8 @@ class _AnyMesh:
 
     def _shown(self) -> str:
         return ", ".join([f"'{n}': {s}" for n, s in self.shape_tuple])
+
+    _repr_html_ = in_notebooks
 
 
 class Mesh(_AnyMesh, ContextDecorator):

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ...hlo.notebooks import in_notebooks
 from ...hlo.support.tracebacks import boundaries, hide
 from .devices import MEMORY_KINDS, CpuDevice, check_device, default_device, process_index
 from .mesh import AbstractMesh, AxisType, Mesh
@@ -140,6 +141,8 @@ class Sharding:
             and self.memory_kind == other.memory_kind
             and _division(self, ndim) == _division(other, ndim)
         )
+
+    _repr_html_ = in_notebooks
 
 
 def _division(sharding: Sharding, ndim: int) -> Any:

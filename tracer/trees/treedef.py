@@ -13,6 +13,7 @@ import textwrap
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+from ...hlo.notebooks import in_notebooks
 from ...hlo.support.tracebacks import boundaries, hide
 from ..caches import BoundedCache, register_cache
 from ..errors import TreeDefError
@@ -110,6 +111,8 @@ class PyTreeDef:
 
     def __repr__(self) -> str:
         return f"PyTreeDef({describe(self)})"
+
+    _repr_html_ = in_notebooks
 
 
 boundaries(PyTreeDef, "children", "compose", "flatten_up_to", "node_data", "unflatten", "walk")

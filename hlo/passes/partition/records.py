@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ...notebooks import in_notebooks
 from ...support.tables import Table
 
 
@@ -45,5 +46,4 @@ class PartitionRecords(tuple[PartitionRecord, ...]):
 
     __repr__ = __str__
 
-    def _repr_html_(self) -> str:
-        return self.table().to_html()
+    _repr_html_ = in_notebooks
