@@ -175,6 +175,23 @@ def call_mlp(peer: str, steps: int = 1) -> dict[str, float]:
     return _peak(float(value))
 
 
+def call_large(peer: str, name: str) -> dict[str, float]:
+    """Seconds for the first call of a large program, for a step (the best of five) and for the first call at another
+    size; the largest memory of the process until then, in bytes."""
+    jax = importlib.import_module(peer)
+    program = importlib.import_module("benchmarks.large").PROGRAMS[name]
+    step, given = program.step(peer), program.arguments(peer, program.size)
+
+    def call(*arguments: Any) -> Any:
+        return jax.block_until_ready(step(*arguments))[1]
+
+    first = _seconds(call, *given)
+    value = float(call(*given))
+    steps = [_seconds(call, *given) for _ in range(5)]
+    again = _seconds(call, *program.arguments(peer, program.new_size))
+    return {"first": first, "step": min(steps), "new-shape": again} | _peak(value)
+
+
 def _peak(value: float) -> dict[str, float]:
     """`value`, and the most memory that this process has had, in bytes.
 
@@ -199,6 +216,7 @@ TASKS: dict[str, Callable[..., dict[str, float]]] = {
     "compile": compile_often,
     "tiny": call_tiny,
     "first": call_model,
+    "large": call_large,
     "memory": lambda peer, name: call_model(peer, name, 20),
 }
 

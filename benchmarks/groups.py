@@ -14,14 +14,14 @@ from .harness import Case
 from .table import every as table
 
 FRESH: dict[str, dict[str, Callable[..., Any]]] = {
-    "latency": startup.LATENCY, "start": startup.START, "memory": startup.MEMORY
+    "latency": startup.LATENCY, "start": startup.START, "memory": startup.MEMORY, "large": startup.LARGE
 }  # fmt: skip
-"""Groups that start a new process for each sample; `startup` is all of them."""
-TABLE = (*table.GROUPS, *FRESH)
+"""Groups that start a new process for each sample."""
+TABLE = (*table.GROUPS, "latency", "start", "memory")
 """The groups that a run without `--group` measures."""
 MODULES = ("steady", "loops", "transformations", "pallas", "tracing", "eager", "recording", "scopes")
 """Further groups, each a module of its name."""
-NAMES = (*TABLE, "startup", *MODULES)
+NAMES = (*TABLE, "startup", "large", *MODULES)
 
 
 def group(name: str) -> Mapping[str, Any]:
@@ -31,7 +31,7 @@ def group(name: str) -> Mapping[str, Any]:
     if name in FRESH:
         return FRESH[name]
     if name == "startup":
-        return {case: measure for cases in FRESH.values() for case, measure in cases.items()}
+        return startup.CASES
     return importlib.import_module(f"benchmarks.{name}").CASES  # type: ignore[no-any-return]
 
 

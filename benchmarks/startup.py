@@ -18,6 +18,7 @@ from types import MappingProxyType
 
 from . import fresh
 from .harness import Mismatch, Outcome
+from .large import PROGRAMS
 
 ROOT = Path(__file__).resolve().parent.parent
 PYTHONS: dict[str, str] = {}
@@ -173,6 +174,32 @@ def memory(name: str) -> Callable[[int], list[Outcome]]:
     return measure
 
 
+def large(name: str) -> Callable[[int], list[Outcome]]:
+    """A program of `large.py`, with empty stores: the first call, a step, another size, and the memory."""
+
+    def measure(rounds: int) -> list[Outcome]:
+        title = PROGRAMS[name].title
+        outcomes = {
+            "first": Outcome(f"first-{name}", f"first call, nothing stored: {title}"),
+            "step": Outcome(f"step-{name}", f"a step: {title}"),
+            "new-shape": Outcome(f"new-shape-{name}", f"first call with another size: {title}"),
+            "peak": Outcome(f"peak-{name}", f"peak memory: {title}", unit="byte"),
+        }
+        peers = installed(outcomes["first"], ("hloom", "jax"))
+        for _ in range(min(rounds, 3)):
+            values = {}
+            for peer in peers:
+                with tempfile.TemporaryDirectory() as store:
+                    _, found = task("large", peer, Path(store), name, jax_cache=False)
+                values[peer] = found.pop("value")
+                for what, number in found.items():
+                    outcomes[what].samples.setdefault(peer, []).append(number)
+            _same(values)
+        return list(outcomes.values())
+
+    return measure
+
+
 Measured = dict[str, Callable[[int], list[Outcome]]]
 LATENCY: Measured = {f"latency-{name}": compiling(name) for name in fresh.PROGRAMS}
 START: Measured = {
@@ -182,4 +209,5 @@ START: Measured = {
     "start-transformer": calling("first", "transformer step", "transformer"),
 }
 MEMORY: Measured = {f"memory-{name}": memory(name) for name in ("mlp", "cnn", "transformer", "vae")}
+LARGE: Measured = {f"large-{name}": large(name) for name in PROGRAMS}
 CASES: Measured = {**LATENCY, **START, **MEMORY}

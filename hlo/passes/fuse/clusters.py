@@ -105,6 +105,8 @@ class Cluster:
     """True if no user may take a member into its nest: see `temporaries.py`."""
     is_state: bool = False
     """True if a member computes a large element of a loop's next state."""
+    block: int | None = None
+    """Of a repeated stretch, the number of the block that its members are in (`periods.py`)."""
     inlined: set[HloInstruction] = field(default_factory=set)
     before: dict[Cluster, None] = field(default_factory=dict, repr=False)
     """The clusters that must run before it. Sets in the order in which they were made, so that a program always gives

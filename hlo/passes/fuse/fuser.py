@@ -13,6 +13,7 @@ from .clusters import Cluster, Edge, FusionLimits, Space, accessed, can_run_agai
 from .fusible import Dimensions, is_free, is_fusible, reads_at_its_own_index, resolve, squeezed
 from .in_place import InPlace
 from .overwriting import Leaf
+from .periods import blocks
 
 MOST_SIBLINGS = 8
 """With how many of the readers of an array before it another one is compared."""
@@ -35,6 +36,7 @@ class Fuser:
         self.waits = in_place.waits
         self.in_place = in_place
         self.of: dict[HloInstruction, Cluster] = {}
+        self.blocks = blocks(computation, limits.members)
         self.number = {instruction: k for k, instruction in enumerate(computation.instructions)}
         self._order = ClusterOrder()
         self._stage: dict[HloInstruction, int] = {}
@@ -77,6 +79,7 @@ class Fuser:
         cluster = Cluster(
             [number], {instruction}, is_fusible(instruction), reads, outputs, space_of(instruction),
             self._is_closed(instruction), number in self.in_place.apart, number in self.in_place.states,
+            self.blocks.get(instruction),
         )  # fmt: skip
         self._order.append(cluster, before)
         self.of[instruction] = cluster
@@ -158,6 +161,8 @@ class Fuser:
     def _merge(self, producer: Cluster, consumer: Cluster) -> bool:
         """Merge both into one cluster; False if that is not possible or does not pay."""
         if len(producer.numbers) + len(consumer.numbers) > self.limits.members or producer.closed or producer.is_apart:
+            return False
+        if producer.block != consumer.block:
             return False
         if len(consumer.reads) - len(producer.outputs) > self.limits.externals:  # more than the limit will remain
             return False
@@ -303,6 +308,8 @@ class Fuser:
     def _can_be_side_by_side(self, a: Cluster, b: Cluster) -> bool:
         """True for two clusters within the limits for one nest, if neither must run before the other."""
         if a is b or not (a.fusible and b.fusible) or a.closed or b.closed or a.is_apart or b.is_apart:
+            return False
+        if a.block != b.block:
             return False
         limits = self.limits
         if len(a.numbers) + len(b.numbers) > limits.members or len(a.outputs) + len(b.outputs) > limits.outputs:
