@@ -1,3 +1,4 @@
+from .profiles import Profile as Profile, profile as profile
 from .tracer.profiling.profiler import (
     annotate_function as annotate_function, device_memory_profile as device_memory_profile,
     save_device_memory_profile as save_device_memory_profile, start_server as start_server,

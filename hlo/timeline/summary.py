@@ -8,10 +8,11 @@ Names come from users and from files: in tables they are escaped, as terminals a
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, field
 from typing import Any
 
+from ..notebooks import in_notebooks
 from ..support.records import dataclass
 from ..support.tables import Table
 from ..text.escape import escape
@@ -76,10 +77,15 @@ class Summary:
 
     def to_text(self, top: int = 20) -> str:
         """Tables for people; at most `top` rows of each."""
-        parts = [f"{self.seconds:.3f} s were recorded"]
+        written = [f"{table.to_text()}\n{said}".rstrip("\n") if table else said for table, said in self.parts(top)]
+        return "\n\n".join(written)
+
+    def parts(self, top: int = 20) -> Iterator[tuple[Table | None, str]]:
+        """Tables and sentences, in order: a table with how many rows it leaves out, or None with a sentence."""
+        yield None, f"{self.seconds:.3f} s were recorded"
         rows = [(name, _time(s), _share(s, self.seconds)) for name, s in self.accounts.items() if s >= 0.5e-6]
         rows.sort(key=lambda row: -self.accounts[row[0]])
-        parts.append(Table(("main thread", "time", "share"), rows, frozenset({1, 2})).to_text())
+        yield Table(("main thread", "time", "share"), rows, frozenset({1, 2})), ""
         for title, calls in self.calls.items():
             if calls:
                 lines = [
@@ -87,17 +93,20 @@ class Summary:
                     for name, n, s in [(name, n, ns / 1e9) for name, n, ns in calls[:top]]
                 ]
                 table = Table((title, "calls", "total", "mean", "share"), lines, frozenset({1, 2, 3, 4}))
-                parts.append(table.to_text() + _more(len(calls) - top))
+                yield table, _more(len(calls) - top)
         if self.lines:
-            parts.append(self.table(top).to_text() + _more(len(self.lines) - top))
+            yield self.table(top), _more(len(self.lines) - top)
         if self.speed is not None:
             peaks = ", ".join(f"{flops / 1e9:.0f} GFLOP/s of {t}" for t, flops in self.speed.flops_per_second.items())
-            parts.append(
+            yield (
+                None,
                 f"100 % are {self.speed.bytes_per_second / 1e9:.1f} GB/s from memory (measured: a = b + c * d over "
-                f"large arrays) and {peaks} (measured: products of large matrices), on {self.speed.threads} threads"
+                f"large arrays) and {peaks} (measured: products of large matrices), on {self.speed.threads} threads",
             )
-        parts += [f"{name}: {value}" for name, value in self.notes.items()]
-        return "\n\n".join(parts)
+        for name, value in self.notes.items():
+            yield None, f"{name}: {value}"
+
+    _repr_html_ = in_notebooks
 
     def table(self, top: int = 20) -> Table:
         """The `top` rows that took longest."""
@@ -195,7 +204,7 @@ def _by_time(calls: Mapping[str, Sequence[int]]) -> list[tuple[str, int, int]]:
 
 
 def _more(count: int) -> str:
-    return f"\n({count} more)" if count > 0 else ""
+    return f"({count} more)" if count > 0 else ""
 
 
 def _time(seconds: float) -> str:

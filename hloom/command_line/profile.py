@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 
 from ..hlo.backend import get_compiler
-from ..hlo.timeline.summary import Summary, summarize
+from ..hlo.timeline.summary import Summary
 from ..hlo.timeline.timeline import Timeline
 from ..hlo.timeline.trace_file import write_trace
 from .files import MODULE_SUFFIXES
@@ -24,6 +24,7 @@ def execute(options: Namespace) -> int:
     """Run the program while a timeline is recorded, then print the summary. Returns the program's exit code, if it
     ended normally; with --json its output goes to stderr."""
     # Imported here: help, and a wrong command line, need none of it.
+    from ..profiles import summary_of
     from ..tracer.profiling.timeline import ProfileOptions, Session
 
     program = _program(options.program)
@@ -54,7 +55,7 @@ def execute(options: Namespace) -> int:
         return code
     if options.timeline:
         write_timeline(timeline, options.timeline)
-    _show(_summary(timeline, options.measure), options)
+    _show(summary_of(timeline, options.measure), options)
     if exited is not None:
         sys.stdout.flush()
         raise exited
@@ -83,15 +84,6 @@ def _check_folder(path: str) -> None:
     folder = Path(path).absolute().parent
     if not folder.is_dir() or not os.access(folder, os.W_OK) or Path(path).is_dir():
         raise UsageError(f"cannot write {path}: {folder} is no folder that can be written to, or {path} is one")
-
-
-def _summary(timeline: Timeline, measure_again: bool) -> Summary:
-    speed = None
-    if any(span.subject is not None for span in timeline.spans):
-        from ..numba_backend.machine_speed import machine_speed
-
-        speed = machine_speed(measure_again)
-    return summarize(timeline, os.getpid(), speed)
 
 
 def _show(summary: Summary, options: Namespace) -> None:

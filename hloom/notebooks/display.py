@@ -1,17 +1,40 @@
-"""Showing something in a notebook that is running, where a function prints otherwise."""
+"""The notebook that is running: showing something in it, and the names of its cells."""
 
 from __future__ import annotations
 
+import re
 import sys
+import tempfile
 from collections.abc import Callable
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 
-def in_notebook() -> bool:
-    """True in a cell of Jupyter, VS Code or Colab: in IPython with a kernel. IPython is not imported for the answer."""
+_CELL = re.compile(r"\S*\b(ipykernel_\d+/\d+\.py):(\d+)")
+"""A line of a cell: IPython compiles each cell as a file of its own."""
+
+
+def _shell() -> Any:
+    """IPython's shell, if there is one. IPython is not imported for the answer."""
     ipython = sys.modules.get("IPython")
-    return ipython is not None and hasattr(ipython.get_ipython(), "kernel")
+    return None if ipython is None else ipython.get_ipython()
+
+
+def in_notebook() -> bool:
+    """True in a cell of Jupyter, VS Code or Colab: in IPython with a kernel."""
+    return hasattr(_shell(), "kernel")
+
+
+def naming_cells(text: str) -> str:
+    """The text with cells of the notebook in place of their files, as in IPython's tracebacks: ``In[2], line 3``."""
+    return _CELL.sub(_cell, text) if "ipykernel_" in text else text
+
+
+def _cell(found: re.Match[str]) -> str:
+    compiler = getattr(_shell(), "compile", None)
+    named = compiler and compiler.format_code_name(str(Path(tempfile.gettempdir(), found[1])))
+    return f"{named[1]}, line {found[2]}" if named else found[0]
 
 
 def show(text: Callable[[], str], html: Callable[[], str]) -> None:

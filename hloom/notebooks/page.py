@@ -11,34 +11,44 @@ from html import escape
 
 from ..hlo.pictures.drawing import Drawing, to_svg
 from ..hlo.support.tables import Table
+from .display import naming_cells
 
-STYLE = """
-.hloom{font-size:13px;line-height:1.45;overflow-x:auto}
-.hloom .title{margin:0 0 .4em;font-size:1.1em}
-.hloom .title small,.hloom .faint{opacity:.65}
-.hloom pre,.hloom code{font-family:var(--jp-code-font-family,ui-monospace,Menlo,Consolas,monospace);font-size:12px;
-background:none;color:inherit;padding:0}
-.hloom pre{margin:.2em 0 .6em;padding-left:.8em;border:0 solid color-mix(in srgb,currentColor 20%,transparent);
-border-left-width:2px;white-space:pre;overflow-x:auto}
-.hloom details{margin:.15em 0}
-.hloom details>:not(summary){margin-left:1.1em}
-.hloom summary{cursor:pointer;display:list-item}
-.hloom table{border-collapse:collapse;margin:.2em 0 .6em;font-size:12px;color:inherit}
-.hloom th,.hloom td{text-align:left;vertical-align:top;padding:.1em 1.2em .1em 0;border:0;background:none;
-max-width:none;white-space:normal}
-.hloom thead th{border-bottom:1px solid color-mix(in srgb,currentColor 40%,transparent)}
-.hloom tbody tr{background:none}
-.hloom .facts th{font-weight:normal;opacity:.65;white-space:nowrap}
-.hloom svg{max-width:100%;height:auto;display:block;margin:.4em 0}
-.hloom .keyword{font-weight:bold}
-.hloom .operation{color:color-mix(in srgb,#1668e3 70%,currentColor)}
-.hloom .type{color:color-mix(in srgb,#0a8f5b 70%,currentColor)}
-.hloom .string{color:color-mix(in srgb,#c2410c 70%,currentColor)}
-.hloom .attribute{color:color-mix(in srgb,#9333ea 65%,currentColor)}
-.hloom .comment{opacity:.65}
-.hloom .removed{background:color-mix(in srgb,#e5484d 22%,transparent)}
-.hloom .added{background:color-mix(in srgb,#30a46c 22%,transparent)}
-""".strip()
+def _mixed(colour: str, share: int, other: str = "currentColor") -> str:
+    return f"color-mix(in srgb,{colour} {share}%,{other})"
+
+
+_RULES = {
+    "": "font-size:13px;line-height:1.45;overflow-x:auto",
+    ".title": "margin:0 0 .4em;font-size:1.1em",
+    ".title small,.faint,.comment,.facts th": "opacity:.65",
+    "pre,code": "font-family:var(--jp-code-font-family,ui-monospace,Menlo,Consolas,monospace);font-size:12px;"
+    "background:none;color:inherit;padding:0",
+    "pre": "margin:.2em 0 .6em;padding-left:.8em;border:0;white-space:pre;overflow-x:auto;"
+    f"border-left:2px solid {_mixed('currentColor', 20, 'transparent')}",
+    "details": "margin:.15em 0",
+    "details>:not(summary)": "margin-left:1.1em",
+    "summary": "cursor:pointer;display:list-item",
+    "table": "border-collapse:collapse;margin:.2em 0 .6em;font-size:12px;color:inherit",
+    "tr,tr:hover": "background:none",
+    "th,td": "text-align:left;vertical-align:top;padding:.1em 1.2em .1em 0;border:0;max-width:none;white-space:normal",
+    "th[style],td[style],.facts th": "white-space:nowrap",
+    "thead th": f"border-bottom:1px solid {_mixed('currentColor', 40, 'transparent')}",
+    ".facts th": "font-weight:normal",
+    "svg": "max-width:100%;height:auto;display:block;margin:.4em 0",
+    ".keyword": "font-weight:bold",
+    ".operation": f"color:{_mixed('#1668e3', 70)}",
+    ".type": f"color:{_mixed('#0a8f5b', 70)}",
+    ".string": f"color:{_mixed('#c2410c', 70)}",
+    ".attribute": f"color:{_mixed('#9333ea', 65)}",
+    ".removed": f"background:{_mixed('#e5484d', 22, 'transparent')}",
+    ".added": f"background:{_mixed('#30a46c', 22, 'transparent')}",
+}
+"""The style of elements in a view, by selector."""
+_ROOT = ":is(.hloom,#hloom)"
+"""The element with a view. No element has this id: it makes the rules stronger than those of the notebook."""
+STYLE = "\n".join(
+    [f"{','.join([f'{_ROOT} {part}'.rstrip() for part in names.split(',')])}{{{rule}}}" for names, rule in _RULES.items()]
+)
 
 MOST_LINES = 2000
 """Lines of one text. A notebook keeps what it shows in its file."""
@@ -82,7 +92,7 @@ def table(shown: Table) -> Html:
 
     def row(cells: tuple[str, ...], of: str) -> Html:
         right = {"style": "text-align:right"}
-        return tag("tr", *[tag(of, cell, **(right if k in shown.numbers else {})) for k, cell in enumerate(cells)])
+        return tag("tr", *[tag(of, naming_cells(cell), **(right if k in shown.numbers else {})) for k, cell in enumerate(cells)])
 
     head = tag("thead", row(shown.headings, "th"))
     return tag("table", head, tag("tbody", *[row(cells, "td") for cells in shown.rows[:MOST_LINES]]))

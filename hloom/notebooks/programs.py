@@ -13,9 +13,11 @@ from ..hlo.passes.record import PassRecords
 from ..hlo.pictures.memory_figure import memory_figure
 from ..hlo.support.tables import Table
 from ..hlo.text.printer import computation_texts
+from ..hlo.timeline.summary import Summary
 from ..jaxpr.nodes import ClosedJaxpr, Jaxpr
 from ..tracer.stages import Compiled, Lowered, Traced
 from ..tracer.trees import tree
+from .display import naming_cells
 from .page import MOST_LINES, Html, details, facts, figure, join, table, tag, title
 from .syntax import code, left_out, spans
 
@@ -52,7 +54,7 @@ def _hlo(module: HloModule) -> Iterator[Html]:
         first, *lines = text.split("\n")
         sources = [source_of(instruction) for instruction in computation.instructions]
         shown = [
-            tag("span", spans(line, "hlo"), title=source) if source else spans(line, "hlo")
+            tag("span", spans(line, "hlo"), title=naming_cells(source)) if source else spans(line, "hlo")
             for line, source in zip(lines[:left], sources)
         ]
         is_entry = computation is module.entry
@@ -167,6 +169,18 @@ def _memory(memory: MemoryAnalysis) -> Iterator[Html]:
     yield table(memory.table())
     if memory.text:
         yield details("each buffer", code(memory.text))
+
+
+# ---- profiles
+
+
+def summary_view(summary: Summary) -> Iterator[Html]:
+    """The tables of a profile."""
+    for shown, said in summary.parts():
+        if shown is not None:
+            yield table(shown)
+        if said:
+            yield tag("div", said, class_="faint")
 
 
 def _number(count: int, what: str) -> str:

@@ -11,6 +11,7 @@ from ..hlo.kernel_texts import KernelTexts
 from ..hlo.layout import Layout
 from ..hlo.passes.record import PassRecords
 from ..hlo.shape import Shape
+from ..hlo.timeline.summary import Summary
 from ..jaxpr.nodes import ClosedJaxpr, Jaxpr
 from ..tracer.arrays.layouts import Format
 from ..tracer.arrays.layouts import Layout as UserLayout
@@ -36,6 +37,7 @@ VIEWS: dict[type, Callable[[Any], Iterator[Html]]] = {
     PassRecords: programs.passes_view,
     PyTreeDef: trees.tree_view,
     Shape: layouts.shape_view,
+    Summary: programs.summary_view,
     Sharding: places.sharding_view,
     Traced: programs.traced_view,
     UserLayout: layouts.user_layout_view,

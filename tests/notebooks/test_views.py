@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -21,7 +23,9 @@ from hloom.hlo.pictures.grid import NO_BOX, Box, coloured, grid_text
 import hloom
 import hloom.numpy as jnp
 from hloom import P
-from hloom.notebooks.page import STYLE, details, facts, tag, title
+from hloom.hlo.support.tables import Table
+from hloom.notebooks.display import naming_cells
+from hloom.notebooks.page import STYLE, details, facts, table, tag, title
 from hloom.notebooks.syntax import code, spans
 from support.html_checks import Checked
 
@@ -134,8 +138,7 @@ def test_arrays_print_as_text() -> None:
 
 
 def test_every_class_of_the_style_sheet_is_used_and_the_others_have_no_style() -> None:
-    styled = {part.split("{")[0].split(">")[0].split(",")[0] for part in STYLE.split(".hloom .")[1:]}
-    styled = {name.split(" ")[0] for name in styled}
+    styled = set(re.findall(r"\.([a-z]+)[ ,{]", STYLE.replace(":is(.hloom,#hloom)", "")))
     used = {"removed", "added"}.union(*[Checked(make()._repr_html_()).classes for make in VIEWS.values()])
     assert used - {"hloom"} == styled
 
@@ -339,6 +342,29 @@ def test_visualize_sharding_shows_a_picture_in_a_notebook(
     ipython.get_ipython = lambda: None  # imported, but no notebook
     hloom.debug.visualize_array_sharding(jnp.ones((4, 2)))
     assert len(shown) == 1 and "CPU 0" in capsys.readouterr().out
+
+
+def test_cells_of_a_notebook_have_their_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    file = Path(tempfile.gettempdir(), "ipykernel_12", "345.py")
+
+    class Compiler:
+        def format_code_name(self, name: str) -> tuple[str, str] | None:
+            return ("Cell", "In[7]") if name == str(file) else None
+
+    class WithCells(Shell):
+        compile = Compiler()
+
+    ipython: Any = type(sys)("IPython")
+    ipython.get_ipython = WithCells
+    monkeypatch.setitem(sys.modules, "IPython", ipython)
+    for text, named in (
+        (f"{file}:3", "In[7], line 3"), ("ipykernel_12/345.py:3", "In[7], line 3"), ("ipykernel_12/9.py:3",) * 2,
+        ("a/b.py:3",) * 2, (f"dot {file}:12 x", "dot In[7], line 12 x"),
+    ):  # fmt: skip
+        assert naming_cells(text) == named
+    assert "<td>In[7], line 3</td>" in table(Table(("line",), [(f"{file}:3",)]))
+    monkeypatch.delitem(sys.modules, "IPython")
+    assert naming_cells(f"{file}:3") == f"{file}:3"
 
 
 # ---- the cost for those who see no notebook
