@@ -17,6 +17,7 @@ from .opcode import Opcode
 from .passes.manager import Pipeline
 from .passes.partitioning import Partition
 from .passes.record import PassRecords
+from .passes.stages import Stages
 from .shape import Shape
 from .target import Target
 from .targets import target_named
@@ -60,6 +61,9 @@ class EvaluatorExecutable(Executable):
 
     def passes(self) -> PassRecords:
         return PassRecords()
+
+    def stages(self) -> Stages:
+        return Stages(self.module, (), ())
 
     def cost_analysis(self) -> CostEstimate:
         """See `analyses.cost`."""

@@ -9,12 +9,15 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from ..hlo.backend import MemoryAnalysis
 from ..hlo.buffers.assignment import AllocationKind, BufferAssignment, assign_buffers
 from ..hlo.ir import HloModule
 from ..hlo.kernel_texts import KernelText, KernelTexts
+from ..hlo.passes.manager import Pipeline
 from ..hlo.passes.record import PassRecord, PassRecords
+from ..hlo.support.loading import load
 from ..hlo.target import Target
 from ..hlo.text.escape import escape
 from ..hlo.timeline.spans import Track, spanning
@@ -26,27 +29,32 @@ from .lowering import LoweredModule, lower
 from .pipeline import pipeline
 from .runtime.portable import PortableProgram
 
+if TYPE_CHECKING:
+    from ..hlo.passes.stages import Stages
+
 
 def compiled(module: HloModule, target: Target, key: str | None = None) -> NumbaExecutable:
     """The executable of a module. It is stored under `key`, if there is one and if it can be stored."""
     bodies = FusedComputations()
     optimized, records = pipeline(target, bodies, schedules_of(module)).run(module)
-    return assembled(optimized, target, bodies, records, key)
+    return assembled(optimized, target, bodies, records, key, module)
 
 
 def details_of(module: HloModule, target: Target) -> Details:
     """Run the stages for a module with a program that came from the store, and return their results."""
     bodies = FusedComputations()
     optimized, records = pipeline(target, bodies, schedules_of(module)).run(module)
-    return _staged(optimized, target, bodies, records, to_keep=False)[0]
+    return _staged(optimized, target, bodies, records, module, to_keep=False)[0]
 
 
 def assembled(
     optimized: HloModule, target: Target, bodies: FusedComputations | None = None, records: Sequence[PassRecord] = (),
-    key: str | None = None,
+    key: str | None = None, given: HloModule | None = None,
 ) -> NumbaExecutable:  # fmt: skip
-    """The executable of a module that has been through all passes: assigns buffers, then makes kernels."""
-    details, data = _staged(optimized, target, bodies or FusedComputations(), records, to_keep=key is not None)
+    """The executable of a module that has been through all passes: assigns buffers, then makes kernels. `given`: the
+    module before them, if they ran."""
+    used = bodies or FusedComputations()
+    details, data = _staged(optimized, target, used, records, given, to_keep=key is not None)
     frame = details.frame()
     if key is not None and data is not None:
         stored_programs.keep(key, frame, data)
@@ -54,8 +62,9 @@ def assembled(
 
 
 def _staged(
-    optimized: HloModule, target: Target, bodies: FusedComputations, records: Sequence[PassRecord], *, to_keep: bool
-) -> tuple[_Details, PortableProgram | None]:
+    optimized: HloModule, target: Target, bodies: FusedComputations, records: Sequence[PassRecord],
+    given: HloModule | None, *, to_keep: bool,
+) -> tuple[_Details, PortableProgram | None]:  # fmt: skip
     started = time.perf_counter()
     with spanning(Track.COMPILING, f"assign buffers of {optimized.name}"):
         assignment = assign_buffers(optimized, bodies.can_share, fast_memory=target.fast_memory)
@@ -69,20 +78,24 @@ def _staged(
         PassRecord("code-generation", (finished - assigned) * 1e3, count, count, False),
     ]
     data = lowered.data
-    return _Details(optimized, replace(lowered, data=None), assignment, [*records, *stages]), data
+    ran = None if given is None else (given, target)
+    return _Details(optimized, replace(lowered, data=None), assignment, [*records, *stages], ran), data
 
 
 class _Details:
     """The results of the stages that people ask for, and that calls do not need."""
 
     def __init__(
-        self, module: HloModule, lowered: LoweredModule, assignment: BufferAssignment, records: Sequence[PassRecord]
-    ) -> None:
+        self, module: HloModule, lowered: LoweredModule, assignment: BufferAssignment, records: Sequence[PassRecord],
+        ran: tuple[HloModule, Target] | None,
+    ) -> None:  # fmt: skip
         self.module = module
         self.program = lowered.program
         self._lowered = lowered
         self._assignment = assignment
         self._records = tuple(records)
+        self._ran = ran
+        """The module before the passes, and their target; None if no pass ran."""
 
     def frame(self) -> Frame:
         """The data that calls need besides the program."""
@@ -133,3 +146,10 @@ class _Details:
     def passes(self) -> PassRecords:
         """See `Executable`."""
         return PassRecords(self._records)
+
+    def stages(self) -> Stages:
+        """See `Executable`."""
+        module, target = self._ran or (self.module, None)
+        passes = Pipeline("none", ()) if target is None else pipeline(target, FusedComputations(), schedules_of(module))
+        found: Stages = load("..hlo.passes.stages", __package__).stages_of(passes, module)
+        return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from array import array
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -22,6 +22,9 @@ from ..hlo.support.lazy import lazy_property
 from ..hlo.support.memory_pressure import allocating
 from .runtime.memory import LargeMemory, Memory, allocate, allocator
 from .runtime.program import Program
+
+if TYPE_CHECKING:
+    from ..hlo.passes.stages import Stages
 
 NDArray = np.ndarray[Any, Any]
 
@@ -92,6 +95,9 @@ class Details(Protocol):
         """See `Executable`."""
 
     def passes(self) -> PassRecords:
+        """See `Executable`."""
+
+    def stages(self) -> Stages:
         """See `Executable`."""
 
 
@@ -208,6 +214,9 @@ class NumbaExecutable(Executable):
 
     def passes(self) -> PassRecords:
         return self._details.passes()
+
+    def stages(self) -> Stages:
+        return self._details.stages()
 
 
 def ready(frame: Frame, program: Program, find_details: Callable[[], Details]) -> NumbaExecutable:

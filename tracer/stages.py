@@ -59,6 +59,7 @@ from .wrapping import name_of
 
 if TYPE_CHECKING:
     from ..hlo.analyses.communication import Communication
+    from ..hlo.passes.module_diff import ModuleDiffs
 
 _STABLEHLO = "stablehlo"
 
@@ -535,6 +536,22 @@ class Compiled(_Stage, SharedValue):
         'call-inliner'
         """
         return PassRecords(self.executable.passes())
+
+    def diff(self, *passes: str | int) -> ModuleDiffs:
+        """The lines of HLO that a pass took out and put in, with the rules that fired: in colours in a terminal (unless
+        NO_COLOR is set) and in a notebook. The passes run once more for it.
+
+        passes: a name, or an index of `passes()`. A name stands for each run of the pass that changed something. Two:
+          from before the first run of the first to after the last run of the second. None: all passes.
+        ValueError, which lists the passes, if one did not run. UnsupportedError for a backend that has no
+          stages (`Executable.stages`).
+
+        >>> compiled = hloom.jit(lambda x: 2 * jnp.tanh(x) + 1).lower(jnp.ones(3)).compile()
+        >>> (fusion,) = compiled.diff("fusion")
+        >>> [group.computation for group in fusion.groups()]
+        ['%fused_computation', '%lambda']
+        """
+        return self.executable.stages().diff(*passes)
 
     def memory_analysis(self) -> MemoryAnalysis:
         """The bytes needed, by purpose, the peak, and the map of the memory. It prints as a table and the map.

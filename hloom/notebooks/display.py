@@ -10,7 +10,6 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-
 _CELL = re.compile(r"\S*\b(ipykernel_\d+/\d+\.py):(\d+)")
 """A line of a cell: IPython compiles each cell as a file of its own."""
 

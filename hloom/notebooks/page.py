@@ -13,6 +13,7 @@ from ..hlo.pictures.drawing import Drawing, to_svg
 from ..hlo.support.tables import Table
 from .display import naming_cells
 
+
 def _mixed(colour: str, share: int, other: str = "currentColor") -> str:
     return f"color-mix(in srgb,{colour} {share}%,{other})"
 
@@ -46,10 +47,13 @@ _RULES = {
 """The style of elements in a view, by selector."""
 _ROOT = ":is(.hloom,#hloom)"
 """The element with a view. No element has this id: it makes the rules stronger than those of the notebook."""
-STYLE = "\n".join(
-    [f"{','.join([f'{_ROOT} {part}'.rstrip() for part in names.split(',')])}{{{rule}}}" for names, rule in _RULES.items()]
-)
 
+
+def _rule(selectors: str, style: str) -> str:
+    return f"{','.join([f'{_ROOT} {selector}'.rstrip() for selector in selectors.split(',')])}{{{style}}}"
+
+
+STYLE = "\n".join([_rule(selectors, style) for selectors, style in _RULES.items()])
 MOST_LINES = 2000
 """Lines of one text. A notebook keeps what it shows in its file."""
 
@@ -90,9 +94,10 @@ def facts(*pairs: tuple[str, str]) -> Html:
 def table(shown: Table) -> Html:
     """A table; columns of numbers are aligned to the right, also without the style sheet."""
 
+    styles = [{"style": "text-align:right"} if k in shown.numbers else {} for k in range(len(shown.headings))]
+
     def row(cells: tuple[str, ...], of: str) -> Html:
-        right = {"style": "text-align:right"}
-        return tag("tr", *[tag(of, naming_cells(cell), **(right if k in shown.numbers else {})) for k, cell in enumerate(cells)])
+        return tag("tr", *[tag(of, naming_cells(cell), **style) for cell, style in zip(cells, styles, strict=True)])
 
     head = tag("thead", row(shown.headings, "th"))
     return tag("table", head, tag("tbody", *[row(cells, "td") for cells in shown.rows[:MOST_LINES]]))

@@ -9,6 +9,7 @@ from ..hlo.analyses.cost import source_of
 from ..hlo.backend import MemoryAnalysis
 from ..hlo.ir import HloModule, header_text
 from ..hlo.kernel_texts import KernelTexts
+from ..hlo.passes.module_diff import Line, ModuleDiff, ModuleDiffs, Side
 from ..hlo.passes.record import PassRecords
 from ..hlo.pictures.memory_figure import memory_figure
 from ..hlo.support.tables import Table
@@ -133,6 +134,30 @@ def _passes(passes: PassRecords) -> Iterator[Html]:
         yield details(f"all {len(passes)} passes: {quiet} changed nothing", table(whole))
 
 
+def diffs_view(diffs: ModuleDiffs) -> Iterator[Html]:
+    """Each difference."""
+    for diff in diffs:
+        yield from diff_view(diff)
+
+
+def diff_view(diff: ModuleDiff) -> Iterator[Html]:
+    """The lines that passes took out and put in, in colours, with the computation of each group."""
+    yield title("Diff", diff.title, diff.about)
+    left, groups = MOST_LINES, list(diff.groups())
+    for group in groups:
+        lines = [_diff_line(line) for line in group.lines[:left]]
+        rest = len(group.lines) - len(lines)
+        yield details(tag("code", group.computation), tag("pre", join(lines, "\n"), left_out(rest)), is_open=True)
+        left = max(left - len(lines), 0)
+    if not groups:
+        yield tag("div", "no line differs", class_="faint")
+
+
+def _diff_line(line: Line) -> Html:
+    text = join([f"{line.side.value} ", spans(line.text, "hlo")])
+    return text if line.side is Side.BOTH else tag("span", text, class_=line.side.name.lower())
+
+
 def kernels_view(kernels: KernelTexts) -> Iterator[Html]:
     """The table of kernels, and the text of each one."""
     yield title("Kernels", "", f"{len(kernels)} different ones")
@@ -148,7 +173,7 @@ def _kernels(kernels: KernelTexts) -> Iterator[Html]:
             ("computes", "" if algorithm is None else str(algorithm)),
             ("in this order", ", ".join(map(str, schedule))),
         )
-        yield details(tag("code", name), about, code(text.strip(), _language(text), left), is_open=len(kernels) == 1)
+        yield details(tag("code", name), about, code(text.strip(), _language(text), left), is_open=len(kernels) <= 2)
         left = max(left - text.count("\n"), 1)
 
 

@@ -9,6 +9,7 @@ from ..hlo.backend import MemoryAnalysis
 from ..hlo.ir import HloModule
 from ..hlo.kernel_texts import KernelTexts
 from ..hlo.layout import Layout
+from ..hlo.passes.module_diff import ModuleDiff, ModuleDiffs
 from ..hlo.passes.record import PassRecords
 from ..hlo.shape import Shape
 from ..hlo.timeline.summary import Summary
@@ -34,6 +35,8 @@ VIEWS: dict[type, Callable[[Any], Iterator[Html]]] = {
     Lowered: programs.lowered_view,
     MemoryAnalysis: programs.memory_view,
     Mesh: places.mesh_view,
+    ModuleDiff: programs.diff_view,
+    ModuleDiffs: programs.diffs_view,
     PassRecords: programs.passes_view,
     PyTreeDef: trees.tree_view,
     Shape: layouts.shape_view,

@@ -19,11 +19,11 @@ from hloom.hlo.buffers.report import MemoryReport
 from hloom.hlo.kernel_texts import KernelText, KernelTexts
 from hloom.hlo.passes.record import PassRecord, PassRecords
 from hloom.hlo.pictures.grid import NO_BOX, Box, coloured, grid_text
+from hloom.hlo.support.tables import Table
 
 import hloom
 import hloom.numpy as jnp
 from hloom import P
-from hloom.hlo.support.tables import Table
 from hloom.notebooks.display import naming_cells
 from hloom.notebooks.page import STYLE, details, facts, table, tag, title
 from hloom.notebooks.syntax import code, spans
