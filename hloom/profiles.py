@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 from .hlo.notebooks import in_notebooks
 from .hlo.timeline.summary import Summary, summarize
@@ -26,7 +27,13 @@ def summary_of(timeline: Timeline, measure_again: bool = False) -> Summary:
 
 
 class Profile:
-    """A recorded block. It prints as tables: where the main thread's time went, the jitted functions, the kernels."""
+    """A recorded block. It prints as tables: where the main thread's time went, the jitted functions, the kernels.
+
+    >>> with profiler.profile() as recorded:
+    ...     y = hloom.jit(jnp.sin)(jnp.ones(3))
+    >>> recorded.timeline.nanoseconds > 0
+    True
+    """
 
     def __init__(self) -> None:
         self._timeline: Timeline | None = None
@@ -51,7 +58,7 @@ class Profile:
             self._summary = summary_of(self.timeline)
         return self._summary
 
-    def write(self, path: str | os.PathLike[str]) -> None:
+    def write(self, path: str | Path) -> None:
         """Write the timeline for ui.perfetto.dev; compressed if the name ends in ".gz". RuntimeError in the block."""
         write_trace(self.timeline, path)
 

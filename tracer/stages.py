@@ -549,7 +549,7 @@ class Compiled(_Stage, SharedValue):
         >>> compiled = hloom.jit(lambda x: 2 * jnp.tanh(x) + 1).lower(jnp.ones(3)).compile()
         >>> (fusion,) = compiled.diff("fusion")
         >>> [group.computation for group in fusion.groups()]
-        ['%fused_computation', '%lambda']
+        ['%fused_computation', '%_lambda_']
         """
         return self.executable.stages().diff(*passes)
 

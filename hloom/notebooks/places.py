@@ -101,9 +101,9 @@ def sharding_view(sharding: Sharding) -> Iterator[Html]:
     held = sharding.devices_indices_map(parts)  # of an array with one element in each part
     divided = [d for d, count in enumerate(parts) if count > 1]
     if len(divided) <= 2:
-        names = [f"dimension {d}{_axes(sharding, d)}" for d in divided]
-        drawn = {device: tuple([index[d] for d in divided]) or (slice(None),) for device, index in held.items()}
-        yield from _figure(drawn, names)
+        shown = divided if len(divided) == 2 else [0, 1] if divided == [0] and len(parts) > 1 else divided or [0]
+        names = [f"dimension {d}{_axes(sharding, d)}" for d in shown]
+        yield from _figure({device: tuple([index[d] for d in shown]) for device, index in held.items()}, names)
     if len(held) > 1:
         yield table(_devices(held, parts))
 

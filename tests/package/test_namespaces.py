@@ -62,6 +62,7 @@ OURS = {
     "interpreters.batching": {"is_vmappable"},  # JAX had it, and libraries use it
     "interpreters.pxla": {"thread_resources"},  # JAX has it, and warns
     "numpy": {"fix"},  # NumPy has it, and JAX had it
+    "profiler": {"Profile", "profile"},
     "scipy": {"optimize", "spatial"},  # JAX has them after `import jax.scipy.optimize` and the like
     "scipy.special": {"lpmn_values"},  # JAX has it, and warns
     "stages": {"JitScope"},

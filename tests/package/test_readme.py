@@ -17,7 +17,7 @@ def run(root: Path, file: Path) -> subprocess.CompletedProcess[str]:
 
 DOCUMENTS = (
     *("aot", "custom_calls", "debugging", "differences", "hlo_files", "jax_programs", "layouts", "new_backend"),
-    *("primitives", "scaling", "schedules", "stablehlo", "tour", "index", "quickstart", "questions"),
+    *("notebooks", "primitives", "scaling", "schedules", "stablehlo", "tour", "index", "quickstart", "questions"),
     *sorted(f"tutorials/{p.stem}" for p in (Path(__file__).parents[2] / "docs" / "tutorials").glob("*.md")),
 )
 LONGEST_README = 170
