@@ -24,6 +24,7 @@ from .opcode import Opcode
 from .ops import spec_of
 from .ops.control_flow import CallAttributes
 from .ops.structure import ConstantAttributes, GetTupleElementAttributes, ParameterAttributes
+from .provenance import note
 from .shape import Shape, fits_in_memory
 
 
@@ -192,6 +193,7 @@ def with_unique_names(
         if mapping or name != computation.name:
             order = tuple([mapping.get(i, i) for i in computation.instructions])
             renamed[computation] = HloComputation(name, order, mapping.get(computation.root, computation.root))
+        note(mapping)
         if changed is not None:
             changed.update(mapping)
     entry = renamed.get(module.entry, module.entry)

@@ -63,7 +63,7 @@ class EvaluatorExecutable(Executable):
         return PassRecords()
 
     def stages(self) -> Stages:
-        return Stages(self.module, (), ())
+        return Stages(self.module, (), (), ())
 
     def cost_analysis(self) -> CostEstimate:
         """See `analyses.cost`."""

@@ -15,6 +15,7 @@ from ..builder import with_unique_names
 from ..effects import effects_of, live_instructions, needed_by
 from ..ir import NO_ATTRIBUTES, HloComputation, HloInstruction, HloModule, Metadata
 from ..opcode import Opcode
+from ..provenance import note
 
 
 class HloPass(Protocol):
@@ -69,6 +70,7 @@ def rebuild(
 
     The values of `mapping` must already have replaced operands. `effects`: see `rewrite_computation`.
     """
+    note(mapping)
     root = mapping.get(computation.root, computation.root)
     acting = [mapping.get(old, old) for old in effects_of(computation)]
     added = effects or {}
@@ -201,6 +203,7 @@ def clone_computation(
             copied = tuple([mapping[o] for o in old.operands])
             new = old.with_operands(copied) if copied else replace(old)
             mapping[old] = new if caller is None else _located(new, caller)
+    note(mapping)
     return mapping[computation.root], mapping
 
 

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 
 from ..ir import HloModule
+from ..provenance import noting
 from ..support.records import dataclass
-from .manager import PassOptionsError, Pipeline
+from .manager import PassOptions, PassOptionsError, Pipeline
 from .module_diff import ModuleDiff, ModuleDiffs
+from .origins import Origins, origins_of
 from .record import PassRecord
+from .rewrite import HloPass
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +24,8 @@ class Stages:
     records: Sequence[PassRecord]
     modules: Sequence[HloModule]
     """After each pass of `records`."""
+    origins: Sequence[Origins]
+    """Of the instructions of each of `modules`: those of the one before that they replace."""
 
     def diff(self, *asked: str | int) -> ModuleDiffs:
         """The changes of one pass, or from one to another; of all passes if none is named.
@@ -73,10 +79,17 @@ class Stages:
 
 def stages_of(pipeline: Pipeline, module: HloModule) -> Stages:
     """Run the passes on a module, and keep the program after each."""
-    changed: list[HloModule] = []
-    _, records = pipeline.run(module, observer=lambda _, before, after: changed.append(after))
-    modules, count = [], 0
+    found: list[tuple[HloModule, Origins]] = [(module, {})]
+    with noting() as noted:
+
+        def observe(_: HloPass, before: HloModule, after: HloModule) -> None:
+            found.append((after, origins_of(before, after, noted)))
+            noted.clear()
+
+        _, records = pipeline.run(module, replace(PassOptions.from_environment(), explain=True), observe)
+    modules, origins, count = [], [], 0
     for record in records:
         count += record.changed
-        modules.append(changed[count - 1] if count else module)
-    return Stages(module, records, modules)
+        modules.append(found[count][0])
+        origins.append(found[count][1] if record.changed else {})
+    return Stages(module, records, modules, origins)

@@ -94,6 +94,7 @@ STAGES = Stages(
         record("simplify", a=2, b=1),
     ),
     (OLD, NEW, NEW, CALLS, OLD),
+    ({},) * 5,
 )  # fmt: skip
 
 
@@ -137,7 +138,7 @@ def test_passes_that_did_not_run_are_refused(asked: tuple[str | int, ...], messa
 
 
 def test_a_program_without_passes() -> None:
-    empty = Stages(OLD, (), ())
+    empty = Stages(OLD, (), (), ())
     assert str(empty.diff()) == "all passes: 3 -> 3 instructions\nno line differs"
     with pytest.raises(PassOptionsError, match="these changed the program: none; these did not: none"):
         empty.diff("fusion")
