@@ -1,0 +1,128 @@
+// The difference of two stages: what was added, removed and changed, and rows of both side by side. Pure: no document.
+
+// For the instructions of two stages: {older, newer}, maps from an instruction to "added", "removed" or "changed"
+// (others are the same), and pairs, from an instruction of the newer stage to one of the older.
+export function difference(program, olderStage, newerStage) {
+  const older = program.stageIndex(olderStage).computationOf;
+  const newer = program.stageIndex(newerStage).computationOf;
+  const marks = { older: new Map(), newer: new Map(), pairs: new Map() };
+  const kept = new Set();
+  const sources = new Map();
+  const sourcesOf = (id) => {
+    if (sources.has(id)) return sources.get(id);
+    const found = new Set();
+    const seen = new Set([id]);
+    const open = [id];
+    while (open.length) {
+      for (const from of program.instructions.origin[open.pop()]) {
+        if (seen.has(from)) continue;
+        seen.add(from);
+        if (older.has(from)) found.add(from);
+        else open.push(from);
+      }
+    }
+    const list = [...found];
+    sources.set(id, list);
+    return list;
+  };
+  for (const id of newer.keys()) {
+    if (older.has(id)) {
+      marks.pairs.set(id, id);
+      kept.add(id);
+    }
+  }
+  const partner = (id) => (older.has(id) ? id : sourcesOf(id)[0]);
+  for (const id of newer.keys()) {
+    if (older.has(id)) continue;
+    const from = sourcesOf(id);
+    if (from.length === 0) {
+      marks.newer.set(id, "added");
+      continue;
+    }
+    const near = from.find((old) => !kept.has(old) && alike(program, old, id)) ?? from.find((old) => !kept.has(old));
+    const same = near !== undefined && from.length === 1 && alike(program, near, id) && sameOperands(program, near, id, partner);
+    if (near !== undefined) {
+      marks.pairs.set(id, near);
+      kept.add(near);
+    }
+    if (same) continue;
+    marks.newer.set(id, near === undefined ? "added" : "changed");
+    for (const old of from) if (!newer.has(old) && !marks.older.has(old)) marks.older.set(old, "changed");
+  }
+  for (const id of older.keys()) {
+    if (!newer.has(id) && !kept.has(id) && !marks.older.has(id)) marks.older.set(id, "removed");
+  }
+  return marks;
+}
+
+function alike(program, a, b) {
+  const table = program.instructions;
+  return table.opcode[a] === table.opcode[b] && table.shape[a] === table.shape[b] && table.text[a] === table.text[b];
+}
+
+function sameOperands(program, a, b, partner) {
+  const left = program.operands(a);
+  const right = program.operands(b);
+  return left.length === right.length && right.every((id, k) => id === left[k] || partner(id) === left[k]);
+}
+
+// How many there are of each mark.
+export function counted(marks) {
+  const count = { added: 0, removed: 0, changed: 0 };
+  for (const mark of marks.newer.values()) count[mark]++;
+  for (const mark of marks.older.values()) if (mark === "removed") count.removed++;
+  return count;
+}
+
+// The rule applications of a stage by the instruction that they replaced ("before") or made ("after").
+export function rulesOf(stage) {
+  const before = new Map();
+  const after = new Map();
+  const add = (map, id, k) => map.set(id, [...(map.get(id) ?? []), k]);
+  (stage.rules ?? []).forEach((rule, k) => {
+    add(before, rule.before, k);
+    for (const id of rule.after) add(after, id, k);
+  });
+  return { before, after };
+}
+
+// Positions in two lists of rows, so that partners stand side by side: [[left or -1, right or -1]]. partnerOf gives the
+// position on the left that belongs to a position on the right, or -1. Partners that would cross are left apart.
+export function aligned(leftCount, rightCount, partnerOf) {
+  const anchors = increasing(Array.from({ length: rightCount }, (_, right) => [partnerOf(right), right]));
+  const rows = [];
+  let left = 0;
+  let right = 0;
+  const upTo = (toLeft, toRight) => {
+    while (left < toLeft || right < toRight) {
+      rows.push([left < toLeft ? left++ : -1, right < toRight ? right++ : -1]);
+    }
+  };
+  for (const [atLeft, atRight] of anchors) {
+    upTo(atLeft, atRight);
+    rows.push([left++, right++]);
+  }
+  upTo(leftCount, rightCount);
+  return rows;
+}
+
+// The longest part of the pairs, sorted by their second number, in which the first number increases too.
+function increasing(pairs) {
+  const valid = pairs.filter(([left]) => left >= 0);
+  const tails = [];
+  const previous = new Int32Array(valid.length).fill(-1);
+  valid.forEach(([left], k) => {
+    let low = 0;
+    let high = tails.length;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (valid[tails[middle]][0] < left) low = middle + 1;
+      else high = middle;
+    }
+    previous[k] = low > 0 ? tails[low - 1] : -1;
+    tails[low] = k;
+  });
+  const found = [];
+  for (let k = tails.length ? tails[tails.length - 1] : -1; k >= 0; k = previous[k]) found.push(valid[k]);
+  return found.reverse();
+}
