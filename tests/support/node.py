@@ -1,4 +1,4 @@
-"""Modules of WebAssembly run by Node.js, for tests."""
+"""Modules of WebAssembly, and the modules of the viewer's page, run by Node.js, for tests."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import json
 import shutil
 import subprocess
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,8 @@ import pytest
 
 needs_node = pytest.mark.skipif(shutil.which("node") is None, reason="needs Node.js")
 NDArray = np.ndarray[Any, Any]
+VIEWER_PAGE = Path(__file__).resolve().parents[2] / "hloom" / "viewer" / "page"
+PURE_MODULES = ("model", "provenance", "diff", "outline", "graph_model", "memory_model", "searching", "link", "format")
 
 _RUN = """
 const fs = require("fs");
@@ -69,3 +72,26 @@ def call(code: bytes, name: str, rows: Sequence[Sequence[float]]) -> list[float]
 
 def _special(x: float) -> str:
     return {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity", "0.0": "0", "-0.0": "-0"}[repr(float(x))]
+
+
+def run_page_modules(folder: Path, body: str, given: Any) -> Any:
+    """The result of JavaScript with the names of the viewer's pure modules; `given` is a variable of it.
+
+    folder: an empty one; the modules are put there as ES modules, whatever Node.js makes of the ending.
+    """
+    (folder / "package.json").write_text('{"type": "module"}')
+    imports = []
+    for path in sorted(VIEWER_PAGE.glob("*.js")):
+        (folder / path.name).write_text(path.read_text())
+        if path.stem in PURE_MODULES:
+            imports.append(f'import * as {path.stem} from "./{path.name}";')
+    names = ", ".join(PURE_MODULES)
+    program = (
+        f'import {{ readFileSync }} from "node:fs";\n{chr(10).join(imports)}\nconst given = JSON.parse(readFileSync(0));\n'
+        f"const run = ({{ {names} }}) => {{ {body} }};\nconsole.log(JSON.stringify(run({{ {names} }}) ?? null));\n"
+    )
+    (folder / "test.js").write_text(program)
+    command = ["node", str(folder / "test.js")]
+    run = subprocess.run(command, input=json.dumps(given), capture_output=True, text=True, timeout=300)
+    assert run.returncode == 0, run.stderr
+    return json.loads(run.stdout)

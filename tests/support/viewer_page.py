@@ -7,12 +7,11 @@ import json
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 from support.browser import Browser
+from support.node import VIEWER_PAGE
 
-PAGE = Path(__file__).resolve().parents[2] / "hloom" / "viewer" / "page"
 READY = "return document.documentElement.dataset.ready === 'yes'"
 
 
@@ -23,7 +22,7 @@ def served(program: dict[str, Any] | bytes) -> Iterator[str]:
 
     class Handler(http.server.SimpleHTTPRequestHandler):
         def __init__(self, *args: Any) -> None:
-            super().__init__(*args, directory=str(PAGE))
+            super().__init__(*args, directory=str(VIEWER_PAGE))
 
         def do_GET(self) -> None:
             if not self.path.startswith("/data.json"):
@@ -65,4 +64,4 @@ def milliseconds(window: Browser) -> dict[str, float]:
     """When the page had its data, its indices, and answered; each since it was opened."""
     marks = "Object.fromEntries(performance.getEntriesByType('mark').map((m) => [m.name, m.startTime]))"
     found: dict[str, float] = window.ask(f"return {marks}")
-    return {name: round(found[name], 1) for name in ("data", "indices", "ready")}
+    return {name: round(found[name], 1) for name in ("data", "indices", "panes", "drawn", "ready")}

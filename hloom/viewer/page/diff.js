@@ -31,23 +31,38 @@ export function difference(program, olderStage, newerStage) {
       kept.add(id);
     }
   }
-  const partner = (id) => (older.has(id) ? id : sourcesOf(id)[0]);
+  // whether an operand of the newer stage is the value of one of the older: also through a parameter of a fusion
+  const reaches = (id, old) => {
+    if (id === old || (!older.has(id) && sourcesOf(id).includes(old))) return true;
+    if (program.opcode(id) !== "parameter") return false;
+    const { computationOf, callerOf } = program.stageIndex(newerStage);
+    const computation = computationOf.get(id);
+    const caller = callerOf.get(computation);
+    if (caller === undefined) return false;
+    const outside = program.operands(caller)[program.computations[computation].parameters.indexOf(id)];
+    return outside !== undefined && reaches(outside, old);
+  };
+  const rest = [];
   for (const id of newer.keys()) {
     if (older.has(id)) continue;
-    const from = sourcesOf(id);
-    if (from.length === 0) {
-      marks.newer.set(id, "added");
-      continue;
-    }
-    const near = from.find((old) => !kept.has(old) && alike(program, old, id)) ?? from.find((old) => !kept.has(old));
-    const same = near !== undefined && from.length === 1 && alike(program, near, id) && sameOperands(program, near, id, partner);
-    if (near !== undefined) {
+    const near = sourcesOf(id).find((old) => !kept.has(old) && alike(program, old, id));
+    if (near === undefined) rest.push(id);
+    else {
       marks.pairs.set(id, near);
       kept.add(near);
+      if (!sameOperands(program, near, id, reaches)) {
+        marks.newer.set(id, "changed");
+        marks.older.set(near, "changed");
+      }
     }
-    if (same) continue;
+  }
+  for (const id of rest) {
+    const near = sourcesOf(id).find((old) => !kept.has(old));
     marks.newer.set(id, near === undefined ? "added" : "changed");
-    for (const old of from) if (!newer.has(old) && !marks.older.has(old)) marks.older.set(old, "changed");
+    if (near === undefined) continue;
+    marks.pairs.set(id, near);
+    kept.add(near);
+    for (const old of sourcesOf(id)) if (!newer.has(old)) marks.older.set(old, "changed");
   }
   for (const id of older.keys()) {
     if (!newer.has(id) && !kept.has(id) && !marks.older.has(id)) marks.older.set(id, "removed");
@@ -60,10 +75,10 @@ function alike(program, a, b) {
   return table.opcode[a] === table.opcode[b] && table.shape[a] === table.shape[b] && table.text[a] === table.text[b];
 }
 
-function sameOperands(program, a, b, partner) {
+function sameOperands(program, a, b, reaches) {
   const left = program.operands(a);
   const right = program.operands(b);
-  return left.length === right.length && right.every((id, k) => id === left[k] || partner(id) === left[k]);
+  return left.length === right.length && right.every((id, k) => reaches(id, left[k]));
 }
 
 // How many there are of each mark.

@@ -5,11 +5,10 @@ const STEPS = [[1e12, "T"], [1e9, "G"], [1e6, "M"], [1e3, "k"]];
 export function scaled(value, unit) {
   if (value === null || value === undefined || value < 0) return "";
   for (const [size, prefix] of STEPS) if (value >= size) return `${digits(value / size)} ${prefix}${unit}`;
-  return `${digits(value)} ${unit}`;
+  return `${Number.isInteger(value) ? value : digits(value)} ${unit}`;
 }
 
 function digits(value) {
-  if (Number.isInteger(value) && value < 1000) return String(value);
   return value >= 100 ? value.toFixed(0) : value >= 10 ? value.toFixed(1) : value.toFixed(2);
 }
 

@@ -103,6 +103,39 @@ function addEdges(program, graph, unit, id, unfolded) {
   });
 }
 
+const NEAR = 8; // ranks
+const BUDGET = 500; // ranks that all edges together may pass before the far ones are left out of the layout
+
+// Edges that pass many ranks make a layout slow and wide. Where they do, {near, far}: far edges are only drawn. Ranks
+// are the longest paths; what has no operands stands above its first user.
+export function nearAndFar({ nodes, edges }) {
+  const users = new Map();
+  const left = new Map(nodes.map(({ key }) => [key, 0]));
+  for (const { from, to } of edges) {
+    push(users, from, to);
+    left.set(to, (left.get(to) ?? 0) + 1);
+  }
+  const rank = new Map();
+  const ready = [...left.keys()].filter((key) => left.get(key) === 0);
+  const sources = new Set(ready);
+  for (const key of ready) rank.set(key, 0);
+  while (ready.length) {
+    const key = ready.pop();
+    for (const to of users.get(key) ?? []) {
+      rank.set(to, Math.max(rank.get(to) ?? 0, rank.get(key) + 1));
+      left.set(to, left.get(to) - 1);
+      if (left.get(to) === 0) ready.push(to);
+    }
+  }
+  for (const key of sources) {
+    const ranks = (users.get(key) ?? []).map((to) => rank.get(to) ?? 0);
+    if (ranks.length) rank.set(key, ranks.reduce((a, b) => Math.min(a, b)) - 1);
+  }
+  const span = ({ from, to }) => Math.abs((rank.get(to) ?? 0) - (rank.get(from) ?? 0));
+  if (edges.reduce((sum, edge) => sum + span(edge), 0) <= BUDGET) return { near: edges, far: [] };
+  return { near: edges.filter((edge) => span(edge) <= NEAR), far: edges.filter((edge) => span(edge) > NEAR) };
+}
+
 // At most cap nodes: those that are wanted, then the nearest to the focus or to the result.
 function cut(program, s, { nodes, edges }, unit, { focus, wanted, cap }) {
   const leaves = [...nodes.values()].filter((node) => node.class !== "cluster");
@@ -119,6 +152,7 @@ function cut(program, s, { nodes, edges }, unit, { focus, wanted, cap }) {
   const limit = Math.max(cap, wanted.size + 1);
   for (const key of kept) {
     if (kept.size >= limit) break;
+    if (nodes.get(key).class === "input") continue; // what many use does not lead to what is near
     for (const other of near.get(key) ?? []) if (kept.size < limit) kept.add(other);
   }
   const shown = [...kept].map((key) => ({ ...nodes.get(key) }));

@@ -53,11 +53,10 @@ export class Layout {
     const shown = this.visible;
     for (const [name, row] of Object.entries(this.rows)) {
       const panes = narrow ? (name === "top" ? shown : []) : shown.filter((pane) => pane.row === name);
-      const children = panes.flatMap((pane, k) => (k ? [this.between(panes[k - 1], pane), pane.element] : [pane.element]));
-      row.replaceChildren(...children);
+      put(row, panes.map((pane) => pane.element), (k) => this.between(panes[k - 1], panes[k]));
     }
     const rows = Object.values(this.rows).filter((row) => row.children.length);
-    this.root.replaceChildren(...(rows.length === 2 ? [rows[0], this.border, rows[1]] : rows));
+    put(this.root, rows, () => this.border);
     this.buttons.forEach((button) => {
       const on = shown.some((pane) => pane.name === button.dataset.pane);
       for (const name of ["role", "aria-selected", "aria-pressed", "aria-controls"]) button.removeAttribute(name);
@@ -141,4 +140,15 @@ export class Layout {
     });
     return element;
   }
+}
+
+// The elements as children, with a border before each but the first. Those that are there already are not moved: they
+// would lose where they are scrolled to.
+function put(parent, elements, border) {
+  const wanted = new Set(elements);
+  for (const child of [...parent.children]) if (!wanted.has(child)) child.remove();
+  elements.forEach((element, k) => {
+    if (parent.children[k] !== element) parent.insertBefore(element, parent.children[k] ?? null);
+  });
+  elements.slice(1).forEach((element, k) => element.before(border(k + 1)));
 }

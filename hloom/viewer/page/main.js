@@ -38,12 +38,13 @@ async function start() {
     new LinesPane(state), hlo.beside, hlo.main, new GraphPane(state), new KernelsPane(state),
     new DetailsPane(state), new RowsPane(state), new BuffersPane(state), new PassesPane(state), new RulesPane(state), new DevicesPane(state),
   ];
+  performance.mark("panes");
   const layout = new Layout(state, panes, document.getElementById("panes"), document.getElementById("main"));
   hlo.onOrder = (after) => layout.place("beside", "hlo", after);
   layout.onArrange = () => hlo.check();
   new Toolbar(state, layout, document.getElementById("head"));
   document.getElementById("loading").remove();
-  layout.arrange();
+  performance.mark("drawn");
   requestAnimationFrame(() => setTimeout(() => {
     performance.mark("ready");
     document.documentElement.dataset.ready = "yes";

@@ -116,12 +116,19 @@ export class BuffersPane extends Pane {
 
   mark() {
     const { related: found, selection } = this.state;
-    for (const [index, box] of this.boxes) {
+    for (const box of this.marked ?? []) {
+      box.classList.remove("exact", "related", "active");
+      box.removeAttribute("aria-selected");
+    }
+    this.marked = [];
+    for (const index of this.active === undefined ? found.buffers : [...found.buffers, this.active]) {
+      const box = this.boxes.get(index);
+      if (!box) continue;
       const exact = selection?.kind === "buffer" && selection.id === index;
-      box.classList.toggle("exact", exact);
-      box.classList.toggle("related", !exact && found.buffers.has(index));
-      box.classList.toggle("active", index === this.active);
-      box.setAttribute("aria-selected", exact);
+      if (found.buffers.has(index)) box.classList.add(exact ? "exact" : "related");
+      if (exact) box.setAttribute("aria-selected", true);
+      if (index === this.active) box.classList.add("active");
+      this.marked.push(box);
     }
     this.svg.classList.toggle("chosen", found.buffers.size > 0);
     if (this.active !== undefined) this.svg.setAttribute("aria-activedescendant", `buffer-${this.active}`);

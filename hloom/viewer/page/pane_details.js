@@ -24,7 +24,7 @@ export class DetailsPane extends Pane {
     if (this.drawn !== undefined && !changed.has("selection") && !changed.has("stage")) return;
     this.drawn = true;
     const { selection } = state;
-    const show = selection ? this[selection.kind](selection.id) : this.program.data.facts.map(([name, text]) => [name, text]);
+    const show = selection ? this[`${selection.kind}Entries`](selection.id) : [...this.program.data.facts, ["to begin", "Select a line, an instruction, a node, a kernel, a row or a buffer: every pane marks what it became and what it came from. [ and ] go through the stages, / searches, ? lists all keys."]];
     this.heading.textContent = selection ? "Details" : "Program";
     const entries = show.filter(([, ...values]) => values.flat().some((value) => value !== null && value !== undefined && value !== ""));
     this.list.replaceChildren(...entries.flatMap(([name, ...values]) => [
@@ -63,7 +63,7 @@ export class DetailsPane extends Pane {
     return memory === "arena" ? `${bytesText(size)} at ${offset}` : `${memory} ${name}`;
   }
 
-  instruction(id) {
+  instructionEntries(id) {
     const { program, state } = this;
     const [first, last] = [program.firstStage[id], program.lastStage[id]];
     const here = first <= state.stage && state.stage <= last ? state.stage : last;
@@ -95,7 +95,7 @@ export class DetailsPane extends Pane {
     ];
   }
 
-  line(key) {
+  lineEntries(key) {
     const [source, line] = key.split(":").map(Number);
     const ids = this.program.byLine.get(key) ?? [];
     const s = this.state.stage;
@@ -109,7 +109,7 @@ export class DetailsPane extends Pane {
     ];
   }
 
-  kernel(id) {
+  kernelEntries(id) {
     const kernel = this.program.kernels[id];
     return [
       ["kernel", make("b", { text: kernel.name })], ["algorithm", make("code", { text: kernel.algorithm ?? "" })],
@@ -118,7 +118,7 @@ export class DetailsPane extends Pane {
     ];
   }
 
-  row(id) {
+  rowEntries(id) {
     const row = this.program.rows[id];
     const rate = row.seconds > 0 && row.bytes > 0 ? `${bytesText(row.bytes / row.seconds)}/s` : "";
     return [
@@ -130,7 +130,7 @@ export class DetailsPane extends Pane {
     ];
   }
 
-  buffer(id) {
+  bufferEntries(id) {
     const buffer = this.program.buffers[id];
     const ids = buffer.values.filter((value) => typeof value === "number");
     const at = (position) => (this.program.schedule[position] === undefined ? position : `${position} (${this.program.name(this.program.schedule[position])})`);

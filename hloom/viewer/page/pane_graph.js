@@ -1,7 +1,7 @@
 // The graph of the last stage (or of the shown one), laid out by dagre: fusions, loops, products and what flows.
 /* global dagre */
 import { choice, make, makeSvg } from "./dom.js";
-import { graphOf } from "./graph_model.js";
+import { graphOf, nearAndFar } from "./graph_model.js";
 import { Pane } from "./pane.js";
 import { marksOf } from "./provenance.js";
 
@@ -29,7 +29,7 @@ export class GraphPane extends Pane {
     );
     this.button("−", "Smaller", () => this.zoom(1 / 1.25));
     this.button("+", "Larger", () => this.zoom(1.25));
-    this.button("fit", "The whole graph", () => this.fit());
+    this.button("fit", "The whole graph", () => this.fit(0.05));
     this.scene = makeSvg("g");
     this.svg = makeSvg("svg", { class: "graph", tabindex: 0, role: "listbox", "aria-label": "Graph" }, [
       makeSvg("defs", {}, [makeSvg("marker", { id: "tip", viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 6, markerHeight: 6, orient: "auto" }, [
@@ -92,8 +92,8 @@ export class GraphPane extends Pane {
     for (const row of this.program.rows) if (row.share > 0 && row.instruction >= 0) shares.set(row.instruction, (shares.get(row.instruction) ?? 0) + row.share);
     const made = [];
     for (const node of nodes.filter(({ class: kind }) => kind === "cluster")) made.push(this.box(node, shares));
-    for (const { points, from, to, id } of edges) {
-      made.push(makeSvg("path", { class: "edge", d: curve(points), "marker-end": "url(#tip)", "data-from": from, "data-to": to }, [makeSvg("title", { text: this.program.shape(id) })]));
+    for (const { points, from, to, id, far } of edges) {
+      made.push(makeSvg("path", { class: far ? "edge far" : "edge", d: curve(points), "marker-end": "url(#tip)", "data-from": from, "data-to": to }, [makeSvg("title", { text: this.program.shape(id) })]));
     }
     for (const node of nodes.filter(({ class: kind }) => kind !== "cluster")) made.push(this.box(node, shares));
     this.scene.replaceChildren(...made);
@@ -109,7 +109,7 @@ export class GraphPane extends Pane {
     const group = makeSvg("g", { class: `node ${node.class}`, "data-key": key, id: `node-${key}`, role: "option", "aria-label": `${title}, ${detail}` }, [
       makeSvg("rect", { x: left, y: top, width, height, rx: 5 }),
       makeSvg("text", { x: left + 10, y: top + (node.class === "cluster" ? 14 : 16), class: "title", text: clip(title, width - 26) }),
-      node.class === "cluster" ? null : makeSvg("text", { x: left + 10, y: top + 30, class: "detail", text: clip(detail, width - 14) }),
+      node.class === "cluster" ? null : makeSvg("text", { x: left + 10, y: top + 30, class: "detail", text: clip(detail, width - 14 - (node.more ? 30 : 0)) }),
       share > 0 ? makeSvg("rect", { class: "hot", x: left, y: top + height - 3, width: Math.max(1, width * Math.min(1, share)), height: 3 }) : null,
       makeSvg("title", { text: `${title}\n${detail}${share > 0 ? `\n${(share * 100).toFixed(1)}% of the time` : ""}` }),
     ]);
@@ -258,11 +258,11 @@ export class GraphPane extends Pane {
   }
 
   // The whole graph where it can be read, otherwise its upper part.
-  fit() {
+  fit(least = 0.8) {
     const { clientWidth, clientHeight } = this.svg;
     if (!this.size || !clientWidth) return;
     const [width, height] = this.size;
-    const scale = Math.min(1, Math.max(0.55, Math.min((clientWidth - 24) / width, (clientHeight - 24) / height)));
+    const scale = Math.min(1, Math.max(least, Math.min((clientWidth - 24) / width, (clientHeight - 24) / height)));
     this.setView(width * scale < clientWidth ? (clientWidth - width * scale) / 2 : 12, height * scale < clientHeight ? (clientHeight - height * scale) / 2 : 12, scale);
     this.fitted = true;
   }
@@ -287,14 +287,24 @@ function layoutOf({ nodes, edges }) {
   for (const node of nodes) if (node.parent && graph.hasNode(node.parent)) graph.setParent(node.key, node.parent);
   const leaf = new Set(nodes.filter((node) => node.class !== "cluster").map((node) => node.key));
   const drawn = edges.filter(({ from, to }) => leaf.has(from) && leaf.has(to));
-  for (const { from, to } of drawn) graph.setEdge(from, to);
+  const { near, far } = nearAndFar({ nodes: nodes.filter(({ key }) => leaf.has(key)), edges: drawn });
+  for (const { from, to } of near) graph.setEdge(from, to);
   dagre.layout(graph);
   const { width = 1, height = 1 } = graph.graph();
   return {
     width, height,
     nodes: nodes.map((node) => ({ ...node, ...graph.node(node.key) })).filter(({ x }) => x !== undefined),
-    edges: drawn.map((edge) => ({ ...edge, points: graph.edge(edge.from, edge.to).points })),
+    edges: [
+      ...near.map((edge) => ({ ...edge, points: graph.edge(edge.from, edge.to).points })),
+      ...far.map((edge) => ({ ...edge, far: true, points: aside(graph.node(edge.from), graph.node(edge.to)) })),
+    ],
   };
+}
+
+// The points of an edge that the layout does not know: out to the right, and back.
+function aside(from, to) {
+  const x = Math.max(from.x + from.width / 2, to.x + to.width / 2) + 30;
+  return [{ x: from.x + from.width / 2, y: from.y }, { x, y: from.y + 12 }, { x, y: to.y - 12 }, { x: to.x + to.width / 2, y: to.y }];
 }
 
 // A smooth line through points.

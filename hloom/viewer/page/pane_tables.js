@@ -13,11 +13,8 @@ export class RowsPane extends Pane {
     const largest = Math.max(1, ...program.rows.map((row) => row.bytes ?? 0));
     const place = (row) => (row.source >= 0 && row.source !== null ? `${program.sourceName(row.source)}:${row.line}` : "");
     const columns = [
-      { title: "row", width: "minmax(120px, 2.4fr)", text: (row) => row.label, class: "code" },
-      { title: "kind", width: "minmax(54px, 0.7fr)", text: (row) => row.kind, class: "dim" },
-      { title: "line", width: "minmax(80px, 1fr)", text: place, value: (row) => row.source * 1e6 + row.line, class: "dim" },
+      { title: "row", width: "minmax(110px, 2.4fr)", text: (row) => row.label, class: "code" },
       ...(profiled ? [
-        { title: "calls", width: "46px", number: true, text: (row) => String(row.calls ?? ""), value: (row) => row.calls },
         { title: "time", width: "68px", number: true, text: (row) => secondsText(row.seconds), value: (row) => row.seconds },
         { title: "share", width: "62px", number: true, text: (row) => shareText(row.share), value: (row) => row.share, bar: (row) => (longest ? row.share / longest : 0) },
       ] : []),
@@ -27,6 +24,9 @@ export class RowsPane extends Pane {
         { title: "of memory", help: "part of the memory bandwidth of the machine", width: "66px", number: true, text: (row) => shareText(row.of_memory), value: (row) => row.of_memory },
         { title: "of peak", help: "part of the arithmetic peak of the machine", width: "58px", number: true, text: (row) => shareText(row.of_peak), value: (row) => row.of_peak },
       ] : []),
+      { title: "kind", width: "minmax(54px, 0.7fr)", text: (row) => row.kind, class: "dim" },
+      { title: "line", width: "minmax(80px, 1fr)", text: place, value: (row) => row.source * 1e6 + row.line, class: "dim" },
+      ...(profiled ? [{ title: "calls", width: "46px", number: true, text: (row) => String(row.calls ?? ""), value: (row) => row.calls }] : []),
     ];
     const numbers = new Map(program.rows.map((row, k) => [row, k]));
     this.number = (row) => numbers.get(row);

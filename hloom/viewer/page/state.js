@@ -42,9 +42,11 @@ export class State {
   }
 
   tell(changed, from) {
+    performance.mark("change");
     if (changed.includes("selection")) this.related = related(this.program, this.selection);
     this.origin = from;
     for (const listener of this.listeners) listener(new Set(changed), this);
+    performance.measure(changed.join(" "), "change");
   }
 }
 

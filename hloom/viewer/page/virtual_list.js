@@ -16,7 +16,11 @@ export class VirtualList {
     this.element = make("div", { class: "list", role, tabindex: 0, "aria-label": label }, [header, this.sizer]);
     this.wide = 0;
     this.draw = inFrame(() => this.refresh());
-    this.element.addEventListener("scroll", this.draw, { passive: true });
+    this.scrolled = 0;
+    this.element.addEventListener("scroll", () => {
+      this.scrolled = this.element.scrollTop;
+      this.draw();
+    }, { passive: true });
     this.element.addEventListener("keydown", (event) => this.key(event));
     this.sizer.addEventListener("click", (event) => {
       const row = event.target.closest("[data-index]");
@@ -25,10 +29,17 @@ export class VirtualList {
       this.act(this.active, event);
       this.refresh();
     });
-    new ResizeObserver(this.draw).observe(this.element);
+    new ResizeObserver(([{ contentRect }]) => this.resized(contentRect.height)).observe(this.element);
   }
 
   get top() { return this.header ? this.header.offsetHeight : 0; }
+
+  // A list that was taken out of the page is back where it was scrolled to.
+  resized(height) {
+    if (height > 0 && this.gone) this.element.scrollTop = this.scrolled;
+    this.gone = height === 0;
+    this.draw();
+  }
 
   setCount(count) {
     this.count = count;
