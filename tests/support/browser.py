@@ -18,6 +18,9 @@ import pytest
 _TOOLS = [shutil.which("chromedriver"), shutil.which("chromium") or shutil.which("google-chrome")]
 needs_browser = pytest.mark.skipif(not all(_TOOLS), reason="needs chromium and chromedriver")
 
+KEYS = {"Escape": "\ue00c", "Enter": "\ue007", "Left": "\ue012", "Up": "\ue013", "Right": "\ue014", "Down": "\ue015"}
+"""Keys that are no characters, as WebDriver (W3C) numbers them."""
+
 Stroke = Sequence[tuple[int, int]]
 
 
@@ -64,6 +67,12 @@ class Browser:
             actions = [moves[0], {"type": "pointerDown", "button": 0}, *moves[1:], {"type": "pointerUp", "button": 0}]
             mouse = {"type": "pointer", "id": "mouse", "parameters": {"pointerType": "mouse"}, "actions": actions}
             self._ask(f"{self._session}/actions", {"actions": [mouse]})
+
+    def press(self, *keys: str) -> None:
+        """Press keys, one after the other, where the focus is: characters, or names of `KEYS`."""
+        codes = [KEYS.get(key, key) for key in keys]
+        actions = [{"type": kind, "value": code} for code in codes for kind in ("keyDown", "keyUp")]
+        self._ask(f"{self._session}/actions", {"actions": [{"type": "key", "id": "keyboard", "actions": actions}]})
 
     def errors(self) -> list[str]:
         """What the console has logged as an error since the last question."""

@@ -87,7 +87,8 @@ def run_page_modules(folder: Path, body: str, given: Any) -> Any:
             imports.append(f'import * as {path.stem} from "./{path.name}";')
     names = ", ".join(PURE_MODULES)
     program = (
-        f'import {{ readFileSync }} from "node:fs";\n{chr(10).join(imports)}\nconst given = JSON.parse(readFileSync(0));\n'
+        f'import {{ readFileSync }} from "node:fs";\n{chr(10).join(imports)}\n'
+        "const given = JSON.parse(readFileSync(0));\n"
         f"const run = ({{ {names} }}) => {{ {body} }};\nconsole.log(JSON.stringify(run({{ {names} }}) ?? null));\n"
     )
     (folder / "test.js").write_text(program)

@@ -1,4 +1,4 @@
-"""The viewer's page in a browser, for tests: a server of its files and of one program, and what tests ask of the page."""
+"""The viewer's page in a browser, for tests: a server of its files and of one program, keys, times."""
 
 from __future__ import annotations
 
@@ -52,12 +52,6 @@ def show(window: Browser, url: str, fragment: str = "") -> None:
     window.open("about:blank")
     window.open(url + fragment)
     window.wait(READY)
-
-
-def press(window: Browser, key: str, **flags: bool) -> None:
-    """Press a key where the focus is."""
-    event = {"key": key, "bubbles": True, "cancelable": True, **{f"{name}Key": on for name, on in flags.items()}}
-    window.ask(f"(document.activeElement ?? document.body).dispatchEvent(new KeyboardEvent('keydown', {json.dumps(event)}))")
 
 
 def milliseconds(window: Browser) -> dict[str, float]:

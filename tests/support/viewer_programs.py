@@ -20,7 +20,19 @@ class _Tables:
 
     def __init__(self) -> None:
         self.strings: dict[str, int] = {}
-        names = ("name", "opcode", "shape", "text", "operands", "called", "source", "line", "column", "op_name", "bytes")
+        names = (
+            "name",
+            "opcode",
+            "shape",
+            "text",
+            "operands",
+            "called",
+            "source",
+            "line",
+            "column",
+            "op_name",
+            "bytes",
+        )
         self.columns: dict[str, list[Any]] = {name: [] for name in (*names, "flops", "origin")}
         self.computations: list[dict[str, Any]] = []
 
@@ -92,7 +104,14 @@ def viewer_program(instructions: int = 60, stages: int = 5, seed: int = 0) -> di
     schedule = tables.computations[entry]["instructions"]
     collective = next(n for n in schedule if tables.columns["name"][n].startswith("all-reduce"))
     passes = [
-        {"name": s["name"], "milliseconds": s["milliseconds"], "before": 9, "after": 8, "changed": True, "rules": {"zero": 2}}
+        {
+            "name": s["name"],
+            "milliseconds": s["milliseconds"],
+            "before": 9,
+            "after": 8,
+            "changed": True,
+            "rules": {"zero": 2},
+        }
         for s in found[1:]
     ]
     return {
@@ -104,7 +123,10 @@ def viewer_program(instructions: int = 60, stages: int = 5, seed: int = 0) -> di
         "instructions": tables.columns,
         "computations": tables.computations,
         "stages": found,
-        "passes": [{"name": "verifier", "milliseconds": 0.1, "before": 9, "after": 9, "changed": False, "rules": {}}, *passes],
+        "passes": [
+            {"name": "verifier", "milliseconds": 0.1, "before": 9, "after": 9, "changed": False, "rules": {}},
+            *passes,
+        ],
         "kernels": kernels,
         "rows": rows,
         "buffers": buffers,
@@ -124,7 +146,9 @@ def _line(k: int) -> str:
     return "def step(w, x):" if k == 0 else f"    h{k} = jnp.tanh(h{k - 1} @ w[{k}]) + 0.5  # layer {k}"
 
 
-def _stage(name: str, entry: int, others: list[int], fused: list[int] | None = None, rules: Any = None) -> dict[str, Any]:
+def _stage(
+    name: str, entry: int, others: list[int], fused: list[int] | None = None, rules: Any = None
+) -> dict[str, Any]:
     return {
         "name": name, "milliseconds": 1.5, "entry": entry, "computations": [entry, *others],
         "fused": fused or [], "rules": rules or [],
@@ -164,11 +188,27 @@ def _rewritten(tables: _Tables, draw: random.Random, entry: int) -> tuple[int, l
         chance = draw.random()
         if opcode in _ELEMENTWISE and chance < 0.02 and number != old["root"]:
             new[number] = moved[0]
-            rules.append({"rule": "identity", "computation": tables.string("main"), "before": number, "after": [moved[0]], "text": ""})
+            rules.append(
+                {
+                    "rule": "identity",
+                    "computation": tables.string("main"),
+                    "before": number,
+                    "after": [moved[0]],
+                    "text": "",
+                }
+            )
             continue
         if opcode in _ELEMENTWISE and chance < 0.05:
             new[number] = tables.copy(number, moved, "rsqrt")
-            rules.append({"rule": "as_root", "computation": tables.string("main"), "before": number, "after": [new[number]], "text": "valid for x > 0"})
+            rules.append(
+                {
+                    "rule": "as_root",
+                    "computation": tables.string("main"),
+                    "before": number,
+                    "after": [new[number]],
+                    "text": "valid for x > 0",
+                }
+            )
         else:
             new[number] = number if moved == operands else tables.copy(number, moved)
         ids.append(new[number])
@@ -187,7 +227,10 @@ def _fused(tables: _Tables, entry: int) -> tuple[int, list[int]]:
         if not run:
             return
         outside = sorted({n for number in run for n in tables.columns["operands"][number] if n not in run})
-        inner = {n: tables.add("parameter", 0, [], 0, name=f"param_{k}.{len(bodies)}", text=f", {k}") for k, n in enumerate(outside)}
+        inner = {
+            n: tables.add("parameter", 0, [], 0, name=f"param_{k}.{len(bodies)}", text=f", {k}")
+            for k, n in enumerate(outside)
+        }
         body = list(inner.values())
         for number in run:
             inner[number] = tables.copy(number, [inner[n] for n in tables.columns["operands"][number]])
@@ -224,14 +267,21 @@ def _kernels(tables: _Tables, draw: random.Random, entry: int) -> tuple[list[Any
         if opcode in ("parameter", "constant"):
             continue
         if opcode == "fusion":
-            text = f"def {name}(lo, hi, x0, out0):\n    for i in range(lo, hi):  # rows\n        out0[i] = tanh(x0[i]) + 0.5\n"
-            kernel = {"name": name, "text": text, "algorithm": "out0[i] = map over i", "schedule": ["Vectorize(at='i')"]}
+            body = "    for i in range(lo, hi):  # rows\n        out0[i] = tanh(x0[i]) + 0.5\n"
+            text = f"def {name}(lo, hi, x0, out0):\n{body}"
+            kernel = {
+                "name": name,
+                "text": text,
+                "algorithm": "out0[i] = map over i",
+                "schedule": ["Vectorize(at='i')"],
+            }
             kernels.append({**kernel, "instructions": [number]})
         seconds = draw.random() ** 4 * 1e-4
+        fused, line = opcode == "fusion", tables.columns["line"][number]
         rows.append({
-            "label": name, "kind": "kernel" if opcode == "fusion" else "product", "instruction": number,
-            "kernel": len(kernels) - 1 if opcode == "fusion" else -1, "source": 0, "line": tables.columns["line"][number],
-            "calls": 1, "seconds": seconds, "share": 0, "bytes": 98304, "flops": 16384, "of_memory": 0.4, "of_peak": 0.02,
+            "label": name, "kind": "kernel" if fused else "product", "instruction": number,
+            "kernel": len(kernels) - 1 if fused else -1, "source": 0, "line": line, "calls": 1, "seconds": seconds,
+            "share": 0, "bytes": 98304, "flops": 16384, "of_memory": 0.4, "of_peak": 0.02,
         })  # fmt: skip
     return kernels, rows
 

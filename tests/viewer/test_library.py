@@ -41,7 +41,9 @@ def test_npm_makes_the_same_script(tmp_path: Path) -> None:
         pytest.skip("npm does not reach its registry")
     assert done.returncode == 0, done.stderr
     (tmp_path / "made").mkdir()
-    built = subprocess.run(["npm", "run", "build", "--", "made"], cwd=tmp_path, capture_output=True, text=True, timeout=300)
+    built = subprocess.run(
+        ["npm", "run", "build", "--", "made"], cwd=tmp_path, capture_output=True, text=True, timeout=300
+    )
     assert built.returncode == 0, built.stderr
     for name in MADE:
         assert (tmp_path / "made" / name).read_bytes() == (VIEWER_PAGE / name).read_bytes(), name

@@ -1,4 +1,4 @@
-"""The parts of the viewer's page that need no browser: provenance, differences, outlines, graphs, memory, search, links."""
+"""The parts of the viewer's page that need no browser: provenance, differences, outlines, graphs, search, links."""
 
 from __future__ import annotations
 
@@ -11,13 +11,24 @@ import pytest
 from support.node import PURE_MODULES, VIEWER_PAGE, needs_node, run_page_modules
 from support.viewer_programs import viewer_program
 
-OPCODES = ["parameter", "constant", "add", "exponential", "multiply", "fusion", "f32[8]", "f(x)/exp", "identity", "main"]
+OPCODES = [
+    "parameter",
+    "constant",
+    "add",
+    "exponential",
+    "multiply",
+    "fusion",
+    "f32[8]",
+    "f(x)/exp",
+    "identity",
+    "main",
+]
 
 
 def small() -> dict[str, Any]:
     """exp(p0 + 0) * p0: as traced, without the addition, and as one fusion.
 
-    traced 0..4: p0, c, add, exp, mul; simplified: exp' 5, mul' 6 of p0; fused: fusion 7 with param 8, exp'' 9, mul'' 10.
+    traced 0..4: p0, c, add, exp, mul; simplified: exp' 5, mul' 6; fused: fusion 7 with param 8, exp'' 9, mul'' 10.
     """
     rows = [
         # name, opcode, operands, called, line, origin
@@ -63,7 +74,7 @@ def small() -> dict[str, Any]:
     buffer = {"space": "HBM", "offset": 0, "size": 64, "logical": 32, "reason": ""}
     return {
         "version": 1, "title": "f", "facts": [], "strings": OPCODES, "instructions": columns,
-        "sources": [{"path": "a/f.py", "first": 40, "lines": ["def f(x):", "  y = x + 0", "  z = exp(y)", "  return z * x"]}],
+        "sources": [{"path": "a/f.py", "first": 40, "lines": ["def f(x):", "  y = x + 0", "  z = exp(y)", "  z *= x"]}],
         "computations": computations, "stages": stages, "passes": [],
         "kernels": [{"name": "k", "text": "def k(): pass", "algorithm": None, "schedule": [], "instructions": [7]}],
         "rows": [{"label": "k", "kind": "kernel", "instruction": 7, "kernel": 0, "source": 0, "line": 43}],
@@ -114,7 +125,8 @@ def test_marks_of_a_stage_and_history(tmp_path: Path) -> None:
     found = evaluate(
         tmp_path,
         "const r = provenance.related(p, {kind: 'instruction', id: 3});"
-        "return [[0, 1, 2].map((s) => [...provenance.marksOf(p, r, s)]), provenance.history(p, 9), p.users(0, 0), p.users(1, 0)];",
+        "const marks = [0, 1, 2].map((s) => [...provenance.marksOf(p, r, s)]);"
+        "return [marks, provenance.history(p, 9), p.users(0, 0), p.users(1, 0)];",
     )
     marks, history, users, later_users = found
     assert marks == [[[3, "exact"]], [[5, "related"]], [[7, "related"], [9, "related"]]]
@@ -131,7 +143,11 @@ def test_differences(tmp_path: Path) -> None:
         "return [pairs(d.older), pairs(d.newer), diff.counted(d)]; });",
     )
     # the exponential has another operand; the multiplication uses what the exponential became, and is the same
-    assert found[0] == [[[1, "removed"], [2, "removed"], [3, "changed"]], [[5, "changed"]], {"added": 0, "removed": 2, "changed": 1}]
+    assert found[0] == [
+        [[1, "removed"], [2, "removed"], [3, "changed"]],
+        [[5, "changed"]],
+        {"added": 0, "removed": 2, "changed": 1},
+    ]
     # into a fusion: its body is the same, with parameters for what comes from outside
     assert found[1] == [[], [[7, "added"], [8, "added"]], {"added": 2, "removed": 0, "changed": 0}]
     assert [number for number, _ in found[2][0]] == [1, 2, 3]
@@ -142,7 +158,8 @@ def test_rows_are_aligned(tmp_path: Path) -> None:
     found = evaluate(
         tmp_path,
         "const at = (list) => (k) => list[k];"
-        "return [diff.aligned(3, 3, at([0, 1, 2])), diff.aligned(3, 2, at([0, 2])), diff.aligned(2, 4, at([0, -1, -1, 1])),"
+        "return [diff.aligned(3, 3, at([0, 1, 2])), diff.aligned(3, 2, at([0, 2])),"
+        "diff.aligned(2, 4, at([0, -1, -1, 1])),"
         "diff.aligned(3, 3, at([1, 0, 2])), diff.aligned(2, 2, at([-1, -1]))];",
     )
     assert found[0] == [[0, 0], [1, 1], [2, 2]]
@@ -181,7 +198,8 @@ def test_lines_gather_neighbours(tmp_path: Path) -> None:
       const groups = rows.filter((r) => r.kind === "group");
       const folded = outline.outline(p, 0, { folded: new Set(groups.map((r) => r.key)), byLine: true });
       return [groups.length, groups.every((g) => g.ids.every((id) => p.line(id).line === g.line.line)),
-        new Set(groups.map((g) => g.key)).size, rows.length - folded.length, groups.reduce((n, g) => n + g.ids.length, 0)];
+        new Set(groups.map((g) => g.key)).size, rows.length - folded.length,
+        groups.reduce((n, g) => n + g.ids.length, 0)];
     """
     count, same, keys, hidden, inside = run_page_modules(tmp_path, body, {"program": program})
     # the loop's body is listed below its loop, and folded with it
@@ -190,7 +208,8 @@ def test_lines_gather_neighbours(tmp_path: Path) -> None:
 
 GRAPH = """
 const graph = (program, options) => {
-  const { nodes, edges, total } = graph_model.graphOf(program, program.last, { unfolded: new Set(), by: "instruction", ...options });
+  const given = { unfolded: new Set(), by: "instruction", ...options };
+  const { nodes, edges, total } = graph_model.graphOf(program, program.last, given);
   return { keys: nodes.map((n) => n.key).sort(), edges: edges.map((e) => e.from + " " + e.to).sort(), total,
     more: nodes.reduce((sum, n) => sum + n.more, 0), parents: nodes.filter((n) => n.parent).map((n) => n.key).sort() };
 };
@@ -236,13 +255,24 @@ def test_memory_over_time(tmp_path: Path) -> None:
     buffers = [(0, 10, 0, 2), (10, 10, 1, 3), (0, 6, 3, 4), (20, 4, 0, 4), (6, 4, 4, 4)]
     program = small()
     program["buffers"] += [
-        {"memory": "arena", "space": "HBM", "offset": o, "size": s, "logical": s, "first": f, "last": n, "values": [], "reason": ""}
+        {
+            "memory": "arena",
+            "space": "HBM",
+            "offset": o,
+            "size": s,
+            "logical": s,
+            "first": f,
+            "last": n,
+            "values": [],
+            "reason": "",
+        }
         for o, s, f, n in buffers
     ]
     program["arenas"] = [{"space": "HBM", "size": 24, "peak": 24, "limit": None}]
     body = (
         "const p = new model.Program(given.program); const found = memory_model.memories(p);"
-        "return [found.map((m) => [m.memory, m.size]), memory_model.liveness(found[0]), [...memory_model.reused(found[0])]];"
+        "const sizes = found.map((m) => [m.memory, m.size]);"
+        "return [sizes, memory_model.liveness(found[0]), [...memory_model.reused(found[0])]];"
     )
     memories, live, reused = run_page_modules(tmp_path, body, {"program": program})
     assert memories == [["arena", 24], ["argument", 64], ["result", 64]]
@@ -257,7 +287,13 @@ def test_search(tmp_path: Path) -> None:
         "return ['exp', 'k', 'add p0', 'fusion f32', 'nothing', ''].map((q) => "
         "searching.search(p, 2, q).map((r) => [r.kind, r.id, r.stage]));",
     )
-    here = [["instruction", 0, 2], ["instruction", 7, 2], ["instruction", 8, 2], ["instruction", 9, 2], ["instruction", 10, 2]]
+    here = [
+        ["instruction", 0, 2],
+        ["instruction", 7, 2],
+        ["instruction", 8, 2],
+        ["instruction", 9, 2],
+        ["instruction", 10, 2],
+    ]
     # the name in Python has "exp": all instructions, first those of the shown stage
     assert found[0][:6] == [["line", "0:42", 2], *here]
     assert ["instruction", 4, 0] in found[0] and ["instruction", 6, 1] in found[0]
@@ -268,16 +304,27 @@ def test_search(tmp_path: Path) -> None:
 @needs_node
 def test_links(tmp_path: Path) -> None:
     body = """
-      const defaults = { stage: p.last, panes: ["hlo", "lines"], known: ["hlo", "lines", "graph"], pane: "hlo", beside: "before" };
+      const known = ["hlo", "lines", "graph"];
+      const defaults = { stage: p.last, panes: ["hlo", "lines"], known, pane: "hlo", beside: "before" };
       const read = (text) => link.parseFragment(p, text, defaults);
       const there = (text) => link.fragmentOf(p, read(text), defaults);
       return [given.given.map(there), read("#selected=l0:42&stage=nothing&panes=nothing"), p.stageKeys];
     """
-    texts = ["", "stage=simplifier", "selected=i3", "selected=l0:42", "stage=traced&selected=k0&pane=graph&search=a%20b%26&panes=graph,hlo"]
+    texts = [
+        "",
+        "stage=simplifier",
+        "selected=i3",
+        "selected=l0:42",
+        "stage=traced&selected=k0&pane=graph&search=a%20b%26&panes=graph,hlo",
+    ]
     wrong = ["selected=i99", "selected=x", "selected=l0:1", "stage=%E0%A4%A", "pane=nothing", "selected=iNaN"]
     found, state, keys = evaluate(tmp_path, body, texts + wrong)
     assert found == texts + [""] * len(wrong)
-    assert state["selection"] == {"kind": "line", "id": "0:42"} and state["stage"] == 2 and state["panes"] == ["hlo", "lines"]
+    assert (
+        state["selection"] == {"kind": "line", "id": "0:42"}
+        and state["stage"] == 2
+        and state["panes"] == ["hlo", "lines"]
+    )
     assert keys == ["traced", "simplifier", "fusion"]
 
 
@@ -323,7 +370,16 @@ def test_modules_can_be_put_into_one_file() -> None:
 
 @pytest.mark.parametrize("module", sorted(MODULES))
 def test_text_of_programs_never_becomes_markup(module: str) -> None:
-    for word in ("innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "new Function", "http:", "https:"):
+    for word in (
+        "innerHTML",
+        "outerHTML",
+        "insertAdjacentHTML",
+        "document.write",
+        "eval(",
+        "new Function",
+        "http:",
+        "https:",
+    ):
         assert word not in MODULES[module].replace("http://www.w3.org/2000/svg", ""), word
     assert MODULES[module].startswith("// ") and len(MODULES[module].splitlines()) < 350
 
@@ -331,5 +387,9 @@ def test_text_of_programs_never_becomes_markup(module: str) -> None:
 def test_each_name_that_is_exported_is_imported() -> None:
     for module, text in MODULES.items():
         for name in re.findall(r"^export (?:async )?(?:function|class|const) (\w+)", text, re.MULTILINE):
-            users = [m for m, other in MODULES.items() if m != module and re.search(rf"^import .*\b{name}\b", other, re.MULTILINE)]
+            users = [
+                m
+                for m, other in MODULES.items()
+                if m != module and re.search(rf"^import .*\b{name}\b", other, re.MULTILINE)
+            ]
             assert users, f"{module}: {name}"

@@ -7,7 +7,7 @@ const MOVES = new Set(["copy", "transpose", "reshape", "bitcast", "broadcast", "
 const COLLECTIVE = /^(all-|reduce-scatter|collective-|send|recv|partition-id|replica-id)/;
 
 // The class of a node by the opcode of its instruction.
-export function nodeClass(program, id) {
+function nodeClass(program, id) {
   const opcode = program.opcode(id);
   if (opcode === "parameter" || opcode === "constant" || opcode === "iota") return "input";
   if (opcode === "tuple") return "result";

@@ -1,9 +1,9 @@
 // The fragment of the page's address: the state that a link restores. Pure: no document.
 
 // A selection as text: i12, k3, b4, r5, l0:41.
-export function selectionText(selection) { return selection ? selection.kind[0] + selection.id : ""; }
+function selectionText(selection) { return selection ? selection.kind[0] + selection.id : ""; }
 
-export function parseSelection(program, text) {
+function parseSelection(program, text) {
   const kinds = { i: "instruction", k: "kernel", b: "buffer", r: "row", l: "line" };
   const kind = kinds[text?.[0]];
   if (!kind) return null;

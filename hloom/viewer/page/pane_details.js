@@ -28,7 +28,7 @@ export class DetailsPane extends Pane {
     this.heading.textContent = selection ? "Details" : "Program";
     const entries = show.filter(([, ...values]) => values.flat().some((value) => value !== null && value !== undefined && value !== ""));
     this.list.replaceChildren(...entries.flatMap(([name, ...values]) => [
-      make("dt", { text: name }), make("dd", {}, cut(values.flat()).map((value) => value ?? "")),
+      make("dt", { text: name }), make("dd", {}, shortened(values.flat()).map((value) => value ?? "")),
     ]));
     this.body.scrollTop = 0;
   }
@@ -69,7 +69,7 @@ export class DetailsPane extends Pane {
     const here = first <= state.stage && state.stage <= last ? state.stage : last;
     const steps = history(program, id).map(({ stage, ids }) => make("div", { class: "step" }, [
       make("span", { class: "dim", text: program.stageKeys[stage] }),
-      ...cut(ids.map((at) => (at === id ? make("b", { text: program.name(at) }) : this.link({ kind: "instruction", id: at }, program.name(at), stage)))),
+      ...shortened(ids.map((at) => (at === id ? make("b", { text: program.name(at) }) : this.link({ kind: "instruction", id: at }, program.name(at), stage)))),
     ]));
     const inStages = first < 0 ? "in no stage: a rule made it, and a later one replaced it" : first === last ? program.stageKeys[first] : `${program.stageKeys[first]} to ${program.stageKeys[last]}`;
     const rules = [];
@@ -146,7 +146,7 @@ export class DetailsPane extends Pane {
 }
 
 // A list with a word about what is left out.
-function cut(values) {
+function shortened(values) {
   const shown = values.filter((value) => value !== null && value !== undefined);
   return shown.length <= MOST ? shown : [...shown.slice(0, MOST), `and ${shown.length - MOST} more`];
 }

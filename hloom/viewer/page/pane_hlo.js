@@ -8,7 +8,7 @@ import { marksOf } from "./provenance.js";
 import { VirtualList } from "./virtual_list.js";
 
 const SIGNS = { added: "+", removed: "−", changed: "~" };
-const MANY = 400; // a program with more instructions opens with its computations folded
+const MANY_INSTRUCTIONS = 400; // a program with more instructions opens with its computations folded
 
 class HloPane extends Pane {
   constructor(state, given, shared) {
@@ -90,7 +90,7 @@ export class HloPanes {
     this.program = state.program;
     this.folded = new Set();
     this.byLine = false;
-    if (this.program.stages.some((stage, s) => this.program.stageIndex(s).computationOf.size > MANY)) this.foldAll();
+    if (this.program.stages.some((stage, s) => this.program.stageIndex(s).computationOf.size > MANY_INSTRUCTIONS)) this.foldAll();
     this.beside = new HloPane(state, { name: "beside", title: "Beside", row: "top", weight: 1.5, help: "Instructions of another stage, to compare" }, this);
     this.main = new HloPane(state, { name: "hlo", title: "HLO", row: "top", weight: 1.7, help: "Instructions of the chosen stage" }, this);
     const all = this.program.stageKeys.map((key, k) => [`=${key}`, `${k}. ${key}`]);

@@ -4,7 +4,7 @@ import { pythonTokens, secondsText, shareText } from "./format.js";
 import { Pane } from "./pane.js";
 import { VirtualList } from "./virtual_list.js";
 
-const MANY = 600; // lines; a program with more opens with its kernels folded
+const MANY_LINES = 600; // lines; a program with more opens with its kernels folded
 
 export class KernelsPane extends Pane {
   constructor(state) {
@@ -16,7 +16,7 @@ export class KernelsPane extends Pane {
       ...kernel.text.replace(/\n$/, "").split("\n").map((line) => ["", line]),
     ]);
     const total = this.lines.reduce((sum, lines) => sum + lines.length, 0);
-    this.unfolded = new Set(total > MANY ? [] : kernels.keys());
+    this.unfolded = new Set(total > MANY_LINES ? [] : kernels.keys());
     this.list = new VirtualList({
       label: "Kernels", role: "tree", rowRole: "treeitem", height: 18,
       render: (index) => this.draw(this.rows[index]),

@@ -52,7 +52,7 @@ function addEnclosed(program, id, found) {
   }
 }
 
-export function closure(start, next) {
+function closure(start, next) {
   const found = new Set();
   const open = [...start];
   while (open.length) {

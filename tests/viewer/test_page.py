@@ -1,0 +1,321 @@
+"""The viewer's page in a browser: each pane marks what belongs to a selection, keys, search, links, looks, large programs."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from support.browser import Browser, browser, needs_browser
+from support.viewer_page import milliseconds, served, show
+from support.viewer_programs import viewer_program
+
+pytestmark = [pytest.mark.slow, needs_browser]
+ALL = "lines,beside,hlo,graph,kernels,details,rows,buffers,passes,rules,devices"
+PANES = ALL.split(",")
+
+
+@pytest.fixture(scope="module")
+def window() -> Iterator[Browser]:
+    with browser() as opened:
+        opened.resize(1920, 1080)
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[str]:
+    with served(viewer_program(60, 6)) as url:
+        yield url
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_logged(window: Browser) -> Iterator[None]:
+    window.errors()
+    yield
+    assert window.errors() == []
+
+
+def marked(window: Browser, pane: str) -> int:
+    """How many things of a pane are marked, of those in view."""
+    found: int = window.ask(f"return document.querySelectorAll('#pane-{pane} :is(.exact, .related, .around)').length")
+    return found
+
+
+def fragment(window: Browser) -> dict[str, str]:
+    found: str = window.ask("return location.hash.slice(1)")
+    return dict(entry.split("=", 1) for entry in found.split("&") if entry)
+
+
+def click(window: Browser, selector: str) -> None:
+    window.ask(f"document.querySelector({json.dumps(selector)}).dispatchEvent(new MouseEvent('click', {{bubbles: true}}))")
+
+
+SELECTABLE = {
+    "lines": ".line.used",
+    "hlo": ".instruction[data-index='5']",
+    "graph": ".node.fusion",
+    "kernels": ".head",
+    "rows": ".columns.row[data-index='2']",
+    "buffers": ".buffer.again",
+}
+
+
+@pytest.mark.parametrize("pane", SELECTABLE)
+def test_a_selection_marks_all_panes(window: Browser, address: str, pane: str) -> None:
+    show(window, address, f"#panes={ALL}")
+    window.wait("return document.querySelector('.node') !== null")
+    assert all(marked(window, name) == 0 for name in PANES if name != "passes")
+    click(window, f"#pane-{pane} {SELECTABLE[pane]}")
+    expected = {"lines", "beside", "hlo", "graph", "kernels", "rows", "buffers"}
+    if pane in ("lines", "hlo"):
+        expected -= {"kernels"}  # the first line is a product, which has none
+    for name in expected:
+        window.wait(f"return document.querySelectorAll('#pane-{name} :is(.exact, .related, .around)').length > 0")
+    assert fragment(window)["selected"][0] == {"lines": "l", "hlo": "i", "graph": "i"}.get(pane, pane[0])
+    assert window.ask("return document.querySelectorAll('#pane-details dt').length") > 2
+    # what is marked has been brought into view
+    inside = """
+      const [list, row] = [document.querySelector('#pane-hlo .list'), document.querySelector('#pane-hlo :is(.exact, .related)')];
+      const [a, b] = [list.getBoundingClientRect(), row.getBoundingClientRect()];
+      return a.top <= b.top + 1 && b.bottom <= a.bottom + 1;
+    """
+    assert window.ask(inside)
+    window.press("Escape")
+    assert "selected" not in fragment(window) and marked(window, "hlo") == 0
+
+
+def test_stages_by_keys_and_what_they_changed(window: Browser, address: str) -> None:
+    show(window, address, f"#panes={ALL}")
+    assert "stage" not in fragment(window)
+    window.press("[", "[")
+    assert fragment(window)["stage"] == "dce"
+    note = window.ask("return document.querySelector('#pane-hlo .note').textContent")
+    assert note.startswith("dce") and "+0" in note and "~" in note and "−0" not in note
+    assert window.ask("return document.querySelectorAll('#pane-beside .removed').length") > 0
+    signs = window.ask("return [...document.querySelectorAll('#pane-beside .removed .sign')].map((s) => s.title)")
+    assert "identity" in signs
+    # both sides are aligned: as many rows, scrolled together
+    counts = "return ['beside', 'hlo'].map((p) => document.querySelector(`#pane-${p} .sizer`).style.height)"
+    left, right = window.ask(counts)
+    assert left == right
+    window.ask("document.querySelector('#pane-hlo .list').scrollTop = 200")
+    window.wait("return document.querySelector('#pane-beside .list').scrollTop === 200")
+    # a rule application is selected in its table
+    window.wait("return document.querySelectorAll('#pane-rules .columns.row').length > 1")
+    click(window, "#pane-rules .columns.row")
+    assert fragment(window)["selected"][0] == "i" and marked(window, "beside") > 0
+    window.press("]", "]", "]")
+    assert "stage" not in fragment(window)
+    assert window.ask("return document.querySelector('input[type=range]').getAttribute('aria-valuetext')") == "scheduling"
+
+
+def test_the_slider_moves_by_arrows(window: Browser, address: str) -> None:
+    show(window, address)
+    window.ask("document.querySelector('input[type=range]').focus()")
+    window.press("Left")
+    assert fragment(window)["stage"] == "fusion"
+    window.press("Right")
+    assert "stage" not in fragment(window)
+
+
+def test_lists_by_keys(window: Browser, address: str) -> None:
+    show(window, address, f"#panes={ALL}")
+    window.press("3")
+    assert window.ask("return document.activeElement.closest('.pane').dataset.pane") == "hlo"
+    assert window.ask("return document.activeElement.getAttribute('role')") == "tree"
+    window.press("Down", "Down", "Down")
+    active = "return document.getElementById(document.activeElement.getAttribute('aria-activedescendant')).dataset.index"
+    assert window.ask(active) == "2"
+    assert window.ask("return getComputedStyle(document.querySelector('#pane-hlo .row.active')).outlineStyle") == "solid"
+    window.press("Enter")
+    assert fragment(window)["selected"][0] == "i" and fragment(window)["selected"] == window.ask(
+        "return 'i' + 1"  # rows: the entry, then its parameters
+    )
+    rows = "return document.querySelector('#pane-hlo .sizer').style.height"
+    before = window.ask(rows)
+    window.press("Up", "Up", "Left")
+    assert window.ask(rows) != before
+    window.press("Right")
+    assert window.ask(rows) == before
+    for key, pane in (("4", "graph"), ("8", "buffers")):
+        window.press(key, "Down", "Right", "Enter")
+        assert window.ask("return document.activeElement.closest('.pane').dataset.pane") == pane
+        assert fragment(window)["selected"][0] == {"graph": "i", "buffers": "b"}[pane]
+
+
+def test_search(window: Browser, address: str) -> None:
+    show(window, address, f"#panes={ALL}")
+    window.press("/", *"exponential")
+    count = "return document.querySelector('.count').textContent"
+    total = int(window.ask(count))
+    assert total > 5
+    window.press("Enter")
+    assert window.ask(count) == f"1 / {total}"
+    first = fragment(window)
+    assert first["search"] == "exponential" and "selected" in first
+    window.press("Enter")
+    assert fragment(window)["selected"] != first["selected"]
+    window.press("Up")
+    assert fragment(window)["selected"] == first["selected"]
+    window.press("Escape")
+    assert "search" not in fragment(window) and window.ask("return document.activeElement.tagName") != "INPUT"
+    window.press("/", *"no such thing")
+    assert window.ask(count) == "0"
+
+
+def test_links_back_and_forward(window: Browser, address: str) -> None:
+    link = "#stage=cse&selected=l0:42&pane=kernels&search=tanh&panes=lines,hlo,kernels&theme=dark"
+    show(window, address, link)
+    assert "#" + window.ask("return location.hash.slice(1)") == link
+    assert window.ask("return document.querySelector('h2, header select').closest('header') !== null")
+    assert window.ask("return [...document.querySelectorAll('.pane')].map((p) => p.dataset.pane)") == ["lines", "hlo", "kernels"]
+    assert window.ask("return document.querySelector('.stage select').selectedOptions[0].textContent") == "2. cse"
+    assert marked(window, "lines") == 1 and marked(window, "hlo") > 0
+    click(window, "#pane-kernels .head")
+    window.press("]")
+    assert fragment(window)["selected"] == "k0" and fragment(window)["stage"] == "dce"
+    window.ask("history.back()")
+    window.wait("return location.hash.includes('stage=cse') && document.querySelector('#pane-hlo .note').textContent.startsWith('cse')")
+    window.ask("history.back()")
+    window.wait("return location.hash.includes('l0:42') && document.querySelector('#pane-lines .exact') !== null")
+    window.ask("history.forward()")
+    window.wait("return document.querySelector('#pane-kernels .head.exact') !== null")
+
+
+def test_panes_are_hidden_dragged_and_shown(window: Browser, address: str) -> None:
+    show(window, address, "#panes=lines,hlo,rows")
+    widths = "return ['lines', 'hlo'].map((p) => Math.round(document.getElementById(`pane-${p}`).getBoundingClientRect().width))"
+    lines, hlo = window.ask(widths)
+    x, y = window.ask("const b = document.querySelector('.splitter.vertical').getBoundingClientRect(); return [b.left + 2, b.top + 50].map(Math.round)")
+    window.draw([[(0, 0), (60, 0), (120, 0)]], x, y)
+    assert [a - b for a, b in zip(window.ask(widths), (lines, hlo))] == [pytest.approx(120, abs=6), pytest.approx(-120, abs=6)]
+    window.ask("document.querySelector('.splitter.horizontal').focus()")
+    top = "return document.getElementById('pane-hlo').getBoundingClientRect().height"
+    before = window.ask(top)
+    window.press("Down")
+    assert window.ask(top) > before
+    # a pane keeps where it is scrolled to while another is hidden
+    window.ask("document.querySelector('#pane-hlo .list').scrollTop = 300")
+    click(window, "#panes [data-pane=lines]")
+    assert window.ask("return document.getElementById('pane-lines') === null")
+    assert window.ask("return document.querySelector('#pane-hlo .list').scrollTop") == 300
+    assert fragment(window)["panes"] == "hlo,rows"
+    click(window, "#panes [data-pane=passes]")
+    assert window.ask("return document.querySelectorAll('#pane-passes .columns.row').length") == 6
+
+
+def test_tables_sort(window: Browser, address: str) -> None:
+    show(window, address, f"#panes={ALL}")
+    shown = "return [...document.querySelectorAll('#pane-rows .columns.row')].map((r) => r.children[2].textContent.trim())"
+    window.ask("[...document.querySelectorAll('#pane-rows [role=columnheader]')].find((h) => h.textContent === 'share').click()")
+    shares = [float(text.rstrip("%")) for text in window.ask(shown)]
+    assert shares == sorted(shares, reverse=True) and shares[0] > shares[-1]
+    assert window.ask("return document.querySelector('#pane-rows [aria-sort]').getAttribute('aria-sort')") == "descending"
+
+
+def test_the_graph_unfolds(window: Browser, address: str) -> None:
+    show(window, address, "#panes=graph")
+    window.wait("return document.querySelector('.node') !== null")
+    count = "return document.querySelectorAll('.node').length"
+    before = window.ask(count)
+    click(window, ".node.loop .twist")
+    assert window.ask(count) > before and window.ask("return document.querySelectorAll('.node.cluster').length") == 1
+    click(window, ".node.cluster .twist")
+    assert window.ask(count) == before
+    gather = "const s = document.querySelectorAll('#pane-graph select')[1]; s.value = 'line'; s.dispatchEvent(new Event('change'))"
+    window.ask(gather)
+    assert window.ask(count) < before and window.ask("return document.querySelectorAll('.node.group').length") > 0
+
+
+def test_names_for_assistive_technology(window: Browser, address: str) -> None:
+    show(window, address, f"#panes={ALL}")
+    nameless = """
+      return [...document.querySelectorAll('button, select, input, [tabindex="0"], [role=separator]')].filter((e) =>
+        !(e.getAttribute('aria-label') || e.textContent.trim() || e.title)).map((e) => e.outerHTML.slice(0, 90));
+    """
+    assert window.ask(nameless) == []
+    parents = """
+      const inside = { option: 'listbox', treeitem: 'tree', gridcell: 'row' };
+      return [...document.querySelectorAll('[role]')].filter((e) => inside[e.getAttribute('role')] &&
+        !e.closest(`[role=${inside[e.getAttribute('role')]}]`)).map((e) => e.outerHTML.slice(0, 90));
+    """
+    assert window.ask(parents) == []
+    window.press("?")
+    assert window.ask("return document.querySelector('dialog').open")
+    window.press("Escape")
+    assert not window.ask("return document.querySelector('dialog').open")
+
+
+def test_narrow_and_dark(window: Browser, address: str) -> None:
+    """A narrow window has one pane, with tabs; the dark theme has light text on a dark ground, with contrast."""
+    try:
+        window.resize(600, 800)
+        show(window, address, "#theme=dark")
+        assert window.ask("return [...document.querySelectorAll('.pane')].map((p) => p.dataset.pane)") == ["hlo"]
+        assert window.ask("return document.documentElement.scrollWidth <= window.innerWidth")
+        click(window, "#panes [data-pane=buffers]")
+        assert window.ask("return document.querySelector('.pane').dataset.pane") == "buffers"
+        assert window.ask("return document.querySelector('#panes [aria-selected=true]').textContent") == "Buffers"
+        assert window.ask("return document.querySelectorAll('.buffer').length") > 5
+        shade = "return getComputedStyle(document.querySelector('.pane')).{}.match(/\\d+/g).slice(0, 3).reduce((a, b) => a + +b, 0)"
+        assert window.ask(shade.format("backgroundColor")) < 150 < 450 < window.ask(shade.format("color"))
+        click(window, ".theme")
+        assert window.ask(shade.format("backgroundColor")) > 700
+    finally:
+        window.resize(1920, 1080)
+
+
+def test_a_large_program(window: Browser) -> None:
+    """5,000 instructions in 25 stages: the page has elements for what is in view, and answers soon."""
+    with served(viewer_program(5000, 25)) as url:
+        show(window, url, "#panes=lines,beside,hlo,graph,kernels,details,rows")
+        assert milliseconds(window)["ready"] < 10_000  # two seconds on a machine that does nothing else
+        assert window.ask("return document.querySelectorAll('*').length") < 6000
+        for selector in ("#pane-lines .line.used", "#pane-hlo .instruction", "#pane-kernels .head", "#pane-rows .columns.row"):
+            window.ask("performance.clearMeasures()")
+            click(window, selector)
+            longest = "return Math.max(...performance.getEntriesByType('measure').map((m) => m.duration))"
+            assert window.ask(longest) < 1500, selector
+        window.press("[", "[")
+        window.press("/", *"tanh")
+        assert window.ask("return document.querySelector('.count').textContent") == "500+"
+
+
+def test_a_program_of_which_nothing_is_known(window: Browser) -> None:
+    """No sources, kernels, rows, buffers, passes: the panes say so."""
+    program: dict[str, Any] = viewer_program(20, 4)
+    empty = {name: [] for name in ("sources", "kernels", "rows", "buffers", "schedule", "arenas", "passes", "facts")}
+    program |= {**empty, "profile": None, "devices": None, "stages": program["stages"][:1]}
+    program["instructions"]["source"] = [-1] * len(program["instructions"]["source"])
+    with served(program) as url:
+        show(window, url, f"#panes={ALL}")
+        time.sleep(0.3)
+        said = window.ask("return [...document.querySelectorAll('.empty')].filter((e) => !e.hidden).map((e) => e.textContent)")
+        assert len(said) == 7 and all(said)
+        click(window, "#pane-hlo .instruction")
+        assert marked(window, "hlo") > 0
+
+
+def test_text_is_not_markup(window: Browser) -> None:
+    program = viewer_program(20, 4)
+    evil = "<img src=x onerror=document.title='x'><script>document.title='x'</script>"
+    program["title"] = evil
+    program["strings"] = [text + evil for text in program["strings"]]
+    program["sources"][0]["lines"] = [line + evil for line in program["sources"][0]["lines"]]
+    program["kernels"][0]["text"] = evil
+    program["instructions"]["name"] = [name + evil for name in program["instructions"]["name"]]
+    with served(program) as url:
+        show(window, url, f"#panes={ALL}&selected=i9&search=img")
+        assert window.ask("return document.querySelectorAll('img, body script').length") == 0
+        assert window.ask("return document.title").startswith("<img")
+
+
+def test_data_that_does_not_come(window: Browser) -> None:
+    with served(b"{") as url:
+        window.open(url)
+        window.wait("return document.querySelector('.failure') !== null")
+        assert "cannot be shown" in window.ask("return document.querySelector('.failure').textContent")
+        assert len(window.errors()) == 1
