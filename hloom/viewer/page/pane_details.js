@@ -48,11 +48,12 @@ export class DetailsPane extends Pane {
   }
 
   belonging() {
-    const { kernels, rows, buffers } = this.state.related;
+    const { kernels, rows, buffers, selection } = this.state.related;
+    const others = (set, kind) => [...set].filter((id) => kind !== selection.kind || id !== selection.id);
     return [
-      ["kernels", [...kernels].map((id) => this.link({ kind: "kernel", id }, this.program.kernels[id].name))],
-      ["rows", [...rows].map((id) => this.link({ kind: "row", id }, this.program.rows[id].label))],
-      ["buffers", [...buffers].map((id) => this.link({ kind: "buffer", id }, this.bufferText(id)))],
+      ["kernels", others(kernels, "kernel").map((id) => this.link({ kind: "kernel", id }, this.program.kernels[id].name))],
+      ["rows", others(rows, "row").map((id) => this.link({ kind: "row", id }, this.program.rows[id].label))],
+      ["buffers", others(buffers, "buffer").map((id) => this.link({ kind: "buffer", id }, this.bufferText(id)))],
     ];
   }
 
