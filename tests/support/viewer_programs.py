@@ -156,7 +156,7 @@ def _stage(
 
 
 def _traced(tables: _Tables, draw: random.Random, count: int, lines: int) -> tuple[int, list[int]]:
-    parameters = [tables.add("parameter", 0, [], 0, name=f"w.{k}", text=f", {k}") for k in range(3)]
+    parameters = [tables.add("parameter", 0, [], 0, name=f"w.{k}", text=f"{k}") for k in range(3)]
     state = tables.add("parameter", 0, [], 0, name="state")
     step = tables.add("tanh", 0, [state], 2)
     more = tables.add("add", 0, [step, state], 2)
@@ -228,7 +228,7 @@ def _fused(tables: _Tables, entry: int) -> tuple[int, list[int]]:
             return
         outside = sorted({n for number in run for n in tables.columns["operands"][number] if n not in run})
         inner = {
-            n: tables.add("parameter", 0, [], 0, name=f"param_{k}.{len(bodies)}", text=f", {k}")
+            n: tables.add("parameter", 0, [], 0, name=f"param_{k}.{len(bodies)}", text=f"{k}")
             for k, n in enumerate(outside)
         }
         body = list(inner.values())

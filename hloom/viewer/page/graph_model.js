@@ -41,7 +41,7 @@ function addComputation(program, graph, unit, computation, parent, options) {
       continue;
     }
     const open = options.unfolded.has(key);
-    const node = { key, ids, parent, foldable: true, folded: !open, more: 0, class: open ? "cluster" : "group", ...groupText(program, ids, options.by) };
+    const node = { key, ids, parent, foldable: true, folded: !open, more: 0, class: open ? "cluster" : nodeClass(program, ids[0]) === "input" ? "input" : "group", ...groupText(program, ids, options.by) };
     graph.nodes.set(key, node);
     for (const id of ids) {
       if (open) addInstruction(program, graph, unit, id, key, options);
@@ -52,13 +52,15 @@ function addComputation(program, graph, unit, computation, parent, options) {
 
 function groupKey(program, computation, id, by) {
   const line = program.line(id);
-  if (program.opcode(id) === "parameter" || program.opcode(id) === "tuple") return `i${id}`;
+  if (program.opcode(id) === "parameter") return by === "instruction" ? `i${id}` : `p${computation}`;
+  if (program.opcode(id) === "tuple") return `i${id}`;
   if (by === "line" && line) return `g${computation}:${lineKey(line.source, line.line)}`;
   const scope = program.opName(id).split("/").slice(0, -1).join("/");
   return by === "scope" && scope ? `g${computation}:${scope}` : `i${id}`;
 }
 
 function groupText(program, ids, by) {
+  if (program.opcode(ids[0]) === "parameter") return { title: "parameters", detail: String(ids.length) };
   const line = program.line(ids[0]);
   const title = by === "line" ? `${program.sourceName(line.source)}:${line.line}` : program.opName(ids[0]).split("/").slice(0, -1).join("/");
   return { title, detail: `${ids.length} instructions` };

@@ -202,7 +202,7 @@ export class GraphPane extends Pane {
   }
 
   choose(node) {
-    if (node.foldable && node.class !== "cluster" && node.key[0] === "g" && this.by === "line") {
+    if (node.class === "group" && this.by === "line") {
       const { source, line } = this.program.line(node.ids[0]);
       this.select({ kind: "line", id: `${source}:${line}` });
     } else this.select({ kind: "instruction", id: node.ids[0] });
@@ -216,7 +216,7 @@ export class GraphPane extends Pane {
     for (const [id, mark] of marks) {
       const node = this.nodeOf.get(id);
       if (!node) continue;
-      const shown = node.class === "group" && mark === "exact" ? "related" : mark;
+      const shown = node.ids.length > 1 && mark === "exact" ? "related" : mark;
       if ((order[found.get(node.key)] ?? 0) < order[shown]) found.set(node.key, shown);
     }
     for (const [key, box] of this.boxes) {
@@ -258,12 +258,12 @@ export class GraphPane extends Pane {
   }
 
   // The whole graph where it can be read, otherwise its upper part.
-  fit(least = 0.8) {
+  fit(least = 0.6) {
     const { clientWidth, clientHeight } = this.svg;
     if (!this.size || !clientWidth) return;
     const [width, height] = this.size;
     const scale = Math.min(1, Math.max(least, Math.min((clientWidth - 24) / width, (clientHeight - 24) / height)));
-    this.setView(width * scale < clientWidth ? (clientWidth - width * scale) / 2 : 12, height * scale < clientHeight ? (clientHeight - height * scale) / 2 : 12, scale);
+    this.setView((clientWidth - width * scale) / 2, height * scale < clientHeight ? (clientHeight - height * scale) / 2 : 12, scale);
     this.fitted = true;
   }
 }

@@ -66,13 +66,17 @@ class HloPane extends Pane {
     const operands = program.operands(id).flatMap((operand, k) => [
       k ? ", " : "", make("span", { class: "ref", "data-id": operand, text: program.name(operand), title: program.shape(operand) }),
     ]);
-    const attributes = program.attributes(id);
+    const text = program.attributes(id);
+    const within = operands.length === 0 && !text.startsWith(","); // the number of a parameter, the value of a constant
+    const attributes = within || !text ? "" : text.startsWith(",") ? text : `, ${text}`;
+    const shape = make("span", { class: "shape", text: program.shape(id), title: program.shape(id) });
+    shape.style.width = `${this.shared.shapeWidth}ch`;
     const title = [program.opName(id), names.length ? `rule: ${names.join(", ")}` : ""].filter(Boolean).join("\n");
     return make("div", {
       class: `instruction ${change ?? ""}${mark}`, title: title || null, "aria-selected": row.mark === "exact", "aria-level": row.depth + 1,
     }, [
-      sign, indent, name, make("span", { class: "shape", text: program.shape(id), title: program.shape(id) }),
-      make("span", { class: "op" }, [make("b", { text: program.opcode(id) }), "(", ...operands, ")", attributes ? make("span", { class: "attributes", text: /^,/.test(attributes) ? attributes : `, ${attributes}` }) : ""]),
+      sign, indent, name, shape,
+      make("span", { class: "op" }, [make("b", { text: program.opcode(id) }), "(", ...(within ? [text] : operands), ")", make("span", { class: "attributes", text: attributes })]),
       row.root ? make("span", { class: "badge", text: "root" }) : null,
     ]);
   }
@@ -81,6 +85,12 @@ class HloPane extends Pane {
 function opcodes(program, ids) {
   const names = [...new Set(ids.map((id) => program.opcode(id)))];
   return names.slice(0, 6).join(", ") + (names.length > 6 ? ", …" : "");
+}
+
+// The width, in characters, in which nearly all of some texts have place.
+function columnWidth(lengths, most) {
+  const sorted = lengths.sort((a, b) => a - b);
+  return Math.min(most, Math.max(8, (sorted[Math.floor(sorted.length * 0.9)] ?? 8) + 2));
 }
 
 // Both panes: they fold, align and scroll together.
@@ -166,8 +176,9 @@ export class HloPanes {
       pane.note.textContent = pane.stage < 0 ? "" : this.program.stageKeys[pane.stage];
     }
     if (other < 0) this.beside.note.textContent = "there is none";
-    const names = this.main.rows.filter((row) => row.kind === "instruction").map((row) => this.program.name(row.id).length + row.depth * 1.6).sort((a, b) => a - b);
-    this.nameWidth = Math.min(30, Math.max(10, (names[Math.floor(names.length * 0.95)] ?? 10) + 1));
+    const listed = this.main.rows.filter((row) => row.kind === "instruction");
+    this.nameWidth = columnWidth(listed.map((row) => this.program.name(row.id).length + row.depth * 1.6), 30);
+    this.shapeWidth = columnWidth(listed.map((row) => this.program.shape(row.id).length), 22);
     this.compare(stage, other);
     for (const pane of [this.main, this.beside]) pane.at = positions(this.program, pane.stage, pane.rows);
     for (const pane of [this.main, this.beside]) {
