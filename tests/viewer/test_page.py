@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 
 from support.browser import Browser, browser, needs_browser
+from support.node import VIEWER_PAGE
 from support.viewer_page import milliseconds, served, show
 from support.viewer_programs import viewer_program
 
@@ -114,6 +116,11 @@ def test_stages_by_keys_and_what_they_changed(window: Browser, address: str) -> 
     window.wait("return document.querySelectorAll('#pane-rules .columns.row').length > 1")
     click(window, "#pane-rules .columns.row")
     assert fragment(window)["selected"][0] == "i" and marked(window, "beside") > 0
+    # the sign of a row that a rule made leads to the rules
+    show(window, address, "#stage=dce&panes=beside,hlo")
+    click(window, "#pane-beside .ruled")
+    assert fragment(window)["panes"] == "beside,hlo,rules"
+    window.wait("return document.querySelector('#pane-rules .columns.row.exact') !== null")
     window.press("]", "]", "]")
     assert "stage" not in fragment(window)
     assert window.ask("return document.querySelector('input[type=range]').ariaValueText") == "scheduling"
@@ -213,6 +220,20 @@ def test_panes_are_hidden_dragged_and_shown(window: Browser, address: str) -> No
     assert window.ask("return document.querySelectorAll('#pane-passes .columns.row').length") == 6
 
 
+def test_rows_of_hlo_are_gathered_by_line(window: Browser, address: str) -> None:
+    show(window, address, "#panes=hlo&stage=traced")
+    choice = "const choice = document.querySelector('#pane-hlo select')"
+    window.ask(f"{choice}; choice.value = 'line'; choice.dispatchEvent(new Event('change'))")
+    height = "return parseInt(document.querySelector('#pane-hlo .sizer').style.height) / 20"
+    unfolded = window.ask(height)
+    window.ask("[...document.querySelectorAll('#pane-hlo .tool')].find((b) => b.textContent === 'fold').click()")
+    folded = window.ask(height)
+    assert folded < unfolded / 3
+    window.ask("document.querySelector('#pane-hlo .head .twist').closest('.row').nextElementSibling.click()")
+    click(window, "#pane-hlo .head:not([aria-level='1']) b")
+    assert fragment(window)["selected"][0] == "l" and window.ask(height) == folded
+
+
 def test_tables_sort(window: Browser, address: str) -> None:
     show(window, address, f"#panes={ALL}")
     cells = "return [...document.querySelectorAll('#pane-rows .columns.row')].map((r) => r.children[2].textContent)"
@@ -304,6 +325,16 @@ def test_a_program_of_which_nothing_is_known(window: Browser) -> None:
         assert len(said) == 7 and all(said)
         click(window, "#pane-hlo .instruction")
         assert marked(window, "hlo") > 0
+
+
+def test_no_name_of_the_modules_hides_one_of_the_browser(window: Browser, address: str) -> None:
+    """In a single file the modules are one script: a function `history` would hide the window's."""
+    show(window, address)
+    found = re.compile(r"^(?:export )?(?:async )?(?:function|class|const|let) (\w+)", re.MULTILINE)
+    modules = [path.read_text() for path in VIEWER_PAGE.glob("*.js") if path.name != "dagre.min.js"]
+    names = [name for text in modules for name in found.findall(text)]
+    assert len(names) > 60
+    assert window.ask(f"return {json.dumps(names)}.filter((name) => name in window)") == []
 
 
 def test_text_is_not_markup(window: Browser) -> None:

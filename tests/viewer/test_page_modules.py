@@ -121,12 +121,12 @@ def test_what_a_selection_came_from_and_became(tmp_path: Path) -> None:
 
 
 @needs_node
-def test_marks_of_a_stage_and_history(tmp_path: Path) -> None:
+def test_marks_of_a_stage_and_lineage(tmp_path: Path) -> None:
     found = evaluate(
         tmp_path,
         "const r = provenance.related(p, {kind: 'instruction', id: 3});"
         "const marks = [0, 1, 2].map((s) => [...provenance.marksOf(p, r, s)]);"
-        "return [marks, provenance.history(p, 9), p.users(0, 0), p.users(1, 0)];",
+        "return [marks, provenance.lineage(p, 9), p.users(0, 0), p.users(1, 0)];",
     )
     marks, history, users, later_users = found
     assert marks == [[[3, "exact"]], [[5, "related"]], [[7, "related"], [9, "related"]]]
@@ -174,7 +174,7 @@ def test_rows_are_aligned(tmp_path: Path) -> None:
 def test_outlines_fold_computations_and_lines(tmp_path: Path) -> None:
     found = evaluate(
         tmp_path,
-        "const rows = (s, folded, byLine) => outline.outline(p, s, {folded: new Set(folded), byLine})"
+        "const rows = (s, folded) => outline.outline(p, s, {folded: new Set(folded)})"
         ".map((r) => r.kind[0] + r.id + '@' + r.depth);"
         "const folded = outline.outline(p, 2, {folded: new Set(['c:fused'])});"
         "return [rows(0, []), rows(2, []), rows(2, ['c:fused']), rows(2, ['c:main']), outline.keysAbove(p, 2, 9),"
@@ -190,18 +190,20 @@ def test_outlines_fold_computations_and_lines(tmp_path: Path) -> None:
 
 
 @needs_node
-def test_lines_gather_neighbours(tmp_path: Path) -> None:
+@pytest.mark.parametrize("by", ["line", "call"])
+def test_lines_and_calls_gather_neighbours(tmp_path: Path, by: str) -> None:
     program = viewer_program(40, 4)
     body = """
       const p = new model.Program(given.program);
-      const rows = outline.outline(p, 0, { folded: new Set(), byLine: true });
+      const rows = outline.outline(p, 0, { folded: new Set(), by: given.by });
       const groups = rows.filter((r) => r.kind === "group");
-      const folded = outline.outline(p, 0, { folded: new Set(groups.map((r) => r.key)), byLine: true });
-      return [groups.length, groups.every((g) => g.ids.every((id) => p.line(id).line === g.line.line)),
+      const folded = outline.outline(p, 0, { folded: new Set(groups.map((r) => r.key)), by: given.by });
+      const place = (id) => (given.by === "line" ? p.line(id).line : p.scope(id));
+      return [groups.length, groups.every((g) => g.ids.every((id) => place(id) === place(g.id))),
         new Set(groups.map((g) => g.key)).size, rows.length - folded.length,
         groups.reduce((n, g) => n + g.ids.length, 0)];
     """
-    count, same, keys, hidden, inside = run_page_modules(tmp_path, body, {"program": program})
+    count, same, keys, hidden, inside = run_page_modules(tmp_path, body, {"program": program, "by": by})
     # the loop's body is listed below its loop, and folded with it
     assert count > 2 and same and keys == count and hidden >= inside
 

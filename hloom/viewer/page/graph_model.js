@@ -55,14 +55,14 @@ function groupKey(program, computation, id, by) {
   if (program.opcode(id) === "parameter") return by === "instruction" ? `i${id}` : `p${computation}`;
   if (program.opcode(id) === "tuple") return `i${id}`;
   if (by === "line" && line) return `g${computation}:${lineKey(line.source, line.line)}`;
-  const scope = program.opName(id).split("/").slice(0, -1).join("/");
+  const scope = program.scope(id);
   return by === "scope" && scope ? `g${computation}:${scope}` : `i${id}`;
 }
 
 function groupText(program, ids, by) {
   if (program.opcode(ids[0]) === "parameter") return { title: "parameters", detail: String(ids.length) };
   const line = program.line(ids[0]);
-  const title = by === "line" ? `${program.sourceName(line.source)}:${line.line}` : program.opName(ids[0]).split("/").slice(0, -1).join("/");
+  const title = by === "line" ? `${program.sourceName(line.source)}:${line.line}` : program.scope(ids[0]);
   return { title, detail: `${ids.length} instructions` };
 }
 

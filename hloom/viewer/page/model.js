@@ -66,6 +66,7 @@ export class Program {
   opcode(id) { return this.string(this.instructions.opcode[id]); }
   shape(id) { return this.string(this.instructions.shape[id]); }
   opName(id) { return this.string(this.instructions.op_name[id]); }
+  scope(id) { return this.opName(id).split("/").slice(0, -1).join("/"); }
   attributes(id) { return this.instructions.text[id]; }
   operands(id) { return this.instructions.operands[id]; }
   called(id) { return this.instructions.called[id]; }

@@ -1,10 +1,10 @@
 // The rows in which a stage is listed: computations, with what they enclose nested in them, and instructions, all or
-// gathered by source line. Pure: no document.
+// gathered by source line or by call. Pure: no document.
 import { lineKey } from "./model.js";
 
 // rows: {kind: "computation" | "group" | "instruction", id, depth, key, ...}. A row whose key is in `folded` hides what
-// is below it. byLine: consecutive instructions of one source line have a row of their own above them.
-export function outline(program, s, { folded, byLine = false }) {
+// is below it. by: "line" or "call" puts a row of its own above neighbours of one source line, or of one call in Python.
+export function outline(program, s, { folded, by = "" }) {
   const stage = program.stages[s];
   const { callerOf } = program.stageIndex(s);
   const rows = [];
@@ -24,17 +24,17 @@ export function outline(program, s, { folded, byLine = false }) {
       hide(instructions);
       return;
     }
-    if (!byLine) {
+    if (!by) {
       for (const id of instructions) instruction(id, depth + 1);
       return;
     }
-    for (const group of groups(program, instructions)) {
-      if (group.ids.length === 1 || group.line === null) {
+    for (const group of groups(program, instructions, by)) {
+      if (group.ids.length === 1 || !group.title) {
         for (const id of group.ids) instruction(id, depth + 1);
         continue;
       }
-      const groupKey = `l:${name}:${lineKey(group.line.source, group.line.line)}:${group.nth}`;
-      rows.push({ kind: "group", id: group.ids[0], ids: group.ids, line: group.line, depth: depth + 1, key: groupKey });
+      const groupKey = `${by}:${name}:${group.key}:${group.nth}`;
+      rows.push({ ...group, kind: "group", id: group.ids[0], depth: depth + 1, key: groupKey });
       if (folded.has(groupKey)) hide(group.ids);
       else for (const id of group.ids) instruction(id, depth + 2);
     }
@@ -55,18 +55,20 @@ export function outline(program, s, { folded, byLine = false }) {
   return rows;
 }
 
-// Runs of instructions with one source line; nth tells runs of the same line apart.
-function groups(program, instructions) {
+// Runs of instructions with one source line or call; nth tells runs of the same one apart.
+function groups(program, instructions, by) {
   const found = [];
   const times = new Map();
   for (const id of instructions) {
     const line = program.line(id);
-    const key = line ? lineKey(line.source, line.line) : "";
+    const place = line ? lineKey(line.source, line.line) : "";
+    const key = by === "line" ? place : program.scope(id);
     const open = found[found.length - 1];
     if (open && open.key === key) open.ids.push(id);
     else {
       times.set(key, (times.get(key) ?? 0) + 1);
-      found.push({ key, line, ids: [id], nth: times.get(key) });
+      const title = by === "line" && line ? `${program.sourceName(line.source)}:${line.line}` : key;
+      found.push({ key, title, line: by === "line" ? line : null, ids: [id], nth: times.get(key) });
     }
   }
   return found;

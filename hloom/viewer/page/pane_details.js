@@ -3,7 +3,7 @@ import { make } from "./dom.js";
 import { bytesText, scaled, secondsText, shareText } from "./format.js";
 import { lineKey } from "./model.js";
 import { Pane } from "./pane.js";
-import { history } from "./provenance.js";
+import { lineage } from "./provenance.js";
 
 const MOST = 40; // links in one entry
 
@@ -68,7 +68,7 @@ export class DetailsPane extends Pane {
     const { program, state } = this;
     const [first, last] = [program.firstStage[id], program.lastStage[id]];
     const here = first <= state.stage && state.stage <= last ? state.stage : last;
-    const steps = history(program, id).map(({ stage, ids }) => make("div", { class: "step" }, [
+    const steps = lineage(program, id).map(({ stage, ids }) => make("div", { class: "step" }, [
       make("span", { class: "dim", text: program.stageKeys[stage] }),
       ...shortened(ids.map((at) => (at === id ? make("b", { text: program.name(at) }) : this.link({ kind: "instruction", id: at }, program.name(at), stage)))),
     ]));
@@ -76,7 +76,7 @@ export class DetailsPane extends Pane {
     const rules = [];
     for (const s of new Set([first, last + 1])) {
       for (const rule of program.stages[s]?.rules ?? []) {
-        if (rule.before === id || rule.after.includes(id)) rules.push(make("div", { class: "step", title: rule.text || null }, [make("code", { text: program.string(rule.rule) }), ` ${program.stageKeys[s]}: ${rule.before >= 0 ? program.name(rule.before) : ""} → ${rule.after.map((at) => program.name(at)).join(", ") || "nothing"}`]));
+        if (rule.before === id || rule.after.includes(id)) rules.push(this.ruleText(rule, s));
       }
     }
     return [
@@ -94,6 +94,16 @@ export class DetailsPane extends Pane {
       ["rules", rules],
       ...this.belonging(),
     ];
+  }
+
+  ruleText(rule, s) {
+    const { program } = this;
+    const before = rule.before >= 0 ? program.name(rule.before) : "";
+    const after = rule.after.map((at) => program.name(at)).join(", ") || "nothing";
+    return make("div", {}, [
+      make("b", { text: program.string(rule.rule) }), ` in ${program.stageKeys[s]}: ${before} → ${after}`,
+      rule.text ? make("pre", { text: rule.text.split("\n").slice(0, 24).join("\n") }) : null,
+    ]);
   }
 
   lineEntries(key) {

@@ -29,10 +29,18 @@ class HloPane extends Pane {
   act(row, event) {
     const reference = event.target.closest?.("[data-id]");
     if (reference) this.select({ kind: "instruction", id: Number(reference.dataset.id) });
+    else if (row.kind === "instruction" && event.target.closest?.(".ruled")) this.showRules(row.id);
     else if (row.kind === "instruction") this.select({ kind: "instruction", id: row.id });
-    else if (row.kind === "group" && !event.target.closest?.(".twist") && event.type === "click") {
+    else if (row.kind === "group" && row.line && !event.target.closest?.(".twist") && event.type === "click") {
       this.select({ kind: "line", id: lineKey(row.line.source, row.line.line) });
     } else if (row.key) this.fold(row, this.shared.folded.has(row.key));
+  }
+
+  // The rules of the stage, with those that made or replaced an instruction marked.
+  showRules(id) {
+    const { panes } = this.state;
+    const shown = panes.includes("rules") ? panes : [...panes, "rules"];
+    this.state.change({ panes: shown, selection: { kind: "instruction", id } }, { from: this.name });
   }
 
   fold(row, open) {
@@ -53,14 +61,14 @@ class HloPane extends Pane {
       const twist = make("span", { class: "twist", text: open ? "▾" : "▸" });
       const text = row.kind === "computation"
         ? [make("b", { text: row.entry ? `ENTRY ${program.computations[row.id].name}` : program.computations[row.id].name }), ` ${row.count} instructions`]
-        : [make("b", { text: `${program.sourceName(row.line.source)}:${row.line.line}` }), ` ${row.ids.length}: ${opcodes(program, row.ids)}`];
+        : [make("b", { text: row.title }), ` ${row.ids.length}: ${opcodes(program, row.ids)}`];
       return make("div", { class: `head${mark}`, "aria-expanded": open, "aria-level": row.depth + 1 }, [make("span", { class: "sign" }), indent, twist, make("span", {}, text)]);
     }
     const { id } = row;
     const change = this.changes?.get(id);
     const rules = this.rules?.get(id) ?? [];
     const names = [...new Set(rules.map((k) => program.string(this.rulesStage.rules[k].rule)))];
-    const sign = make("span", { class: "sign", text: `${SIGNS[change] ?? ""}${names.length ? "•" : ""}`, title: names.join(", ") || null });
+    const sign = make("span", { class: names.length ? "sign ruled" : "sign", text: `${SIGNS[change] ?? ""}${names.length ? "•" : ""}`, title: names.join(", ") || null });
     const name = make("span", { class: "name", title: program.name(id), text: program.name(id) });
     name.style.width = `calc(${this.shared.nameWidth}ch - ${row.depth * 12 - 12}px)`;
     const operands = program.operands(id).flatMap((operand, k) => [
@@ -99,19 +107,18 @@ export class HloPanes {
     this.state = state;
     this.program = state.program;
     this.folded = new Set();
-    this.byLine = false;
+    this.by = "";
     if (this.program.stages.some((stage, s) => this.program.stageIndex(s).computationOf.size > MANY_INSTRUCTIONS)) this.foldAll();
     this.beside = new HloPane(state, { name: "beside", title: "Beside", row: "top", weight: 1.5, help: "Instructions of another stage, to compare" }, this);
     this.main = new HloPane(state, { name: "hlo", title: "HLO", row: "top", weight: 1.7, help: "Instructions of the chosen stage" }, this);
     const all = this.program.stageKeys.map((key, k) => [`=${key}`, `${k}. ${key}`]);
     this.choice = choice("The stage beside", [["before", "the stage before"], ["after", "the stage after"], ["first", "the first"], ["last", "the last"], ...all], state.beside, (beside) => state.change({ beside }));
     this.beside.tools.append(this.choice);
-    this.main.button("by line", "Gather instructions of one source line", (event) => {
-      this.byLine = !this.byLine;
-      event.target.setAttribute("aria-pressed", this.byLine);
+    this.main.tools.append(choice("What is gathered", [["", "all"], ["line", "by line"], ["call", "by call"]], "", (by) => {
+      this.by = by;
       this.rebuild();
-    }).setAttribute("aria-pressed", false);
-    this.main.button("fold", "Fold all computations but the entry", () => { this.foldAll(); this.rebuild(); });
+    }));
+    this.main.button("fold", "Fold all", () => this.foldListed());
     this.main.button("unfold", "Unfold all", () => { this.folded.clear(); this.rebuild(); });
     const [left, right] = [this.main.list.element, this.beside.list.element];
     for (const [from, to] of [[left, right], [right, left]]) {
@@ -122,6 +129,12 @@ export class HloPanes {
 
   foldAll() {
     for (let s = 0; s <= this.program.last; s++) for (const key of foldable(this.program, s)) this.folded.add(key);
+  }
+
+  foldListed() {
+    this.foldAll();
+    for (const pane of [this.main, this.beside]) for (const row of pane.rows) if (row.kind === "group") this.folded.add(row.key);
+    this.rebuild();
   }
 
   get besideStage() {

@@ -106,7 +106,7 @@ export function marksOf(program, found, s) {
 }
 
 // The instructions that an instruction came from and became, stage by stage: [{stage, ids}], oldest first.
-export function history(program, id) {
+export function lineage(program, id) {
   const ids = new Set([id]);
   for (const other of closure([id], (at) => program.instructions.origin[at])) ids.add(other);
   for (const other of closure([id], (at) => program.replacedBy.get(at) ?? [])) ids.add(other);

@@ -27,9 +27,9 @@ export class Toolbar {
       program.stageKeys.map((key, k) => make("option", { value: k, text: `${k}. ${key}` })));
     this.before = make("button", { type: "button", text: "‹", title: "Stage before ([)", on: { click: () => this.step(-1) } });
     this.after = make("button", { type: "button", text: "›", title: "Stage after (])", on: { click: () => this.step(1) } });
-    this.field = make("input", { type: "search", placeholder: "Search  ( / )", "aria-label": "Search in instructions, names, lines and kernels", spellcheck: "false", autocomplete: "off", on: { input: () => this.find(), keydown: (event) => this.searchKey(event), focus: () => this.list(true), blur: () => setTimeout(() => this.list(false), 150) } });
+    this.field = make("input", { type: "search", placeholder: "Search  ( / )", role: "combobox", "aria-expanded": false, "aria-controls": "hits", "aria-label": "Search in instructions, names, lines and kernels", spellcheck: "false", autocomplete: "off", on: { input: () => this.find(), keydown: (event) => this.searchKey(event), focus: () => this.list(true), blur: () => setTimeout(() => this.list(false), 150) } });
     this.count = make("span", { class: "count", "aria-live": "polite" });
-    this.hits = make("div", { class: "hits", role: "listbox", "aria-label": "Search results", hidden: true });
+    this.hits = make("div", { class: "hits", id: "hits", role: "listbox", "aria-label": "Search results", hidden: true });
     this.said = make("div", { class: "said", role: "status", "aria-live": "polite" });
     this.help = this.makeHelp();
     root.append(
@@ -124,6 +124,7 @@ export class Toolbar {
   // The results below the field, around the one that is chosen.
   list(open) {
     this.hits.hidden = !open || this.results.length === 0;
+    this.field.setAttribute("aria-expanded", !this.hits.hidden);
     if (this.hits.hidden) return;
     const from = Math.max(0, Math.min(this.at - 5, this.results.length - 12));
     this.hits.replaceChildren(...this.results.slice(from, from + 12).map((result, k) => make("div", {
