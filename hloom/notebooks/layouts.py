@@ -29,7 +29,7 @@ def shape_view(shape: Shape) -> Iterator[Html]:
         yield title("Shape", "token[]", "orders side effects, and holds no data")
     else:
         leaves = list(shape.leaves())
-        yield title("Shape", "tuple", f"{len(leaves)} arrays, {shape.byte_size:,} bytes")
+        yield title("Shape", "tuple", f"{len(leaves)} array{'' if len(leaves) == 1 else 's'}")
         for leaf in leaves:
             yield details(spans(leaf.to_text(), "hlo"), *_array(leaf))
 

@@ -12,6 +12,7 @@ from ..hlo.kernel_texts import KernelTexts
 from ..hlo.passes.module_diff import Line, ModuleDiff, ModuleDiffs, Side
 from ..hlo.passes.record import PassRecords
 from ..hlo.pictures.memory_figure import memory_figure
+from ..hlo.sizes import is_symbolic
 from ..hlo.support.tables import Table
 from ..hlo.text.printer import computation_texts
 from ..hlo.timeline.summary import Summary
@@ -53,13 +54,13 @@ def _hlo(module: HloModule) -> Iterator[Html]:
     left = MOST_LINES
     for computation, text in zip(module.computations, texts, strict=True):
         first, *lines = text.split("\n")
-        sources = [source_of(instruction) for instruction in computation.instructions]
+        sources = [source_of(instruction) for instruction in computation.instructions[:left]]
         shown = [
             tag("span", spans(line, "hlo"), title=naming_cells(source)) if source else spans(line, "hlo")
             for line, source in zip(lines[:left], sources)
         ]
         is_entry = computation is module.entry
-        body = tag("pre", join(shown, "\n"), left_out(len(sources) - len(shown)))
+        body = tag("pre", join(shown, "\n"), left_out(len(computation.instructions) - len(shown)))
         yield details(tag("code", spans(first, "hlo")), body, is_open=is_entry)
         left = max(left - len(shown), 0)
 
@@ -79,7 +80,9 @@ def lowered_view(lowered: Lowered) -> Iterator[Html]:
     yield title("Lowered", lowered.module.name, f"before any pass; {_counts(lowered.module)}")
     yield _signature(lowered)
     yield from _hlo(lowered.module)
-    yield details("estimated work", table(lowered.cost_analysis().table()))
+    sizes = [size for p in lowered.module.entry.parameters for leaf in p.shape.leaves() for size in leaf.dimensions]
+    if not any(map(is_symbolic, sizes)):  # the work is known
+        yield details("estimated work", table(lowered.cost_analysis().table()))
 
 
 def compiled_view(compiled: Compiled) -> Iterator[Html]:

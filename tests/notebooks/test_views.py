@@ -24,6 +24,7 @@ from hloom.hlo.support.tables import Table
 import hloom
 import hloom.numpy as jnp
 from hloom import P
+from hloom.backend_check.op_table import CASES, OpCase, build_module
 from hloom.notebooks.display import naming_cells
 from hloom.notebooks.page import STYLE, details, facts, table, tag, title
 from hloom.notebooks.syntax import code, spans
@@ -62,6 +63,10 @@ def hostile_function() -> Any:
     return hloom.jit(f)
 
 
+def symbolic() -> Any:
+    return hloom.ShapeDtypeStruct(hloom.export.symbolic_shape("a, b"), jnp.float32)
+
+
 def a_loop() -> Any:
     return hloom.jit(lambda x: hloom.lax.fori_loop(0, 5, lambda _, v: jnp.sin(v), x)).lower(jnp.ones(8)).compile()
 
@@ -73,6 +78,7 @@ VIEWS: dict[str, Callable[[], Any]] = {
     "compiled with a hostile name": lambda: hostile_function().lower(1.5).compile(),
     "lowered": lambda: LOWERED,
     "lowered without arguments": lambda: hloom.jit(lambda: 1.5).lower(),
+    "lowered with symbolic sizes": lambda: hloom.jit(jnp.sin).lower(symbolic()),
     "traced": lambda: TRACED,
     "traced with a hostile name": lambda: hostile_function().trace(1.5),
     "jaxpr": lambda: TRACED.jaxpr,
@@ -101,6 +107,8 @@ VIEWS: dict[str, Callable[[], Any]] = {
     "empty shape": lambda: shape("f32[0,5]"),
     "tuple shape": lambda: shape("(f32[2], (), s32[])"),
     "empty tuple shape": lambda: shape("()"),
+    "symbolic shape": lambda: hloom.jit(jnp.sin).lower(symbolic()).module.entry.parameters[0].shape,
+    "tuple of symbolic shapes": lambda: hloom.jit(jnp.sin).lower(symbolic()).module.entry.root.shape,
     "token": lambda: shape("token[]"),
     "layout": lambda: shape("f32[3,5]{0,1:T(2,2)}").layout,
     "layout with tiles that combine": lambda: shape("f32[3,5,7]{2,1,0:T(*,2)}").layout,
@@ -240,6 +248,30 @@ def test_tokens(language: str, text: str, tokens: dict[str, list[str]]) -> None:
         kind, _, rest = part.partition('">')
         found.setdefault(kind, []).append(Checked(rest.partition("</span>")[0]).text)
     assert found == tokens
+
+
+ONE_OF_EACH = list({case.opcode: case for case in CASES}.values())
+
+
+def check_case(case: OpCase) -> None:
+    """The view of a module says its text, with the opcode in its colour, and the types have views too."""
+    module = build_module(case)
+    shown, text = Checked(module._repr_html_()), module.to_text(metadata=False)
+    assert [line for line in text.splitlines() if line not in ("}", "") and line not in shown.text] == []
+    assert f'<span class="operation">{case.opcode.value}</span>' in spans(text, "hlo")
+    for instruction in module.instructions():
+        Checked(instruction.shape._repr_html_())
+
+
+@pytest.mark.parametrize("case", ONE_OF_EACH, ids=lambda case: case.opcode.value)
+def test_every_operation(case: OpCase) -> None:
+    check_case(case)
+
+
+@pytest.mark.slow
+def test_all_cases_of_operations() -> None:
+    for case in CASES:
+        check_case(case)
 
 
 def test_elements() -> None:
