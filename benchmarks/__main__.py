@@ -11,6 +11,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from hloom.hlo.support.progress import SILENT, cleared, working
+
 from . import groups, harness, machine, peers, report, results, startup
 from .harness import Outcome
 
@@ -95,11 +97,18 @@ def _measure(chosen: list[str], options: Any, files: list[Path]) -> tuple[list[O
     about = machine.describe()
     expected = [FRESH_SECONDS if groups.is_fresh(name) else STEADY_SECONDS for name in chosen]
     began = time.perf_counter()
-    with tempfile.TemporaryDirectory() as store, peers.started(Path(store), pythons, options.peer) as running:
+    with (
+        tempfile.TemporaryDirectory() as store,
+        peers.started(Path(store), pythons, options.peer) as running,
+        working("benchmarks", len(chosen), "cases", delay=0) as work,
+    ):
         for k, name in enumerate(chosen):
-            print(
-                f"{k + 1}/{len(chosen)} {time.perf_counter() - began:5.0f} s  {name} ...", file=sys.stderr, flush=True
-            )
+            work.reach(k, name)
+            if work is SILENT:  # a log has a line for each case
+                print(
+                    f"{k + 1}/{len(chosen)} {time.perf_counter() - began:5.0f} s  {name} ...",
+                    file=sys.stderr, flush=True,
+                )  # fmt: skip
             home = groups.home(name)
             watch = machine.Watch(running.processes)
             planned = sum(expected[:k]) * min(1.0, options.minutes * 60 / sum(expected))
@@ -115,7 +124,8 @@ def _measure(chosen: list[str], options: Any, files: list[Path]) -> tuple[list[O
             except (RuntimeError, harness.Mismatch, peers.PeerFailed) as error:
                 failed.append(name)
                 found = [Outcome(name, name, notes=[f"failed: {error}"])]
-                print(f"{name} failed: {error}", file=sys.stderr)
+                with cleared():
+                    print(f"{name} failed: {error}", file=sys.stderr)
             if (others := watch.others()) > NOISE:
                 found[0].notes.append(f"noisy: other processes took {others:.0%} of the processors")
             if hurry and not options.quick:

@@ -281,7 +281,7 @@ def _download_file(url: str, path: Path, digest: str) -> None:
     ):
         try:
             total = int(response.headers.get("Content-Length") or 0) or None
-            with tqdm(desc=path.name, total=total, unit="B", unit_scale=True, leave=False) as bar:
+            with tqdm(desc=path.name, total=total, unit="B", unit_scale=True, disable=None, leave=False) as bar:
                 while chunk := response.read(1 << 16):
                     file.write(chunk)
                     bar.update(len(chunk))

@@ -19,6 +19,7 @@ from .passes.partitioning import Partition
 from .passes.record import PassRecords
 from .passes.stages import Stages
 from .shape import Shape
+from .support.loop_progress import guarded
 from .target import Target
 from .targets import target_named
 
@@ -46,7 +47,7 @@ class EvaluatorExecutable(Executable):
 
     def execute(self, arguments: Sequence[NDArray]) -> list[NDArray]:
         with binding(self._bound):
-            results = evaluate(self.module, *arguments)
+            results = guarded(evaluate)(self.module, *arguments)
         # The evaluator's results may be views of arguments or of each other; the caller must get separate arrays.
         return [np.array(r, order="C") for r in results]
 

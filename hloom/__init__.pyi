@@ -43,6 +43,7 @@ from .tracer.arrays.dslice import ds as ds
 from .tracer.arrays.float0 import float0 as float0
 from .tracer.arrays.operators import ArrayBase as _ArrayBase
 from .tracer.caches import clear_caches as clear_caches
+from .tracer.control_flow.progress import progress as progress
 from .tracer.deferred.jit_scope import jit_scope as jit_scope, jit_scope_report as jit_scope_report
 from .tracer.inlining import CompilerEffortLevel as CompilerEffortLevel, Inline as Inline
 from .tracer.jit import (
@@ -66,7 +67,7 @@ from .tracer.settings.config import (
     jax2tf_associative_scan_reductions as jax2tf_associative_scan_reductions, legacy_prng_key as legacy_prng_key,
     log_compiles as log_compiles, loop_checkpoints as loop_checkpoints, no_execution as no_execution,
     no_tracing as no_tracing, numpy_dtype_promotion as numpy_dtype_promotion,
-    numpy_rank_promotion as numpy_rank_promotion,
+    numpy_rank_promotion as numpy_rank_promotion, progress_bars as progress_bars,
     remove_size_one_mesh_axis_from_type as remove_size_one_mesh_axis_from_type,
     softmax_custom_jvp as softmax_custom_jvp, thread_guard as thread_guard,
     threefry_partitionable as threefry_partitionable, transfer_guard as transfer_guard,

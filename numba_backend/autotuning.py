@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from itertools import chain
 
 import numpy as np
 
@@ -28,6 +29,7 @@ from ..hlo.host_buffers import buffer_of
 from ..hlo.ir import HloModule
 from ..hlo.opcode import Opcode
 from ..hlo.shape import Shape
+from ..hlo.support.progress import cleared, working
 from .choices import schedules_of, with_schedules
 from .cpus import cpu_description
 from .executable import NumbaExecutable
@@ -66,23 +68,32 @@ def tuned(module: HloModule, key: str | None, compile_module: Compile) -> HloMod
     fastest = compile_module(module)
     original = {name: getattr(text, "schedule", ()) for name, text in fastest.kernels().items()}
     inputs = [_drawn(shape) for shape in fastest.parameter_shapes]
-    for changes in (*_of_programs(module), *_of_kernels(original)):
-        for name_of_kernel, change in changes:
+    changes_of_all = [*_of_programs(module), *_of_kernels(original)]
+    variants = sum(len(changes) for changes in changes_of_all)
+    with working(f"tune {module.name}", variants, "variants") as work:
+        for name_of_kernel, change in chain(*changes_of_all):
             tried = {**best, name_of_kernel: change(best.get(name_of_kernel, ()))}
             before = best.get(name_of_kernel, original.get(name_of_kernel, ()))
             shown = f"{name_of_kernel}: {', '.join(str(s) for s in tried[name_of_kernel] if s not in before)}"
+            work.advance(0, shown)
             try:
                 other = compile_module(with_schedules(module, tried))
             except HloError as error:
-                LOGGER.info("%s: no variant %s: %s", module.name, shown, error)
-                continue
-            old, new = _compared(fastest, other, inputs)
-            LOGGER.info("%s: %s takes %.3g of %.3g s", module.name, shown, new, old)
-            if new < GAIN * old:
-                best, fastest = tried, other
+                _log("%s: no variant %s: %s", module.name, shown, error)
+            else:
+                old, new = _compared(fastest, other, inputs)
+                _log("%s: %s takes %.3g of %.3g s", module.name, shown, new, old)
+                if new < GAIN * old:
+                    best, fastest = tried, other
+            work.advance()
     if key is not None:
         default_store().keep(name, TUNING, to_text(best).encode())
     return with_schedules(module, best)
+
+
+def _log(message: str, *about: object) -> None:
+    with cleared():
+        LOGGER.info(message, *about)
 
 
 def _why_not(module: HloModule) -> str | None:

@@ -18,6 +18,7 @@ from ..hlo.kernel_texts import KernelText, KernelTexts
 from ..hlo.passes.manager import Pipeline
 from ..hlo.passes.record import PassRecord, PassRecords
 from ..hlo.support.loading import load
+from ..hlo.support.progress import current, working
 from ..hlo.target import Target
 from ..hlo.text.escape import escape
 from ..hlo.timeline.spans import Track, spanning
@@ -35,9 +36,10 @@ if TYPE_CHECKING:
 
 def compiled(module: HloModule, target: Target, key: str | None = None) -> NumbaExecutable:
     """The executable of a module. It is stored under `key`, if there is one and if it can be stored."""
-    bodies = FusedComputations()
-    optimized, records = pipeline(target, bodies, schedules_of(module)).run(module)
-    return assembled(optimized, target, bodies, records, key, module)
+    with working(f"compile {module.name}"):
+        bodies = FusedComputations()
+        optimized, records = pipeline(target, bodies, schedules_of(module)).run(module)
+        return assembled(optimized, target, bodies, records, key, module)
 
 
 def details_of(module: HloModule, target: Target) -> Details:
@@ -65,10 +67,13 @@ def _staged(
     optimized: HloModule, target: Target, bodies: FusedComputations, records: Sequence[PassRecord],
     given: HloModule | None, *, to_keep: bool,
 ) -> tuple[_Details, PortableProgram | None]:  # fmt: skip
+    work = current()  # which stage takes how long: see hlo/support/progress.py
+    work.stage("buffers")
     started = time.perf_counter()
     with spanning(Track.COMPILING, f"assign buffers of {optimized.name}"):
         assignment = assign_buffers(optimized, bodies.can_share, fast_memory=target.fast_memory)
     assigned = time.perf_counter()
+    work.stage("code", sum(len(c.instructions) for c in optimized.computations), "instructions")
     with spanning(Track.COMPILING, f"generate code of {optimized.name}"):
         lowered = lower(assignment, bodies, to_keep=to_keep)
     finished = time.perf_counter()

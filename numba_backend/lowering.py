@@ -22,6 +22,7 @@ from ..hlo.passes.fuse.outline_loops import is_outlined_loop
 from ..hlo.passes.layout.layout_erasure import keeps_layouts
 from ..hlo.shape import Shape
 from ..hlo.support.loading import load
+from ..hlo.support.progress import current
 from ..hlo.timeline.spans import Track, spanning
 from .choices import compiler_of, schedules_of
 from .dot import gemm_of, strides_of
@@ -135,6 +136,7 @@ class _Lowering(LoweringContext):
         module = assignment.module
         self.partitions = module.num_partitions if module.replica_count * module.num_partitions > 1 else 0
         self._scratch = 0
+        self._work = current()
         self._given_operands: dict[HloInstruction, list[Argument]] = {}
         """The operands of instructions without assigned buffers: on unpacked operands, or in an output fusion."""
         self._given_results: dict[HloInstruction, list[Argument]] = {}
@@ -163,6 +165,7 @@ class _Lowering(LoweringContext):
             if has_rows(instruction):
                 self.builder.origin = instruction
                 self._rows_of(instruction)
+                self._work.advance()
         self.builder.origin = computation.root
         self._copies(self.assignment.copies_at_end(computation))
 

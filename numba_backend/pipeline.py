@@ -20,6 +20,7 @@ from ..hlo.passes.fuse.outline_loops import OutlineLoops
 from ..hlo.passes.fuse.slices_of_updates import SlicesOfUpdates
 from ..hlo.passes.fuse.spare_state import SpareLoopState
 from ..hlo.passes.fuse.split_concatenations import SplitConcatenations
+from ..hlo.passes.fuse.split_progress import SplitProgress
 from ..hlo.passes.fuse.split_reductions import SplitReductions
 from ..hlo.passes.fuse.unroll_rotation import UnrollRotation
 from ..hlo.passes.fuse.unshare_loop_state import UnshareLoopState
@@ -138,6 +139,7 @@ def pipeline(
             SlicesOfUpdates(),  # after the last simplification, which would make static slices of these
             UnwrittenState(),  # after all that merges or moves equal values: each loop gets memory of its own
             MarkInBounds(),  # facts about an index may not hold outside of its loop: nothing moves from here on
+            SplitProgress(),  # after all that knows loops: the analyses above see the loop that the user wrote
             UnshareLoopState(),  # after the last pass that merges equal values
             Fusion(KERNEL_LIMITS),  # the last pass that changes where values are computed
             ExcessPrecision(),  # values that are not stored keep their excess precision

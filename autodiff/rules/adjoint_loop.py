@@ -24,6 +24,7 @@ from ...hlo.ops.structure import GetTupleElementAttributes
 from ...hlo.shape import Shape
 from ...hlo.support.records import dataclass
 from ...tracer.aval import ShapedArray
+from ...tracer.control_flow.progress import without_progress
 from ...tracer.core import Call, Primitive, Value, bind_call, bind_while, eval_computation, run_program, thread_state
 from ...tracer.ops import add, zeros
 from ...tracer.recording import closed_computation, run_computation, takes_one_tuple
@@ -173,10 +174,11 @@ ADJOINT = Primitive("adjoint_loop", evaluate=run_program)
 
 def bind_adjoint(loop: WhileAttributes, back: HloComputation, state: Values, adjoint: Values) -> Values:
     """The adjoint before a loop that starts with `state`, from the one after it. UnsupportedError if the loop acts on
-    the world: some iterations would be repeated."""
+    the world: some iterations would be repeated. Repeated iterations report to no progress bar."""
 
     def make() -> tuple[Call, bool]:
-        acting = [*effects_of(loop.body), *effects_of(loop.condition)]
+        body = without_progress(loop.body)
+        acting = [*effects_of(body), *effects_of(loop.condition)]
         if acting:
             raise UnsupportedError(
                 "Reverse-mode differentiation of lax.while_loop, or of lax.fori_loop with dynamic start/stop values, "
@@ -185,8 +187,8 @@ def bind_adjoint(loop: WhileAttributes, back: HloComputation, state: Values, adj
                 f"  the effect: {line_of(acting[0].metadata) or '<unknown>'}\n"
                 f"  the loop: {line_of(thread_state().metadata) or user_line() or '<unknown>'}"
             )
-        params = AdjointLoop(loop, back)
-        return Call(ADJOINT, there_and_back(loop.condition, loop.body, back), params, loop.body.name), True
+        params = AdjointLoop(WhileAttributes(loop.condition, body), back)
+        return Call(ADJOINT, there_and_back(loop.condition, body, back), params, body.name), True
 
     call = _cache.get((loop.body, loop.condition, back), "adjoint", make)
     return bind_call(call, [*state, *adjoint])

@@ -13,6 +13,7 @@ from typing import Any
 from ...hlo.ir import HloComputation
 from ...hlo.support.records import dataclass
 from ...tracer.aval import ShapedArray, aval_of_shape
+from ...tracer.control_flow.progress import progress_of, report_iteration
 from ...tracer.control_flow.scan import SCAN, Scan, row_at
 from ...tracer.core import Call, Value, bind_call, repeat_instruction
 from ...tracer.ops import (
@@ -183,9 +184,12 @@ def _linear_loop(
     }
     leaves = parameter_avals(plan.again)
     of_carry = moving[1]
+    shown = progress_of(rule.body)
 
     def body(c: Values, k: Values, x: Values, index: Value) -> tuple[Values, Values]:
         same, rows = c[len(consts) :], x[len(slices) :]
+        if shown is not None:
+            report_iteration(shown.of_derivative())
         found = [places.value(s, a, same, rows, index) for s, a in zip(plan.sources, leaves, strict=True)]
         residuals = run_computation(plan.again, found)
         moved = iter(run_computation(parts.linear, [*c[: len(consts)], *k, *x[: len(slices)], *residuals]))

@@ -25,6 +25,7 @@ from ..ops.structure import FusionKind
 from ..passes.manager import PassOptions, Pipeline
 from ..passes.rewrite import HloPass
 from ..passes.rewriter import Application, RewriteLog, has_rules
+from ..support.progress import current, working
 from ..support.records import dataclass
 from ..support.value_tree import leaves_of
 from .shrink import Shows, Specimen, calls_of, shrunk, specimen_of
@@ -76,6 +77,11 @@ class Bisection:
 
         UnsupportedError for a module that may give different results in each run.
         """
+        with working(f"bisect {module.name}"):
+            return self.found(module, arguments)
+
+    def found(self, module: HloModule, arguments: list[NDArray]) -> Finding | None:
+        """The same, while the terminal shows which pass, rewrite or kernel is tried."""
         _require_repeatable(module)
         expected = evaluate(module, *arguments)
         stage = self.wrong_pass(module, arguments, expected)
@@ -134,6 +140,7 @@ class Bisection:
         total = bad
         while bad - good > 1:
             middle = (good + bad) // 2
+            current().stage(f"{each.name}, rewrites {good} to {bad} of {total}")
             if self.differs(each.rewrite(before, RewriteLog(limit=middle)), arguments, expected) is None:
                 good = middle
             else:
@@ -198,6 +205,7 @@ class Bisection:
             found = self.wrong_inside(instruction, values)
             if found is not None:
                 return found
+            current().stage(f"{instruction.opcode.value} {instruction.name}")
             specimen = specimen_of(instruction, tuple(dict.fromkeys(instruction.operands)), values)
             expected = list(leaves_of(values[instruction]))
             actual = self.backend.run_as_it_is(specimen.module, specimen.arguments)

@@ -24,6 +24,7 @@ from ..literal import Literal
 from ..opcode import Opcode
 from ..ops.structure import ConstantAttributes
 from ..shape import Shape
+from ..support.progress import current
 from ..support.records import dataclass
 from ..support.value_tree import leaves_of, value_of
 
@@ -70,6 +71,7 @@ def shrunk(specimen: Specimen, shows: Shows, seconds: float = SECONDS) -> Specim
     end = time.monotonic() + seconds
 
     def holds(candidate: Specimen) -> bool:
+        current().advance(0, f"shrink {specimen.size[0]} instructions")
         try:
             return shows(candidate.module, candidate.arguments)
         except (HloError, AssertionError, ValueError, IndexError, KeyError):

@@ -104,6 +104,7 @@ def _built_in() -> dict[str, BuiltIn]:
     table["hloom.trace"] = BuiltIn("trace", "trace")
     for name in UNWRITTEN:
         table[name] = BuiltIn("annotations", "unwritten")
+    table["hloom.progress"] = BuiltIn("annotations", "identity")  # a program that was read from text shows no bar
     table["dce_sink"] = BuiltIn("annotations", "identity")  # it stays: the computation of its operand must not vanish
     for name in IDENTITIES:
         table[name] = BuiltIn("annotations", "identity")

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from ..errors import HloError, VerificationError
 from ..ir import HloInstruction, HloModule
+from ..support.progress import current
 from ..text.dot_graph import to_dot
 from ..timeline.spans import RECORDERS, Track
 from ..verifier import verify
@@ -179,6 +180,7 @@ class _Run:
     def one(self, module: HloModule, each: HloPass) -> HloModule:
         if each.name in self.options.disabled:
             return module
+        current().stage(f"pass {each.name}")
         log = RewriteLog(keep=self.options.explain)
         started = time.perf_counter()
         if has_rules(each):

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..hlo.errors import CustomCallError, JaxRuntimeError
+from ..hlo.support.progress import cleared
 from ..hlo.support.records import dataclass
 from ..hlo.support.shared_value import SharedValue
 from ..tracer.arrays.array import Array, as_value, with_storage
@@ -60,7 +61,7 @@ class HostCallback(SharedValue):
     def run(self, arrays: Sequence[Array]) -> list[Array]:
         """Call the function; its results, checked."""
         try:
-            with set_current_trace(EVAL), source_metadata(None):
+            with set_current_trace(EVAL), source_metadata(None), cleared():
                 args, kwargs = self.given.rebuilt(arrays)
                 returned = self.function(*args, **kwargs)
         except BaseException as error:

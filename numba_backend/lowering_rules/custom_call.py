@@ -4,6 +4,7 @@ memory needs no row: it is there already."""
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Sequence
 
 from ...hlo.custom_call_targets.call import Call
@@ -19,6 +20,7 @@ from ...hlo.custom_calls import (
 from ...hlo.ir import HloInstruction
 from ...hlo.opcode import Opcode
 from ...hlo.support.loading import load
+from ...hlo.support.loop_progress import LoopEvent
 from ...hlo.support.native_function import NativeFunction
 from ...hlo.support.value_tree import leaves_of, value_of
 from ..runtime.executor import native_function
@@ -49,6 +51,9 @@ def _custom_call(context: LoweringContext, instruction: HloInstruction) -> None:
     attributes = instruction.attributes
     if is_unwritten(attributes.custom_call_target) or add_small(context, instruction):
         return
+    if isinstance(attributes.function, LoopEvent):
+        _progress_row(context, instruction, attributes.function)
+        return
     call = call_of(attributes, [o.shape for o in instruction.operands], instruction.shape)
     native = native_target(call)
     if native is not None and not has_status(call):
@@ -72,6 +77,17 @@ def _custom_call(context: LoweringContext, instruction: HloInstruction) -> None:
             output[...] = result
 
     host_row(context, instruction, function)
+
+
+def _progress_row(context: LoweringContext, instruction: HloInstruction, event: LoopEvent) -> None:
+    """A row of its own, since a loop calls it often: it reads one number and writes one."""
+    act, number = event.act, ctypes.c_int32.from_address
+
+    def call(words: tuple[int, ...]) -> None:
+        count, allowed = words
+        number(allowed).value = act(number(count).value)
+
+    context.builder.callback(call, [*context.operands(instruction), *context.results(instruction)], keep=event)
 
 
 def _aliased(

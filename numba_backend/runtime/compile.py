@@ -7,6 +7,7 @@ from importlib import import_module
 from queue import SimpleQueue
 
 from ...hlo.support.memory_pressure import allocating
+from ...hlo.support.progress import current
 from ...hlo.timeline.spans import Track, spanning
 from ..cpus import available_cpus
 from .kernel import KernelSource
@@ -31,10 +32,13 @@ def _compile(kernels: Sequence[KernelSource], unwanted: Callable[[], bool]) -> l
     frontend = import_module(".frontend", __package__)
     emit_object = import_module(".llvm_backend", __package__).emit_object
     allocating(check_address_space, _LLVM_BYTES, "the compiler")
+    shown = current()
+    shown.stage("LLVM", len(kernels), "kernels")
     if len(kernels) == 1:
         text = _text_of(kernels[0], frontend.to_llvm)
         with spanning(Track.COMPILING, f"LLVM {kernels[0].name}"):
             code: bytes = emit_object(text)
+        shown.advance()
         return [code]
     texts: SimpleQueue[tuple[int, str] | None] = SimpleQueue()
     objects: list[bytes | Exception] = [Unwanted()] * len(kernels)
@@ -47,6 +51,7 @@ def _compile(kernels: Sequence[KernelSource], unwanted: Callable[[], bool]) -> l
                 try:
                     with spanning(Track.COMPILING, f"LLVM {kernels[number].name}"):
                         objects[number] = emit_object(text)
+                    shown.advance()
                 except Exception as error:
                     objects[number] = error
 

@@ -25,6 +25,7 @@ import ml_dtypes
 import numpy as np
 
 from ...hlo.ir import HloInstruction
+from ...hlo.support.loop_progress import LoopEvent, guarded
 from ...hlo.support.named_address import NamedAddress
 from ...hlo.timeline.spans import RECORDERS, Track, spanning
 from ..machine import COPIED_BYTES, FLOPS, SHARE_NANOSECONDS
@@ -256,8 +257,11 @@ class ProgramBuilder:
             _forwards(target)
         self._row(Op.SWITCH, (index,), self._pointer(index), len(targets), *targets)
 
-    def callback(self, function: Callable[[tuple[int, ...]], None], arguments: Sequence[Argument]) -> None:
-        """Call Python: `function(words)` gets each argument as a signed integer, pointers as addresses.
+    def callback(
+        self, function: Callable[[tuple[int, ...]], None], arguments: Sequence[Argument], keep: object = None
+    ) -> None:
+        """Call Python: `function(words)` gets each argument as a signed integer, pointers as addresses. `keep` lives as
+        long as the program.
 
         An exception stops the program and is raised by `Program.run`.
         """
@@ -272,7 +276,7 @@ class ProgramBuilder:
             with spanning(Track.LIBRARIES, "in Python"):
                 function(tuple(words.from_address(address)))
 
-        self._kept.append(call)
+        self._kept += [call, keep]
         self._row(Op.PYTHON, (function, *arguments), id(call), self._add(arguments))
 
     def native(
@@ -489,6 +493,8 @@ class Program:
         self._block.slow, self._block.failed, self._block.kept = slow, failed, kept
         self._code = self.address + 8 * start
         self.run = program_function(self._block)
+        if any(isinstance(each, LoopEvent) for each in kept):
+            self.run = guarded(self.run)
         _programs.add(self)
         for met in ON_PROGRAM:
             met(self)

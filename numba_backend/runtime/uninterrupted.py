@@ -13,6 +13,8 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Generic, TypeVar, cast
 
+from ...hlo.support.progress import SILENT, current, join
+
 T = TypeVar("T")
 
 
@@ -31,6 +33,7 @@ class Call(Generic[T]):
     def __init__(self, function: Callable[[Callable[[], bool]], T], lock: AbstractContextManager[Any]) -> None:
         self._function = function
         self._lock = lock
+        self._work = current()
         self._claims: list[bool] = []
         """True: it begins; False: it shall not."""
         self._unwanted = False
@@ -54,6 +57,7 @@ class Call(Generic[T]):
         # Any statement may raise MemoryError. The last two take no memory.
         try:
             self._begun = True
+            join(self._work)
             own = _thread.get_ident()
             _calls[own] = self
             try:
@@ -73,8 +77,11 @@ class Call(Generic[T]):
     def wait(self) -> bool:
         """Wait until it has ended; False if no thread has begun it, and none will."""
         while not self.done:
-            if not self._ended.acquire(timeout=-1 if self._begun else _PATIENCE) and self._never_begins():
-                return False
+            for_ever = self._begun and self._work is SILENT
+            if not self._ended.acquire(timeout=-1 if for_ever else _PATIENCE):
+                if self._never_begins():
+                    return False
+                self._work.refresh()
         return True
 
     def _never_begins(self) -> bool:

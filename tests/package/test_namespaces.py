@@ -31,6 +31,7 @@ OURS = {
         "as_jax",
         *("jit_scope", "jit_scope_report"),
         "loop_checkpoints",
+        *("progress", "progress_bars"),
         *("register_custom_call", "registered_custom_calls", "unregister_custom_call"),
     },
     "core": {  # JAX has them, and warns

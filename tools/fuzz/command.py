@@ -21,6 +21,8 @@ from dataclasses import dataclass, field
 from itertools import count, cycle
 from pathlib import Path
 
+from hloom.hlo.support.progress import cleared, working
+
 from . import ledger
 from .case import Case, Outcome, Verdict, read, write
 from .minimise import Search
@@ -60,7 +62,8 @@ class Run:
         if not self.quiet or outcome.verdict is Verdict.FOUND:
             about = f" {outcome.message.splitlines()[0]}" if outcome.message else ""
             name = self.worker.last_case.id if self.worker.last_case else f"{kind}:{seed}"
-            print(f"{name} {outcome.verdict.value} {time.monotonic() - started:.2f} s{about[:150]}", flush=True)
+            with cleared():
+                print(f"{name} {outcome.verdict.value} {time.monotonic() - started:.2f} s{about[:150]}", flush=True)
         if outcome.verdict is Verdict.FOUND:
             self.signatures[outcome.signature] += 1
             if self.signatures[outcome.signature] <= self.each:
@@ -76,9 +79,10 @@ class Run:
         if self.minimise_seconds:
             search.run(kinds.KINDS[case.kind].minimised)
         path = write(self.folder, case.id.replace(":", "_"), search.case, search.outcome)
-        print(f"\n{search.outcome.signature}\n{search.outcome.message}\n")
-        print(f"{search.case.program}\noptions: {dict(search.case.options)}\n")
-        print(f"{path}: again with  python -m tools.fuzz --replay {path}\n", flush=True)
+        with cleared():
+            print(f"\n{search.outcome.signature}\n{search.outcome.message}\n")
+            print(f"{search.case.program}\noptions: {dict(search.case.options)}\n")
+            print(f"{path}: again with  python -m tools.fuzz --replay {path}\n", flush=True)
         return path
 
     def summary(self) -> str:
@@ -107,9 +111,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         out, each = Path(options.out), options.each
         run = Run(worker, out, options.minimise, options.quiet, options.most, options.data, each=each)
         end = time.monotonic() + 60 * options.minutes
-        with suppress(KeyboardInterrupt):
+        with suppress(KeyboardInterrupt), working("fuzz", *_extent(options)) as work:
+            began = time.monotonic()
             for number, kind in zip(count(options.start), cycle(kinds)):
-                if time.monotonic() > end or number - options.start == options.cases or len(run.found) >= run.most:
+                now = time.monotonic()
+                done = number - options.start if options.cases >= 0 else min(now, end) - began
+                work.reach(int(done), f"{kind}:{options.seed * PROGRAMS_PER_SEED + number}, {len(run.found)} found")
+                if now > end or number - options.start == options.cases or len(run.found) >= run.most:
                     break
                 run.one(kind, options.seed * PROGRAMS_PER_SEED + number)
         print(run.summary())
@@ -118,6 +126,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
             found = [s for s, _ in run.found]
             ledger.add(kinds, drawn, {(k, v.value): n for (k, v), n in run.counts.items()}, found, not options.no_jax)
         return 1 if run.found else 0
+
+
+def _extent(options: argparse.Namespace) -> tuple[int, str]:
+    """How much there is to do, and its unit."""
+    return (options.cases, "programs") if options.cases >= 0 else (int(60 * options.minutes), "s")
 
 
 def _parser() -> argparse.ArgumentParser:

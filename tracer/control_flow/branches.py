@@ -30,6 +30,7 @@ from ..settings.context import current_context
 from ..source import function_line
 from ..traced import DerivedCache, Traced, taking_references, trace_function, with_avals
 from ..trees import tree
+from .progress import reporting
 from .types import Body, arguments_of, avals_of, joined_types, leaf_names, require_functions, started
 
 _cache = DerivedCache()
@@ -118,7 +119,8 @@ def run_loop(
     condition, body, traced, captured, references = made
     start = [started(v, a) for v, a in zip(values, traced.in_avals)]
     start += values_of_references(references)
-    results = bind_while(condition, body, [*start, *values_of_references(captured)])
+    state = [*start, *values_of_references(captured)]
+    results = reporting(body, None, lambda: bind_while(condition, body, state))
     found = with_avals(results[: len(start)], traced.out_avals)
     for k in traced.unchanged(len(values)):
         found[k] = start[k]

@@ -49,6 +49,7 @@ from ..source import function_line
 from ..traced import DerivedCache, Traced, taking_references, trace_function, with_avals
 from ..trees import tree
 from .branches import run_loop, runs_in_python
+from .progress import reporting
 from .types import Body, arguments_of, avals_of, leaf_names, require_functions, started
 
 _cache = DerivedCache()
@@ -316,7 +317,8 @@ def run_scan(rule: Scan, operands: Sequence[Value]) -> list[Value]:
     avals = avals_of(state)
     line = current_metadata("scan", "while")  # asked for once: it is the same for all of the loop
     step = trace_to_computation(body, avals, "body_body", metadata=line).computation
-    results = bind_while(_counts_to(rule.length, avals, line), takes_one_tuple(step), state)
+    condition, step = _counts_to(rule.length, avals, line), takes_one_tuple(step)
+    results = reporting(rule.body, rule.length, lambda: bind_while(condition, step, state))
     _, final, stacked, _, _ = _parts(results, *sizes)
     return [*final, *stacked]
 

@@ -25,6 +25,7 @@ from ...hlo.collectives.world import collective_timeout, set_collective_timeout
 from ...hlo.errors import UnsupportedError
 from ...hlo.ops.dot import DOT_ALGORITHMS
 from ...hlo.support import tracebacks
+from ...hlo.support.progress import SWITCH
 from ...hlo.support.tracebacks import boundary
 from ...hlo.target import Target
 from ...hlo.targets import target_named
@@ -393,6 +394,18 @@ class Config:
     """,
         check=_check_checkpoints,
     )
+    hloom_progress_bars = InContext(
+        True,
+        """Long work shows how far it is, where stderr is a terminal and in notebooks: compilations and other work of
+    more than two seconds, and loops that `hloom.progress` marks. Off: nothing is shown, and `hloom.progress` changes no
+    program.
+
+    >>> body = lambda i, x: x + i
+    >>> with hloom.progress_bars(False):
+    ...     hloom.progress(body) is body
+    True
+    """,
+    )
     hloom_target = InContext[str | Target](
         default_target(),
         """The target that determines the layouts and memories inside of compiled programs: "cpu" (dense, row-major),
@@ -504,6 +517,7 @@ no_execution: InContext[bool] = Config.jax_no_execution
 no_tracing: Setting[bool] = Config.jax_no_tracing
 numpy_dtype_promotion: InContext[str] = Config.jax_numpy_dtype_promotion
 numpy_rank_promotion: InContext[str] = Config.jax_numpy_rank_promotion
+progress_bars: InContext[bool] = Config.hloom_progress_bars
 remove_size_one_mesh_axis_from_type = OF_JAX["jax_remove_size_one_mesh_axis_from_type"]
 softmax_custom_jvp = OF_JAX["jax_softmax_custom_jvp"]
 thread_guard = OF_JAX["jax_thread_guard"]
@@ -514,5 +528,6 @@ transfer_guard_device_to_host = OF_JAX["jax_transfer_guard_device_to_host"]
 transfer_guard_host_to_device = OF_JAX["jax_transfer_guard_host_to_device"]
 
 start(**{s.field: s.default for s in SETTINGS.values() if isinstance(s, InContext)})
+SWITCH.is_on = lambda: current_context().progress_bars
 config = Config()
 environment.hear(SETTINGS)

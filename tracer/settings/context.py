@@ -58,6 +58,8 @@ class Context:
     """The text of the schedules for kernels of one jitted function, which alone is compiled with them."""
     loop_checkpoints: int = 0
     """How many states of a while loop its reverse mode keeps. 0: as many as fit in 64 MiB, 16 to 4096."""
+    progress_bars: bool = True
+    """Long work, and loops that `hloom.progress` marks, may show how far they are."""
     compiler: str = DEFAULT_KERNEL_COMPILER
     """The compiler of kernels."""
     excess_precision: bool = False
