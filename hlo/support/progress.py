@@ -20,7 +20,6 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache
-from types import ModuleType
 from typing import Any, Self
 
 DELAY = 2.0
@@ -59,7 +58,7 @@ def bar_class() -> Any:
     return made
 
 
-def _tqdm() -> ModuleType:
+def _tqdm() -> Any:
     if "ipykernel" in sys.modules:
         try:
             import tqdm.notebook as notebook

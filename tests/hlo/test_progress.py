@@ -69,7 +69,7 @@ def test_short_work_shows_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("why", ["no terminal", "the setting", "nested"])
 def test_silent(monkeypatch: pytest.MonkeyPatch, why: str) -> None:
-    terminal = terminal_of(monkeypatch)
+    terminal_of(monkeypatch)
     if why == "no terminal":
         monkeypatch.setattr(sys, "stderr", io.StringIO())
     with hloom.progress_bars(why != "the setting"):
