@@ -112,6 +112,13 @@ def test_stages_by_keys_and_what_they_changed(window: Browser, address: str) -> 
     assert left == right
     window.ask("document.querySelector('#pane-hlo .list').scrollTop = 200")
     window.wait("return document.querySelector('#pane-beside .list').scrollTop === 200")
+    # c goes from one difference to the next, C back
+    places = []
+    for key in ("[", "c", "c", "C"):
+        window.press(key)
+        places.append(int(window.ask("return document.querySelector('#pane-hlo .row.active').dataset.index")))
+    assert places[0] < places[1] == places[3] < places[2]
+    window.press("]")
     # a rule application is selected in its table
     window.wait("return document.querySelectorAll('#pane-rules .columns.row').length > 1")
     click(window, "#pane-rules .columns.row")

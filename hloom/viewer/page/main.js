@@ -42,7 +42,7 @@ async function start() {
   const layout = new Layout(state, panes, document.getElementById("panes"), document.getElementById("main"));
   hlo.onOrder = (after) => layout.place("beside", "hlo", after);
   layout.onArrange = () => hlo.check();
-  new Toolbar(state, layout, document.getElementById("head"));
+  new Toolbar(state, layout, hlo, document.getElementById("head"));
   document.getElementById("loading").remove();
   performance.mark("drawn");
   requestAnimationFrame(() => setTimeout(() => {

@@ -118,6 +118,7 @@ export class HloPanes {
       this.by = by;
       this.rebuild();
     }));
+    this.main.button("Δ", "Next difference (c; C goes back)", () => this.goToChange(1));
     this.main.button("fold", "Fold all", () => this.foldListed());
     this.main.button("unfold", "Unfold all", () => { this.folded.clear(); this.rebuild(); });
     const [left, right] = [this.main.list.element, this.beside.list.element];
@@ -156,7 +157,9 @@ export class HloPanes {
       this.choice.value = this.state.beside;
       this.reveal();
       this.rebuild();
-      this.scroll(true);
+      this.at = -1;
+      if (this.main.target < 0 && this.beside.target < 0) this.goToChange(1);
+      else this.scroll(true);
     } else if (changed.has("selection")) {
       if (this.reveal()) this.rebuild();
       else this.mark();
@@ -225,7 +228,7 @@ export class HloPanes {
       left.rulesStage = right.rulesStage = this.program.stages[newer];
     }
     const { added, removed, changed } = counted(marks);
-    right.note.textContent += `  +${added} −${removed} ~${changed}`;
+    right.note.textContent += added + removed + changed ? `  +${added} −${removed} ~${changed}` : "  no instruction differs";
     if (!this.together) return;
     const key = (row, partner) => (row.kind === "instruction" ? partner.get(row.id) ?? -1 : row.key);
     const at = new Map(left.rows.map((row, k) => [row.kind === "instruction" ? row.id : row.key, k]));
@@ -234,6 +237,29 @@ export class HloPanes {
     const [leftRows, rightRows] = [left.rows, right.rows];
     left.rows = pairs.map(([k]) => (k < 0 ? gap : leftRows[k]));
     right.rows = pairs.map(([, k]) => (k < 0 ? gap : rightRows[k]));
+  }
+
+  // Bring the next row that differs from the other stage into view, in both panes; neighbours count as one.
+  goToChange(step) {
+    const [first, second] = this.together ? [this.main, this.beside] : [this.main, null];
+    const differs = (k) => [first, second].some((pane) => {
+      const row = pane?.rows[k];
+      return row?.kind === "instruction" && pane.changes?.has(row.id);
+    });
+    const { length } = first.rows;
+    for (let k = this.at + step, passed = !differs(this.at); k >= 0 && k < length; k += step) {
+      if (!differs(k)) passed = true;
+      else if (passed) {
+        while (step < 0 && differs(k - 1)) k--;
+        this.at = k;
+        for (const pane of [first, second]) {
+          if (!pane?.shown) continue;
+          pane.list.active = k;
+          pane.list.scrollTo(k);
+        }
+        return;
+      }
+    }
   }
 
   mark() {

@@ -4,6 +4,7 @@ import { search } from "./searching.js";
 
 const KEYS_HELP = [
   ["[  ]", "stage before, after (in the slider also the arrows)"],
+  ["c  C", "next, previous difference between the stages beside each other"],
   ["/", "search; Enter and Shift+Enter go to the next and the previous"],
   ["n  N", "next, previous search result"],
   ["1 … 9, 0", "go to a pane, and show it"],
@@ -17,8 +18,8 @@ const KEYS_HELP = [
 ];
 
 export class Toolbar {
-  constructor(state, layout, root) {
-    Object.assign(this, { state, layout, program: state.program, results: [], at: -1 });
+  constructor(state, layout, hlo, root) {
+    Object.assign(this, { state, layout, hlo, program: state.program, results: [], at: -1 });
     const { program } = this;
     const { title, facts } = program.data;
     document.title = `${title} · hloom view`;
@@ -164,6 +165,7 @@ export class Toolbar {
     if (pane) this.layout.go(pane.name);
     else if (event.key === "[") this.step(-1);
     else if (event.key === "]") this.step(1);
+    else if (event.key === "c" || event.key === "C") this.hlo.goToChange(event.key === "c" ? 1 : -1);
     else if (event.key === "/") this.field.select();
     else if (event.key === "n") this.go(1);
     else if (event.key === "N") this.go(-1);
