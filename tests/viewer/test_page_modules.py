@@ -121,6 +121,21 @@ def test_what_a_selection_came_from_and_became(tmp_path: Path) -> None:
 
 
 @needs_node
+def test_what_was_merged_into_another(tmp_path: Path) -> None:
+    """The addition of zero has the value of the parameter: it became it, and what used it has not changed."""
+    program = small()
+    program["stages"][1]["merged"] = [[2, 0]]
+    body = (
+        "const p = new model.Program(given.program);"
+        "const all = (id) => [...provenance.related(p, {kind: 'instruction', id}).instructions].sort((a, b) => a - b);"
+        "const d = diff.difference(p, 0, 1); return [all(2), all(0), [...d.older], [...d.newer]];"
+    )
+    addition, parameter, older, newer = run_page_modules(tmp_path, body, {"program": program})
+    assert addition == parameter == [0, 2]
+    assert older == [[1, "removed"], [2, "removed"]] and newer == []
+
+
+@needs_node
 def test_marks_of_a_stage_and_lineage(tmp_path: Path) -> None:
     found = evaluate(
         tmp_path,

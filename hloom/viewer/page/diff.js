@@ -25,6 +25,10 @@ export function difference(program, olderStage, newerStage) {
     sources.set(id, list);
     return list;
   };
+  const gone = new Map(); // what another instruction, of both stages, has the value of
+  for (const { merged = [] } of program.stages.slice(olderStage + 1, newerStage + 1)) {
+    for (const [old, into] of merged) gone.set(old, into);
+  }
   for (const id of newer.keys()) {
     if (older.has(id)) {
       marks.pairs.set(id, id);
@@ -33,7 +37,7 @@ export function difference(program, olderStage, newerStage) {
   }
   // whether an operand of the newer stage is the value of one of the older: also through a parameter of a fusion
   const reaches = (id, old) => {
-    if (id === old || (!older.has(id) && sourcesOf(id).includes(old))) return true;
+    if (id === old || gone.get(old) === id || (!older.has(id) && sourcesOf(id).includes(old))) return true;
     if (program.opcode(id) !== "parameter") return false;
     const { computationOf, callerOf } = program.stageIndex(newerStage);
     const computation = computationOf.get(id);

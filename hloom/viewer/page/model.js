@@ -23,6 +23,13 @@ export class Program {
     this.stageKeys = keysOf(this.stages.map((stage) => stage.name));
     this.spanStages();
     this.replacedBy = inverse(this.instructions.origin);
+    this.standsFor = new Map();
+    for (const { merged = [] } of this.stages) {
+      for (const [old, kept] of merged) {
+        push(this.replacedBy, old, kept);
+        push(this.standsFor, kept, old);
+      }
+    }
     this.byLine = new Map();
     const { source, line } = this.instructions;
     for (let id = 0; id < source.length; id++) if (source[id] >= 0) push(this.byLine, lineKey(source[id], line[id]), id);
@@ -66,6 +73,9 @@ export class Program {
   opcode(id) { return this.string(this.instructions.opcode[id]); }
   shape(id) { return this.string(this.instructions.shape[id]); }
   opName(id) { return this.string(this.instructions.op_name[id]); }
+  // What an instruction came from and what it became, in the stages next to its own.
+  before(id) { return [...this.instructions.origin[id], ...(this.standsFor.get(id) ?? [])]; }
+  after(id) { return this.replacedBy.get(id) ?? []; }
   scope(id) { return this.opName(id).split("/").slice(0, -1).join("/"); }
   attributes(id) { return this.instructions.text[id]; }
   operands(id) { return this.instructions.operands[id]; }

@@ -12,8 +12,8 @@ export function related(program, selection) {
   seeds(program, selection).forEach((id) => found.exact.add(id));
   const inside = new Set(found.exact);
   if (selection.kind !== "line") for (const id of found.exact) addEnclosed(program, id, inside);
-  const before = closure(inside, (id) => program.instructions.origin[id]);
-  const after = closure(inside, (id) => program.replacedBy.get(id) ?? []);
+  const before = closure(inside, (id) => program.before(id));
+  const after = closure(inside, (id) => program.after(id));
   for (const set of [inside, before, after]) for (const id of set) found.instructions.add(id);
   const ownLines = selection.kind === "line" ? [] : [...inside, ...before];
   for (const id of ownLines) {
@@ -108,8 +108,8 @@ export function marksOf(program, found, s) {
 // The instructions that an instruction came from and became, stage by stage: [{stage, ids}], oldest first.
 export function lineage(program, id) {
   const ids = new Set([id]);
-  for (const other of closure([id], (at) => program.instructions.origin[at])) ids.add(other);
-  for (const other of closure([id], (at) => program.replacedBy.get(at) ?? [])) ids.add(other);
+  for (const other of closure([id], (at) => program.before(at))) ids.add(other);
+  for (const other of closure([id], (at) => program.after(at))) ids.add(other);
   const stages = new Map();
   for (const at of ids) {
     const s = program.firstStage[at];
