@@ -251,6 +251,22 @@ def test_tables_sort(window: Browser, address: str) -> None:
     assert window.ask(f"return {head}.ariaSort") == "descending"
 
 
+def test_buffers_are_stretched(window: Browser, address: str) -> None:
+    show(window, address, "#panes=buffers,hlo&pane=buffers")
+    window.press("8")
+    count = "return document.querySelectorAll('.buffer').length"
+    everything = window.ask(count)
+    for _ in range(5):
+        window.press("+")
+        time.sleep(0.05)
+    window.wait(count + f" < {everything}")
+    # a selection that is out of view brings the whole back
+    click(window, "#pane-hlo .instruction[data-index='5']")
+    window.wait("return document.querySelector('.buffer.related') !== null")
+    window.press("8", "0")
+    window.wait(count + f" === {everything}")
+
+
 def test_the_graph_unfolds(window: Browser, address: str) -> None:
     show(window, address, "#panes=graph")
     window.wait("return document.querySelector('.node') !== null")

@@ -1,6 +1,6 @@
 // The buffers over time: x is the position in the schedule, y the offset. Padding is hatched, reuse has a colour of its
-// own, the peak is marked.
-import { choice, make, makeSvg } from "./dom.js";
+// own, the peak is marked. The wheel, + and - stretch the schedule, a drag moves it, 0 shows all of it.
+import { choice, inFrame, make, makeSvg } from "./dom.js";
 import { bytesText } from "./format.js";
 import { liveness, memories, reused } from "./memory_model.js";
 import { Pane } from "./pane.js";
@@ -15,17 +15,54 @@ export class BuffersPane extends Pane {
     if (this.memories.length) {
       this.tools.append(this.choice = choice("Which memory", this.memories.map(({ key, label, size }) => [key, `${label} (${bytesText(size)})`]), this.memory.key, (key) => {
         this.memory = this.memories.find((memory) => memory.key === key);
+        this.range = null;
         this.draw();
       }));
     }
     this.svg = makeSvg("svg", { class: "buffers", tabindex: 0, role: "listbox", "aria-label": "Buffers" });
     this.body.append(this.memories.length ? this.svg : make("p", { class: "empty", text: "This program has no buffers." }));
+    this.range = null; // positions from, to; null: all
+    this.redraw = inFrame(() => this.draw());
+    this.svg.addEventListener("wheel", (event) => {
+      event.preventDefault();
+      this.stretch(Math.exp(event.deltaY / 400), (event.clientX - this.svg.getBoundingClientRect().left - MARGIN.left) / this.wide);
+    }, { passive: false });
+    this.svg.addEventListener("pointerdown", (event) => this.drag(event));
     this.svg.addEventListener("click", (event) => {
       const box = event.target.closest("[data-buffer]");
-      if (box) this.choose(Number(box.dataset.buffer));
+      if (box && !this.dragged) this.choose(Number(box.dataset.buffer));
     });
     this.svg.addEventListener("keydown", (event) => this.key(event));
     new ResizeObserver(() => { if (this.shown) this.draw(); }).observe(this.body);
+  }
+
+  get shownRange() { return this.range ?? [0, this.memory.steps]; }
+
+  // Show more or fewer positions; `at` is the part of the width that stays.
+  stretch(factor, at) {
+    const [from, to] = this.shownRange;
+    const { steps } = this.memory;
+    const length = Math.min(steps, Math.max(4, (to - from) * factor));
+    this.moveTo(from + (to - from - length) * at, length);
+  }
+
+  moveTo(from, length) {
+    const { steps } = this.memory;
+    const start = Math.min(steps - length, Math.max(0, from));
+    this.range = length >= steps ? null : [start, start + length];
+    this.redraw();
+  }
+
+  drag(event) {
+    const [from, to] = this.shownRange;
+    this.dragged = false;
+    const move = (at) => {
+      if (Math.abs(at.clientX - event.clientX) < 4 && !this.dragged) return;
+      this.dragged = true;
+      this.moveTo(from - ((at.clientX - event.clientX) / this.wide) * (to - from), to - from);
+    };
+    window.addEventListener("pointermove", move);
+    window.addEventListener("pointerup", () => window.removeEventListener("pointermove", move), { once: true });
   }
 
   choose(index) {
@@ -41,7 +78,10 @@ export class BuffersPane extends Pane {
       const at = order.indexOf(this.active);
       this.active = order[at < 0 ? 0 : (at + step + order.length) % order.length];
       this.mark();
-    } else if ((event.key === "Enter" || event.key === " ") && this.active !== undefined) this.choose(this.active);
+    } else if (event.key === "+") this.stretch(0.7, 0.5);
+    else if (event.key === "-") this.stretch(1 / 0.7, 0.5);
+    else if (event.key === "0") this.moveTo(0, this.memory.steps);
+    else if ((event.key === "Enter" || event.key === " ") && this.active !== undefined) this.choose(this.active);
     else return;
     event.preventDefault();
     event.stopPropagation();
@@ -53,7 +93,11 @@ export class BuffersPane extends Pane {
     if (changed.has("selection") && marked.length && this.scrolls && !this.memory.buffers.some(({ index }) => marked.includes(index))) {
       const other = this.memories.find(({ buffers }) => buffers.some(({ index }) => index === marked[0]));
       this.memory = other ?? this.memory;
+      this.range = null;
       this.choice.value = this.memory.key;
+      this.draw();
+    } else if (changed.has("selection") && this.range && this.scrolls && marked.length && !marked.some((index) => this.boxes.has(index))) {
+      this.range = null;
       this.draw();
     } else if (this.boxes) this.mark();
     else this.draw();
@@ -66,28 +110,34 @@ export class BuffersPane extends Pane {
     const wide = width - MARGIN.left - MARGIN.right;
     const high = height - MARGIN.top - MARGIN.bottom;
     const top = Math.max(size, arena?.limit ?? 0, 1);
-    const x = (at) => MARGIN.left + (at / steps) * wide;
+    this.wide = wide;
+    const [from, to] = this.shownRange;
+    const x = (at) => MARGIN.left + (Math.min(1, Math.max(0, (at - from) / (to - from)))) * wide;
     const y = (offset) => MARGIN.top + high - (offset / top) * high;
     const made = [makeSvg("defs", {}, [makeSvg("pattern", { id: "hatch", width: 5, height: 5, patternUnits: "userSpaceOnUse", patternTransform: "rotate(45)" }, [makeSvg("line", { x1: 0, y1: 0, x2: 0, y2: 5, class: "hatch" })])])];
     for (const part of [0, 0.5, 1]) {
       made.push(makeSvg("line", { class: "grid", x1: MARGIN.left, x2: width - MARGIN.right, y1: y(part * top), y2: y(part * top) }));
       made.push(makeSvg("text", { class: "axis", x: MARGIN.left - 6, y: y(part * top) + 4, "text-anchor": "end", text: bytesText(part * top) }));
     }
-    made.push(makeSvg("text", { class: "axis", x: MARGIN.left, y: height - 5, text: "0" }), makeSvg("text", { class: "axis", x: width - MARGIN.right, y: height - 5, "text-anchor": "end", text: `position ${steps - 1}` }));
+    made.push(makeSvg("text", { class: "axis", x: MARGIN.left, y: height - 5, text: String(Math.ceil(from)) }));
+    made.push(makeSvg("text", { class: "axis", x: width - MARGIN.right, y: height - 5, "text-anchor": "end", text: `position ${Math.floor(to) - (to === steps ? 1 : 0)}` }));
     if (arena?.limit) made.push(makeSvg("line", { class: "limit", x1: MARGIN.left, x2: width - MARGIN.right, y1: y(arena.limit), y2: y(arena.limit) }));
     this.boxes = new Map();
     for (const buffer of buffers) {
+      if (buffer.last + 1 <= from || buffer.first >= to) continue;
       const box = this.box(buffer, again.has(buffer.index), x, y);
       this.boxes.set(buffer.index, box);
       made.push(box);
     }
     if (live.length > 1 && this.memory.memory === "arena") {
-      const points = live.flatMap((value, at) => [`${x(at).toFixed(1)} ${y(value).toFixed(1)}`, `${x(at + 1).toFixed(1)} ${y(value).toFixed(1)}`]);
+      const [start, end] = [Math.floor(from), Math.min(steps, Math.ceil(to))];
+      const points = live.slice(start, end).flatMap((value, k) => [start + k].flatMap((at) => [`${x(at).toFixed(1)} ${y(value).toFixed(1)}`, `${x(at + 1).toFixed(1)} ${y(value).toFixed(1)}`]));
       made.push(makeSvg("path", { class: "live", d: `M${points.join("L")}` }));
       const left = x(peak + 0.5);
-      made.push(makeSvg("line", { class: "peak", x1: left, x2: left, y1: MARGIN.top - 2, y2: MARGIN.top + high }));
-      const end = left > width / 2;
-      made.push(makeSvg("text", { class: "peak-text", x: left + (end ? -5 : 5), y: MARGIN.top - 4, "text-anchor": end ? "end" : "start", text: `most live: ${bytesText(bytes)} at ${peak}` }));
+      const inRange = peak >= from && peak < to;
+      if (inRange) made.push(makeSvg("line", { class: "peak", x1: left, x2: left, y1: MARGIN.top - 2, y2: MARGIN.top + high }));
+      const before = left > width / 2;
+      if (inRange) made.push(makeSvg("text", { class: "peak-text", x: left + (before ? -5 : 5), y: MARGIN.top - 4, "text-anchor": before ? "end" : "start", text: `most live: ${bytesText(bytes)} at ${peak}` }));
     }
     this.svg.replaceChildren(...made);
     this.note.textContent = `${buffers.length} buffers, ${bytesText(size)}`;
@@ -109,7 +159,7 @@ export class BuffersPane extends Pane {
     return makeSvg("g", { class: `buffer${again ? " again" : ""}`, "data-buffer": index, id: `buffer-${index}`, role: "option", "aria-label": title.replace(/\n/g, "; ") }, [
       makeSvg("rect", { class: "box", x: left, y: above, width: wide, height: high }),
       padding > 0.5 ? makeSvg("rect", { class: "padding", fill: "url(#hatch)", x: left, y: above, width: wide, height: padding }) : null,
-      high > 13 && wide > 40 ? makeSvg("text", { class: "name", x: left + 4, y: (above + below) / 2 + 4, text: short(names[0] ?? "", wide - 6) }) : null,
+      high > 10.5 && wide > 40 ? makeSvg("text", { class: "name", x: left + 4, y: (above + below) / 2 + 4, text: short(names[0] ?? "", wide - 6) }) : null,
       makeSvg("title", { text: title }),
     ]);
   }

@@ -11,7 +11,7 @@ const KEYS_HELP = [
   ["↑ ↓  Page  Home End", "move in a pane"],
   ["Enter, Space", "select: all panes mark what it became and what it came from"],
   ["→ ←", "unfold, fold"],
-  ["x", "in the graph: unfold, fold; + − 0 change its size"],
+  ["x", "in the graph: unfold, fold; there and in Buffers + − 0 change the size"],
   ["Escape", "leave the search, end the selection"],
   ["Alt+← →", "back, forward: each selection and stage is a step"],
   ["?", "this help"],
