@@ -57,7 +57,7 @@ def _hlo(module: HloModule) -> Iterator[Html]:
         sources = [source_of(instruction) for instruction in computation.instructions[:left]]
         shown = [
             tag("span", spans(line, "hlo"), title=naming_cells(source)) if source else spans(line, "hlo")
-            for line, source in zip(lines[:left], sources)
+            for line, source in zip(lines[:-1][:left], sources, strict=True)
         ]
         is_entry = computation is module.entry
         body = tag("pre", join(shown, "\n"), left_out(len(computation.instructions) - len(shown)))
