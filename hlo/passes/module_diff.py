@@ -6,7 +6,7 @@ as `diff` does: an instruction with a new name is another line. Around changes a
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
 from difflib import SequenceMatcher
 from enum import Enum
@@ -16,6 +16,7 @@ from ..notebooks import in_notebooks
 from ..support.records import dataclass
 from ..support.terminal import shows_colours
 from ..text.printer import computation_texts
+from .rewriter import Application
 
 _AROUND = 3
 """Unchanged lines before and after a change."""
@@ -61,6 +62,8 @@ class ModuleDiff:
     after: HloModule = field(repr=False)
     rules: Mapping[str, int] = field(default_factory=dict)
     """How often each rule fired, of passes that have rules."""
+    applications: Sequence[Application] = field(default=(), repr=False)
+    """Each application of a rule, in order: `str` shows the instructions before and after."""
 
     def groups(self) -> Iterator[Group]:
         """The changes: of computations that are gone, then of the others in the order of the program after them."""

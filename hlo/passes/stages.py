@@ -74,7 +74,9 @@ class Stages:
         for record in self.records[start : end + 1]:
             rules.update(record.rewrites)
         before = self.modules[start - 1] if start else self.first
-        return ModuleDiff(title, before, self.modules[end] if end >= 0 else self.first, dict(rules))
+        after = self.modules[end] if end >= 0 else self.first
+        applied = [application for record in self.records[start : end + 1] for application in record.applications]
+        return ModuleDiff(title, before, after, dict(rules), applied)
 
 
 def stages_of(pipeline: Pipeline, module: HloModule) -> Stages:

@@ -146,6 +146,11 @@ def diffs_view(diffs: ModuleDiffs) -> Iterator[Html]:
 def diff_view(diff: ModuleDiff) -> Iterator[Html]:
     """The lines that passes took out and put in, in colours, with the computation of each group."""
     yield title("Diff", diff.title, diff.about)
+    if diff.applications:
+        text = "\n".join([str(application) for application in diff.applications])
+        lines = [_application_line(line) for line in text.splitlines()[:MOST_LINES]]
+        shown = tag("pre", join(lines, "\n"), left_out(text.count("\n") + 1 - len(lines)))
+        yield details(f"{_number(len(diff.applications), 'rule')} fired, one by one", shown)
     left, groups = MOST_LINES, list(diff.groups())
     for group in groups:
         lines = [_diff_line(line) for line in group.lines[:left]]
@@ -159,6 +164,12 @@ def diff_view(diff: ModuleDiff) -> Iterator[Html]:
 def _diff_line(line: Line) -> Html:
     text = join([f"{line.side.value} ", spans(line.text, "hlo")])
     return text if line.side is Side.BOTH else tag("span", text, class_=line.side.name.lower())
+
+
+def _application_line(line: str) -> Html:
+    """A line of the text of an application: the name of a rule, or an instruction with a sign."""
+    side = next((side for side in Side if line.startswith(f"  {side.value} ")), None)
+    return join([line]) if side is None else _diff_line(Line(side, line[4:]))
 
 
 def kernels_view(kernels: KernelTexts) -> Iterator[Html]:

@@ -69,6 +69,17 @@ def test_rules_that_fired_and_indices() -> None:
     assert whole.after.to_text() == COMPILED.executable.module.to_text()
 
 
+def test_each_application_of_a_rule() -> None:
+    (first, *_) = COMPILED.diff("algebraic-simplifier")
+    assert [a.rule for a in first.applications] == ["multiply_one"] and first.rules == {"multiply_one": 1}
+    checked = Checked(first._repr_html_())
+    assert "1 rule fired, one by one" in checked.text and "multiply_one in " in checked.text
+    for line in str(first.applications[0]).splitlines()[1:]:
+        assert line[2:] in checked.text and line.startswith(("  - %", "  = %"))
+    (fusion,) = COMPILED.diff("fusion")
+    assert fusion.applications == [] and "one by one" not in fusion._repr_html_()
+
+
 def test_an_unknown_pass_lists_those_that_ran() -> None:
     with pytest.raises(ValueError, match=r"no pass named 'fuse' ran; these changed .*: .*fusion.*did not: .*dce"):
         COMPILED.diff("fuse")
