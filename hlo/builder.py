@@ -24,7 +24,7 @@ from .opcode import Opcode
 from .ops import spec_of
 from .ops.control_flow import CallAttributes
 from .ops.structure import ConstantAttributes, GetTupleElementAttributes, ParameterAttributes
-from .provenance import note
+from .provenance import note_replacements
 from .shape import Shape, fits_in_memory
 
 
@@ -196,5 +196,6 @@ def with_unique_names(
         note(mapping)
         if changed is not None:
             changed.update(mapping)
+        note_replacements(mapping)
     entry = renamed.get(module.entry, module.entry)
     return module if entry is module.entry else replace(module, entry=entry)

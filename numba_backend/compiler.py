@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from ..hlo.backend import AUTOTUNE, Compiler
 from ..hlo.ir import HloModule, InputOutputAlias
+from ..hlo.provenance import is_recording
 from ..hlo.shape import Shape
 from ..hlo.support.loading import load
 from ..hlo.target import CpuTarget, Target
@@ -62,7 +63,7 @@ class NumbaCompiler(Compiler):
     def _compiled(self, module: HloModule, target: Target) -> NumbaExecutable:
         stored = load(".stored_programs", __package__)  # functions outside of jit do without it
         key = stored.key_of(module, target)
-        if key is not None:
+        if key is not None and not is_recording():
             with spanning(Track.COMPILING, f"look for {module.name} in the store"):
                 found: NumbaExecutable | None = stored.load(key, module, partial(_details, module, target))
             if found is not None:

@@ -10,6 +10,7 @@ import re
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -20,6 +21,7 @@ from ..support.progress import current
 from ..text.dot_graph import to_dot
 from ..timeline.spans import RECORDERS, Track
 from ..verifier import verify
+from .history import current_history, noting
 from .record import PassRecord
 from .rewrite import HloPass
 from .rewriter import Application, RewriteLog, has_rules
@@ -180,16 +182,12 @@ class _Run:
     def one(self, module: HloModule, each: HloPass) -> HloModule:
         if each.name in self.options.disabled:
             return module
-        current().stage(f"pass {each.name}")
-        log = RewriteLog(keep=self.options.explain)
+        history = current_history()
+        notes = None if history is None else history.begin(module)
+        log = RewriteLog(keep=self.options.explain or history is not None)
         started = time.perf_counter()
-        if has_rules(each):
-            log.settled = self.settled.setdefault(each, log.settled)
-            if self.options.check_rules:
-                log.check = partial(_check, each, module)
-            new = each.rewrite(module, log)
-        else:
-            new = each(module)
+        with nullcontext() if notes is None else noting(notes):
+            new = self.apply(each, module, log)
         ended = time.perf_counter()
         elapsed = (ended - started) * 1e3
         before = _instruction_count(module)
@@ -204,6 +202,8 @@ class _Run:
         unfinished = tuple(log.unfinished)
         record = PassRecord(each.name, elapsed, before, after, changed, log.counts, unfinished, log.applications)
         self.records.append(record)
+        if history is not None and notes is not None:
+            history.end(record, module, new, notes)
         if changed:
             self.dump(new, each.name)
             if self.options.verify:
@@ -211,6 +211,14 @@ class _Run:
             if self.observer is not None:
                 self.observer(each, module, new)
         return new
+
+    def apply(self, each: HloPass, module: HloModule, log: RewriteLog) -> HloModule:
+        if not has_rules(each):
+            return each(module)
+        log.settled = self.settled.setdefault(each, log.settled)
+        if self.options.check_rules:
+            log.check = partial(_check, each, module)
+        return each.rewrite(module, log)
 
     def verify(self, module: HloModule, when: str) -> None:
         try:

@@ -15,7 +15,7 @@ from ..builder import with_unique_names
 from ..effects import effects_of, live_instructions, needed_by
 from ..ir import NO_ATTRIBUTES, HloComputation, HloInstruction, HloModule, Metadata
 from ..opcode import Opcode
-from ..provenance import note
+from ..provenance import note_made, note_replacements
 
 
 class HloPass(Protocol):
@@ -70,7 +70,10 @@ def rebuild(
 
     The values of `mapping` must already have replaced operands. `effects`: see `rewrite_computation`.
     """
-    note(mapping)
+    note_replacements(mapping, trees=True)
+    for old, several in (effects or {}).items():
+        for new in several:
+            note_made(new, (old,))
     root = mapping.get(computation.root, computation.root)
     acting = [mapping.get(old, old) for old in effects_of(computation)]
     added = effects or {}
@@ -203,7 +206,7 @@ def clone_computation(
             copied = tuple([mapping[o] for o in old.operands])
             new = old.with_operands(copied) if copied else replace(old)
             mapping[old] = new if caller is None else _located(new, caller)
-    note(mapping)
+    note_replacements({old: new for old, new in mapping.items() if old not in operands})
     return mapping[computation.root], mapping
 
 

@@ -14,7 +14,7 @@ from ...hlo.ir import HloComputation, HloInstruction
 from ...hlo.opcode import Opcode
 from ...hlo.ops.custom_call import CustomCallAttributes
 from ...hlo.ops.structure import FusionAttributes, FusionKind
-from ...hlo.provenance import note
+from ...hlo.provenance import note_replacements
 from ...hlo.shape import Shape
 from ..runtime.chain import Cut
 
@@ -110,7 +110,7 @@ def fusion_of(members: Sequence[HloInstruction], outputs: Sequence[Leaf], nbytes
     for member in members:
         inner[member] = member.with_operands(tuple([inside(operand) for operand in member.operands]))
         moved.append(inner[member])
-    note(inner)
+    note_replacements(inner)
     results = [
         make_get_tuple_element(inner[member], k) if member.shape.is_tuple else inner[member] for member, k in outputs
     ]

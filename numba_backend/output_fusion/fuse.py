@@ -10,7 +10,7 @@ from ...hlo.ir import HloComputation, HloInstruction, HloModule
 from ...hlo.opcode import Opcode
 from ...hlo.ops import Trait, has_trait
 from ...hlo.passes.rewrite import map_each_computation
-from ...hlo.provenance import note
+from ...hlo.provenance import note_made, note_replacements
 from ..fused_computations import FusedComputations
 from ..machine import target_machine
 from .find import Group, find_groups
@@ -105,7 +105,7 @@ class _Writer:
                 for reader in late:
                     self._move(reader)
                 late.clear()
-        note(self.mapping)
+        note_replacements(self.mapping)
         return HloComputation(self.computation.name, tuple(self.order), self.mapping[self.computation.root])
 
     def _move(self, old: HloInstruction) -> None:
@@ -121,10 +121,12 @@ class _Writer:
         outputs = [leaf for member in group.members for leaf in self._read_leaves(member, members)]
         fusion = self.fuse.fusion(group, outputs)
         fusion = fusion.with_operands(tuple([self.mapping[operand] for operand in fusion.operands]))
-        note(dict.fromkeys(group.members, fusion))
+        note_made(fusion, [leaf[0] for leaf in outputs])
         results = [fusion]
         if fusion.shape.is_tuple:
             results = [make_get_tuple_element(fusion, k) for k, _ in enumerate(outputs)]
+            for (member, _), result in zip(outputs, results, strict=True):
+                note_made(result, (member,))
             self.order.append(fusion)
         self.order += results
         self.leaves.update(zip(outputs, results, strict=True))

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from ...builder import with_unique_names
 from ...ir import HloComputation, HloInstruction, HloModule
 from ...opcode import Opcode
-from ...provenance import note
+from ...provenance import note_replacements
 from ..rewrite import rewrite_computation
 
 CONTROL_FLOW = frozenset({Opcode.WHILE, Opcode.CONDITIONAL, Opcode.CALL})
@@ -63,5 +63,5 @@ def _copied(computation: HloComputation) -> HloComputation:
     mapping: dict[HloInstruction, HloInstruction] = {}
     for old in computation.instructions:
         mapping[old] = replace(old, operands=tuple(mapping[o] for o in old.operands))
-    note(mapping)
+    note_replacements(mapping)
     return HloComputation(computation.name, tuple(mapping.values()), mapping[computation.root])

@@ -26,7 +26,7 @@ from ...ir import NO_ATTRIBUTES, HloComputation, HloInstruction, HloModule
 from ...opcode import Opcode
 from ...ops import Trait, has_trait
 from ...ops.structure import FusionAttributes, FusionKind
-from ...provenance import note
+from ...provenance import note_made, note_replacements
 from .clusters import Cluster, FusionLimits, is_full_in, is_kept_in
 from .early_order import with_early_uses
 from .fuser import Fuser
@@ -87,7 +87,7 @@ def _with_calls(computation: HloComputation, fused: dict[HloComputation, HloComp
         mapping[old] = new
     if not changed:
         return computation
-    note(mapping)
+    note_replacements(mapping)
     return HloComputation(computation.name, tuple(mapping.values()), mapping[computation.root])
 
 
@@ -118,7 +118,7 @@ class _Materialiser:
         for needed in (*effects_of(computation), computation.root):
             self._need(needed)
             _append_all(order, self.mapping[needed])
-        note(self.mapping)
+        note_replacements(self.mapping, trees=True)
         return HloComputation(computation.name, tuple(order), self.mapping[computation.root])
 
     def _need(self, root: HloInstruction) -> None:
@@ -175,7 +175,7 @@ class _Materialiser:
         kind = FusionKind.INPUT if cluster is not None and cluster.space.reduced is not None else FusionKind.LOOP
         needed = _in_order(outputs, needed)
         fusion = _make_fusion(members, outputs, needed, [self.mapping[n] for n in needed], kind)
-        note(dict.fromkeys(members, fusion))
+        note_made(fusion, outputs)
         for output, value in zip(outputs, _results(fusion, outputs), strict=True):
             self.mapping[output] = value
 
@@ -230,7 +230,7 @@ def _make_fusion(
         inner[external] = make_parameter(number, external.shape, f"param_{number}")
     for member in members:
         _clone(member, inner)
-    note(inner)
+    note_replacements(inner)
     leaves: list[HloInstruction] = []
     for output in outputs:
         if output.shape.is_tuple:

@@ -33,6 +33,7 @@ from ...custom_calls import is_unwritten
 from ...ir import HloComputation, HloInstruction, HloModule
 from ...opcode import Opcode
 from ...ops.structure import FusionAttributes, FusionKind
+from ...provenance import note_replacements
 from ..rewrite import rewrite_computation
 from ..simplify.loops import has_tuple_state, unchanged_elements
 from .flatten_call_graph import CONTROL_FLOW
@@ -125,6 +126,7 @@ def _outline(loop: HloInstruction, read: set[int]) -> HloInstruction:
             operands[value] = make_parameter(len(operands), value.shape, f"initial_{len(operands)}")
         state.append(operands[value])
     inner = make_instruction(Opcode.WHILE, (make_tuple(state),), loop.attributes, metadata=loop.metadata)
+    note_replacements({**operands, loop: inner})
     elements = [make_get_tuple_element(inner, k) for k in results]
     root = elements[0] if len(elements) == 1 else make_tuple(elements)
     called = make_computation("native_loop", root, list(operands.values()))

@@ -16,6 +16,7 @@ from ...ir import HloComputation, HloInstruction, HloModule, post_order
 from ...layout import Layout
 from ...opcode import Opcode
 from ...ops.structure import FusionAttributes, FusionKind
+from ...provenance import note_made, note_replacements
 from ...shape import Shape
 from ...target import Target
 from ..rewrite import map_each_computation, rewrite_computation
@@ -82,6 +83,7 @@ class _Entry:
         root = self._result(entry.root, inside.root)
         if root is inside.root:
             return inside
+        note_replacements({inside.root: root}, trees=True)
         kept = post_order(root, effects_of(inside))
         parameters = [p for p in inside.parameters if p not in kept]
         return HloComputation(entry.name, (*parameters, *kept), root)
@@ -162,6 +164,7 @@ def _as_kernel(instruction: HloInstruction) -> HloInstruction:
     (operand,) = instruction.operands
     parameter = make_parameter(0, operand.shape, "param_0")
     root = replace(instruction, operands=(parameter,), name=instruction.opcode.value)
+    note_made(parameter, (operand,))
     body = HloComputation("fused_computation", (parameter, root), root)
     return make_instruction(
         Opcode.FUSION, (operand,), FusionAttributes(FusionKind.LOOP, body), instruction.shape,

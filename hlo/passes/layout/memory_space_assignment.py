@@ -21,6 +21,7 @@ from ...builder import with_unique_names
 from ...ir import NO_ATTRIBUTES, Attributes, HloComputation, HloInstruction, HloModule
 from ...layout import Layout
 from ...opcode import Opcode
+from ...provenance import note_replacements
 from ...shape import Shape
 from ...target import MemorySpace
 
@@ -87,7 +88,10 @@ class _Writer:
             new = self.instruction(instruction, moved)
             moved[instruction] = new
             changed = changed or new is not instruction
-        return HloComputation(old.name, tuple(moved.values()), moved[old.root]) if changed else old
+        if not changed:
+            return old
+        note_replacements(moved)
+        return HloComputation(old.name, tuple(moved.values()), moved[old.root])
 
     def shape(self, old: Shape, spaces: Spaces) -> Shape:
         found = self.shapes.get((id(old), spaces))
@@ -129,6 +133,7 @@ class _Writer:
         for i in old.instructions:  # copies: the old body may stay in use
             shape = self.shape(i.shape, outside[i]) if i in outside else i.shape
             moved[i] = _moved(i, shape, tuple([moved[o] for o in i.operands]), i.attributes)
+        note_replacements(moved)
         return HloComputation(old.name, tuple(moved.values()), moved[old.root])
 
 

@@ -13,6 +13,7 @@ from ...builder import make_get_tuple_element, make_tuple
 from ...effects import effects_of
 from ...ir import HloComputation, HloInstruction, HloModule
 from ...opcode import Opcode
+from ...provenance import note_made
 from ..patterns import is_progression, splat_value
 from ..rewrite import clone_computation, cloned_effects, rewrite_computation
 from ..rewriter import RewriteLog, apply_rules
@@ -76,6 +77,7 @@ def _with_unchanged_root(body: HloComputation, known: dict[int, HloInstruction])
     parameter = body.parameters[0]
     new = [make_get_tuple_element(parameter, k) if k in known else r for k, r in enumerate(results)]
     root = make_tuple(new)
+    note_made(root, (body.root,))
     order = dict.fromkeys(i for i in body.instructions if i is not body.root)
     order.update(dict.fromkeys(new))
     order[root] = None
