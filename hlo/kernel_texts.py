@@ -9,16 +9,19 @@ from .support.tables import Table
 class KernelText(str):
     """A kernel's text, and what it was made of."""
 
-    __slots__ = ("algorithm", "schedule")
+    __slots__ = ("algorithm", "instructions", "schedule")
     algorithm: object
     """The algorithm, which prints as a line; None if the kernel has none."""
     schedule: tuple[object, ...]
     """The steps that made loops of the algorithm."""
+    instructions: tuple[str, ...]
+    """The names of the instructions that call it."""
 
-    def __new__(cls, text: str, notes: tuple[object, ...] = ()) -> KernelText:
+    def __new__(cls, text: str, notes: tuple[object, ...] = (), instructions: tuple[str, ...] = ()) -> KernelText:
         """`notes`: the algorithm and the steps, or nothing."""
         made = super().__new__(cls, text)
         made.algorithm, made.schedule = (notes[0] if notes else None), notes[1:]
+        made.instructions = instructions
         return made
 
 

@@ -56,6 +56,16 @@ class Provenance:
                     stack.append(old)
         return tuple(found)
 
+    def stages_of(self, new: HloInstruction) -> list[HloInstruction]:
+        """`new`, and the instructions of no module that it is a copy of, with another name or on other operands."""
+        found = [] if new in self.before else [new]
+        for node in found:
+            found += [
+                old for old in self._made_for.get(node, ())
+                if old not in self.before and old not in found and old.opcode is new.opcode
+            ]  # fmt: skip
+        return found
+
     def merged(self, after: frozenset[HloInstruction]) -> dict[HloInstruction, HloInstruction]:
         """The old instructions whose place another old one took, which is in the new module, too."""
         found: dict[HloInstruction, HloInstruction] = {}

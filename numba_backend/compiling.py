@@ -18,10 +18,10 @@ from ..hlo.kernel_texts import KernelText, KernelTexts
 from ..hlo.passes.manager import Pipeline
 from ..hlo.passes.record import PassRecord, PassRecords
 from ..hlo.support.loading import load
-from ..hlo.support.progress import current, working
 from ..hlo.target import Target
 from ..hlo.text.escape import escape
 from ..hlo.timeline.spans import Track, spanning
+from ..hlo.timeline.work import Work
 from . import stored_programs
 from .choices import schedules_of
 from .executable import Details, Frame, NumbaExecutable
@@ -131,7 +131,13 @@ class _Details:
         found = KernelTexts()
         for source, users in uses.items():
             comments = [f"# {escape(name)}" + (f": {values}" if values else "") for name, values in users]
-            found[users[0][0]] = KernelText("\n".join([*comments, source]), notes[source])
+            names = tuple(dict.fromkeys([name for name, _ in users]))
+            found[users[0][0]] = KernelText("\n".join([*comments, source]), notes[source], names)
+        return found
+
+    def rows(self) -> Sequence[Work]:
+        """See `Executable`."""
+        found: Sequence[Work] = load(".timeline", __package__).works_of(self.program)
         return found
 
     def memory_analysis(self) -> MemoryAnalysis:

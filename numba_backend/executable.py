@@ -24,7 +24,7 @@ from .runtime.memory import LargeMemory, Memory, allocate, allocator
 from .runtime.program import Program
 
 if TYPE_CHECKING:
-    from ..hlo.passes.stages import Stages
+    from ..hlo.timeline.work import Work
 
 NDArray = np.ndarray[Any, Any]
 
@@ -97,7 +97,7 @@ class Details(Protocol):
     def passes(self) -> PassRecords:
         """See `Executable`."""
 
-    def stages(self) -> Stages:
+    def rows(self) -> Sequence[Work]:
         """See `Executable`."""
 
 
@@ -215,8 +215,8 @@ class NumbaExecutable(Executable):
     def passes(self) -> PassRecords:
         return self._details.passes()
 
-    def stages(self) -> Stages:
-        return self._details.stages()
+    def rows(self) -> Sequence[Work]:
+        return self._details.rows()
 
 
 def ready(frame: Frame, program: Program, find_details: Callable[[], Details]) -> NumbaExecutable:

@@ -15,8 +15,7 @@ import mmap
 import time
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -25,6 +24,7 @@ from ..hlo.analyses.traffic import traffic_of
 from ..hlo.ir import HloInstruction
 from ..hlo.opcode import Opcode
 from ..hlo.timeline.spans import Kind, Recorder, Span, Track
+from ..hlo.timeline.work import Work
 from .runtime import memory, recorder
 from .runtime.blas import Gemm
 from .runtime.executor import Op
@@ -46,25 +46,6 @@ _NOTICEABLE = 500
 """Nanoseconds from which on a wait is shown."""
 _SAMPLES = 20_000_000
 """Nanoseconds from one count of the memory to the next."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Work:
-    """The work of one row of a program, done once: the subject of its spans."""
-
-    program: str
-    name: str
-    op: str
-    instruction: str
-    opcode: str
-    track: Track
-    arguments: Mapping[str, object]
-    bytes: int | None
-    """None: not known, as where several rows are one instruction."""
-    flops: int | None
-    source: str
-    element_type: str
-    """The type of its computation, as the result's type says."""
 
 
 class _Source:
@@ -242,10 +223,21 @@ class _Spans:
         """How many rows that compute something each instruction has."""
         found = self._counted.get(program)
         if found is None:
-            quiet = (Op.COPY, Op.ZERO, Op.JUMP, Op.JUMP_IF_FALSE, Op.LOOP, Op.SWITCH, Op.END)
+            quiet = (Op.COPY, Op.ZERO, *_STEERING)
             found = Counter(row.origin for row in program.rows if row.origin is not None and row.op not in quiet)
             self._counted[program] = found
         return found
+
+
+_STEERING = (Op.JUMP, Op.JUMP_IF_FALSE, Op.LOOP, Op.SWITCH, Op.END)
+
+
+def works_of(program: Program) -> list[Work]:
+    """The work of each row of a program, in order; rows that only choose the next row do none."""
+    spans = _Spans([program])
+    pairs = zip(program.rows, program.row_addresses(), strict=True)
+    works = [spans.work(address) for row, address in pairs if row.op not in _STEERING]
+    return [work for work in works if work is not None]
 
 
 def _gemm_of(shown: Sequence[object]) -> Gemm:

@@ -92,6 +92,8 @@ class BufferAssignment:
     """The memory map, by allocation and offset."""
     fast_memory: MemorySpace | None = None
     """The memory space with a limit that was kept."""
+    schedule: Mapping[int, HloInstruction] = field(default_factory=dict, repr=False)
+    """By position: the instructions that run as code."""
 
     @property
     def arena_size(self) -> int:
@@ -148,7 +150,8 @@ class BufferAssignment:
         """The report: every buffer, its padding, and the reason for its memory space."""
         copies = [(f"before {i.name}", found) for i, found in self.before.items()]
         copies += [(f"at the end of {c.name}", found) for c, found in self.at_end.items()]
-        return MemoryReport.of(self.module.name, self.rows, self.arenas, self.fast_memory, copies)
+        schedule = {position: i.name for position, i in sorted(self.schedule.items(), key=lambda item: item[0])}
+        return MemoryReport.of(self.module.name, self.rows, self.arenas, self.fast_memory, copies, schedule)
 
     def to_text(self) -> str:
         """The memory map as text: the arenas' buffers by offset, with their values and times, then the copies."""
@@ -199,6 +202,7 @@ def assign_buffers(
         at_end,
         tuple(_rows(analysis, coalescing, slices, arrangement)),
         fast_memory,
+        analysis.computing,
     )
 
 

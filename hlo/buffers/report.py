@@ -5,7 +5,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import field
 
 from ..shape import Shape
 from ..support.records import dataclass
@@ -72,6 +73,8 @@ class MemoryReport:
     """By number."""
     copies: tuple[str, ...]
     """Copies that could not be saved, in words."""
+    schedule: Mapping[int, str] = field(default_factory=dict, repr=False)
+    """By schedule position: the instruction that runs then, if it computes something."""
 
     @staticmethod
     def of(
@@ -80,15 +83,16 @@ class MemoryReport:
         arenas: Sequence[Allocation],
         fast: MemorySpace | None,
         copies: Iterable[tuple[str, Sequence[BufferCopy]]],
+        schedule: Mapping[int, str],
     ) -> MemoryReport:
         """The report of an assignment. `fast`: the memory space with a limit that was kept; `copies`: where, and
-        which."""
+        which; `schedule`: see the field."""
         numbers = {row.space for row in rows} | {arena.index for arena in arenas}
         if fast is not None:
             numbers.add(fast.number)
         spaces = tuple(_space_use(rows, arenas, fast, number) for number in sorted(numbers))
         in_words = (f"  {where}: {copy.target} <- {copy.source}" for where, found in copies for copy in found)
-        return MemoryReport(module, rows, spaces, tuple(in_words))
+        return MemoryReport(module, rows, spaces, tuple(in_words), schedule)
 
     def space(self, number: int) -> SpaceUse | None:
         """The use of a memory space; None if it is empty and the target does not have it."""

@@ -11,9 +11,10 @@ program that is stored. An origin is a fact about objects (`provenance.py`), nev
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import cast
+from typing import TypeVar, cast
 
 from ..ir import HloComputation, HloInstruction, HloModule
 from ..provenance import NOTES, RECORDING, Provenance
@@ -32,7 +33,9 @@ class AppliedRule:
     before: tuple[HloInstruction, ...]
     """The instructions of the module before the pass that the replaced instruction comes from."""
     added: tuple[HloInstruction, ...]
-    """The instructions that the rule made, as it made them. In the module after the pass they may have names."""
+    """The instructions that the rule made, as it made them: without names."""
+    after: tuple[HloInstruction, ...]
+    """The same as they are in the module after the pass, if they are."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -75,7 +78,7 @@ class History:
             self.stages.append(
                 Stage(
                     record.name, record.milliseconds, before, after, _origins(after, notes),
-                    notes.merged(instructions), _applied(record.applications, notes),
+                    notes.merged(instructions), _applied(record.applications, after, notes),
                 )
             )  # fmt: skip
 
@@ -106,6 +109,25 @@ def noting(notes: Provenance) -> Iterator[None]:
         NOTES.reset(token)
 
 
+T = TypeVar("T")
+
+
+def recorded(name: str, module: HloModule, run: Callable[[], T], module_of: Callable[[T], HloModule]) -> T:
+    """The result of `run`, which rewrites a module, recorded as a stage where no pass manager does that."""
+    history = current_history()
+    if history is None or NOTES.get() is not None:  # within a pass, which is recorded as a whole
+        return run()
+    notes = history.begin(module)
+    started = time.perf_counter()
+    with noting(notes):
+        made = run()
+    after = module_of(made)
+    counts = [sum(len(c.instructions) for c in each.computations) for each in (module, after)]
+    milliseconds = (time.perf_counter() - started) * 1e3
+    history.end(PassRecord(name, milliseconds, *counts, after is not module), module, after, notes)
+    return made
+
+
 def _origins(module: HloModule, notes: Provenance) -> Origins:
     """The origins of all new instructions. One without a note in a new computation, such as the body of a loop that is
     written anew, is made for the instruction that calls it."""
@@ -132,8 +154,11 @@ def _callers(module: HloModule) -> dict[HloComputation, list[HloInstruction]]:
     return found
 
 
-def _applied(applications: Sequence[Application], notes: Provenance) -> Sequence[AppliedRule]:
+def _applied(applications: Sequence[Application], module: HloModule, notes: Provenance) -> Sequence[AppliedRule]:
     """The applications with the instructions that each made. These have no names; copies on new operands have some."""
+    if not applications:
+        return ()
+    final = {made: new for new in module.instructions() for made in notes.stages_of(new)}
     seen: set[HloInstruction] = set()
     found = []
     for application in applications:
@@ -145,5 +170,7 @@ def _applied(applications: Sequence[Application], notes: Provenance) -> Sequence
             added[node] = None
             stack += [o for o in node.operands if not (o.name or o in notes.before or o in seen or o in added)]
         seen.update(added)
-        found.append(AppliedRule(application, notes.origins(application.before), tuple(reversed(added))))
+        made = tuple(reversed(added))
+        left = tuple(dict.fromkeys([final[node] for node in made if node in final]))
+        found.append(AppliedRule(application, notes.origins(application.before), made, left))
     return found

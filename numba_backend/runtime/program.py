@@ -522,6 +522,11 @@ class Program:
         start = address - self.address + 8 * number
         return int.from_bytes(self._block[start : start + 8], "little", signed=True)
 
+    def row_addresses(self) -> list[int]:
+        """Where the words of each row begin."""
+        rows = self.rows
+        return [self._code + 8 * offset for offset in self.offsets[: len(rows)]]
+
     def row_at(self, address: int) -> _Row | None:
         """The row with words that begin at an address; None for the program itself."""
         rows = self.rows

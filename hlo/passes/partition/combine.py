@@ -14,6 +14,7 @@ from ...builder import make_computation, make_get_tuple_element, make_instructio
 from ...effects import effects_of
 from ...ir import HloComputation, HloInstruction, HloModule
 from ...opcode import Opcode
+from ...provenance import note_made, note_replacements
 from ..rewrite import map_computations
 
 MOST_BYTES = 32 << 20
@@ -47,6 +48,7 @@ def _combined(computation: HloComputation, own: int) -> HloComputation:
     root = mapping[computation.root]
     if all(new is old for old, new in mapping.items()):
         return computation
+    note_replacements(mapping, trees=True)
     parameters = [mapping[p] for p in computation.parameters]
     return make_computation(computation.name, root, parameters, [mapping[e] for e in effects_of(computation)])
 
@@ -76,5 +78,6 @@ def _join(batch: Sequence[HloInstruction], mapping: dict[HloInstruction, HloInst
         mapping[first] = first.with_operands(operands)
         return
     joined = make_instruction(Opcode.ALL_REDUCE, operands, first.attributes, name=first.name, metadata=first.metadata)
+    note_made(joined, batch)
     for k, i in enumerate(batch):
         mapping[i] = replace(make_get_tuple_element(joined, k), metadata=i.metadata)

@@ -12,6 +12,7 @@ from ...ir import HloComputation, HloInstruction, HloModule
 from ...shape import Shape
 from ...sharding import HloSharding, ShardingError
 from ...shardy import MESHES
+from ..history import recorded
 from .axes import mesh_of
 from .collectives import Collectives
 from .combine import with_combined_all_reduces
@@ -66,6 +67,20 @@ def partition(
     >>> print(found.module.entry.root.shape, *found.result_shardings)
     f32[4,4]{1,0} {devices=[2,1]<=[2]}
     """
+    return recorded(
+        "spmd-partitioner",
+        module,
+        lambda: _partitioned(module, num_partitions, parameter_shardings, result_shardings),
+        lambda made: made.module,
+    )
+
+
+def _partitioned(
+    module: HloModule,
+    num_partitions: int,
+    parameter_shardings: Sequence[HloSharding | None] | None,
+    result_shardings: Sequence[HloSharding | None] | None,
+) -> Partitioned:
     if num_partitions < 1:
         raise UnsupportedError(f"a program cannot have {num_partitions} partitions")
     if module.replica_count != 1:

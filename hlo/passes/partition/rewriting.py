@@ -33,6 +33,7 @@ from ...ops.declare import SIZE
 from ...ops.dimensions import fields_with_dimensions, operands_of
 from ...ops.elementwise import CompareAttributes, ComparisonDirection
 from ...ops.movement import DynamicSliceAttributes
+from ...provenance import note_replacements
 from ...shape import Shape
 from ...sharding import HloSharding
 from ..patterns import broadcast, convert, make_zeros, reshape
@@ -110,10 +111,13 @@ class Rewriting:
             scope.parts[parameter] = leaves_of(new)
             if parameter in self.values.manual:
                 scope.own[parameter] = new
+            note_replacements({parameter: new})
             parameters.append(new)
         for instruction in old.instructions:
             if instruction in live and instruction.opcode is not Opcode.PARAMETER:
                 self.instruction(scope, instruction)
+                for leaf in () if instruction.opcode is Opcode.TUPLE else scope.parts.get(instruction, ()):
+                    note_replacements({instruction: leaf}, trees=True)
         leaves = scope.parts[old.root]
         if results:
             cause = Cause(old.root, "the program's result")
@@ -121,7 +125,11 @@ class Rewriting:
                 self.reshard(scope, x, value.spec, wanted.spec, cause, value.own)
                 for x, value, wanted in zip(leaves, self.values.of(old.root), results, strict=True)
             ]
+            sources = old.root.operands if len(old.root.operands) == len(leaves) else [old.root] * len(leaves)
+            for source, leaf in zip(sources, leaves):
+                note_replacements({source: leaf}, trees=True)
         root = built(old.root.shape, iter(leaves))
+        note_replacements({old.root: root}, trees=True)
         return make_computation(name or old.name, root, parameters, scope.effects)
 
     def shardings(self, instruction: HloInstruction, values: Sequence[Value]) -> list[HloSharding]:

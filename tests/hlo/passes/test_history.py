@@ -112,3 +112,29 @@ def test_all_instructions_have_an_origin(files: str, target: str) -> None:
             without += [f"{path.name} {stage.name} {i.name}" for i, origins in stage.origins.items() if not origins]
     assert made.total() > 1000 and len(made) > 10
     assert not without
+
+
+SHARDED = """
+HloModule sharded
+
+ENTRY main {
+  x = f32[8,4] parameter(0), sharding={devices=[2,1]<=[2]}
+  w = f32[4,3] parameter(1), sharding={replicated}
+  y = f32[8,3] dot(x, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  dw = f32[4,3] dot(x, y), lhs_contracting_dims={0}, rhs_contracting_dims={0}
+  dv = f32[3,3] dot(y, y), lhs_contracting_dims={0}, rhs_contracting_dims={0}
+  ROOT both = (f32[4,3], f32[3,3]) tuple(dw, dv)
+}
+"""
+
+
+def test_the_partitioner_is_a_stage() -> None:
+    with recording() as history:
+        made = hlo.partition(hlo.parse(SHARDED), 2).module
+    check(history)
+    (stage,) = history.stages
+    assert stage.name == "spmd-partitioner" and stage.after is made
+    origins = {new: [old.name for old in olds] for new, olds in stage.origins.items()}
+    assert all(origins.values())
+    (reduced,) = [i for i in made.entry.instructions if i.opcode.value == "all-reduce"]
+    assert origins[reduced] == ["dw", "dv"]  # joined
