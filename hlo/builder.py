@@ -193,7 +193,6 @@ def with_unique_names(
         if mapping or name != computation.name:
             order = tuple([mapping.get(i, i) for i in computation.instructions])
             renamed[computation] = HloComputation(name, order, mapping.get(computation.root, computation.root))
-        note(mapping)
         if changed is not None:
             changed.update(mapping)
         note_replacements(mapping)

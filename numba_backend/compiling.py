@@ -18,6 +18,7 @@ from ..hlo.kernel_texts import KernelText, KernelTexts
 from ..hlo.passes.manager import Pipeline
 from ..hlo.passes.record import PassRecord, PassRecords
 from ..hlo.support.loading import load
+from ..hlo.support.progress import current, working
 from ..hlo.target import Target
 from ..hlo.text.escape import escape
 from ..hlo.timeline.spans import Track, spanning

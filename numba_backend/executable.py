@@ -24,6 +24,7 @@ from .runtime.memory import LargeMemory, Memory, allocate, allocator
 from .runtime.program import Program
 
 if TYPE_CHECKING:
+    from ..hlo.passes.stages import Stages
     from ..hlo.timeline.work import Work
 
 NDArray = np.ndarray[Any, Any]
@@ -98,6 +99,9 @@ class Details(Protocol):
         """See `Executable`."""
 
     def rows(self) -> Sequence[Work]:
+        """See `Executable`."""
+
+    def stages(self) -> Stages:
         """See `Executable`."""
 
 
@@ -217,6 +221,9 @@ class NumbaExecutable(Executable):
 
     def rows(self) -> Sequence[Work]:
         return self._details.rows()
+
+    def stages(self) -> Stages:
+        return self._details.stages()
 
 
 def ready(frame: Frame, program: Program, find_details: Callable[[], Details]) -> NumbaExecutable:

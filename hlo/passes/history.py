@@ -54,6 +54,13 @@ class Stage:
     rules: Sequence[AppliedRule] = ()
     """The applications of rules, in order."""
 
+    def all_origins(self) -> Origins:
+        """`origins`, and those of the instructions that took the place of others: these and themselves."""
+        found: dict[HloInstruction, tuple[HloInstruction, ...]] = {i: tuple(o) for i, o in self.origins.items() if o}
+        for gone, kept in self.merged.items():
+            found[kept] = (*found.get(kept, (kept,)), gone)
+        return found
+
 
 class History:
     """The passes that ran, and a stage for each that changed the module."""

@@ -182,6 +182,7 @@ class _Run:
     def one(self, module: HloModule, each: HloPass) -> HloModule:
         if each.name in self.options.disabled:
             return module
+        current().stage(f"pass {each.name}")
         history = current_history()
         notes = None if history is None else history.begin(module)
         log = RewriteLog(keep=self.options.explain or history is not None)

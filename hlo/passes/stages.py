@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
 
 from ..ir import HloModule
-from ..provenance import noting
 from ..support.records import dataclass
-from .manager import PassOptions, PassOptionsError, Pipeline
+from .history import Origins, recording
+from .manager import PassOptionsError, Pipeline
 from .module_diff import ModuleDiff, ModuleDiffs
-from .origins import Origins, origins_of
 from .record import PassRecord
-from .rewrite import HloPass
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +22,8 @@ class Stages:
     modules: Sequence[HloModule]
     """After each pass of `records`."""
     origins: Sequence[Origins]
-    """Of the instructions of each of `modules`: those of the one before that they replace."""
+    """Of the instructions of each of `modules`: those of the one before that they replace. One that took the place of
+    others that are equal to it replaces itself, too."""
 
     def diff(self, *asked: str | int) -> ModuleDiffs:
         """The changes of one pass, or from one to another; of all passes if none is named.
@@ -81,17 +79,14 @@ class Stages:
 
 def stages_of(pipeline: Pipeline, module: HloModule) -> Stages:
     """Run the passes on a module, and keep the program after each."""
-    found: list[tuple[HloModule, Origins]] = [(module, {})]
-    with noting() as noted:
-
-        def observe(_: HloPass, before: HloModule, after: HloModule) -> None:
-            found.append((after, origins_of(before, after, noted)))
-            noted.clear()
-
-        _, records = pipeline.run(module, replace(PassOptions.from_environment(), explain=True), observe)
-    modules, origins, count = [], [], 0
-    for record in records:
-        count += record.changed
-        modules.append(found[count][0])
-        origins.append(found[count][1] if record.changed else {})
-    return Stages(module, records, modules, origins)
+    with recording() as history:
+        pipeline.run(module)
+    modules: list[HloModule] = []
+    origins: list[Origins] = []
+    current, stages = module, iter(history.stages)
+    for record in history.records:
+        stage = next(stages) if record.changed else None
+        current = current if stage is None else stage.after
+        modules.append(current)
+        origins.append({} if stage is None else stage.all_origins())
+    return Stages(module, history.records, modules, origins)

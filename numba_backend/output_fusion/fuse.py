@@ -121,7 +121,7 @@ class _Writer:
         outputs = [leaf for member in group.members for leaf in self._read_leaves(member, members)]
         fusion = self.fuse.fusion(group, outputs)
         fusion = fusion.with_operands(tuple([self.mapping[operand] for operand in fusion.operands]))
-        note_made(fusion, [leaf[0] for leaf in outputs])
+        note_made(fusion, group.members)
         results = [fusion]
         if fusion.shape.is_tuple:
             results = [make_get_tuple_element(fusion, k) for k, _ in enumerate(outputs)]

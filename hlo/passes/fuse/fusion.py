@@ -175,7 +175,7 @@ class _Materialiser:
         kind = FusionKind.INPUT if cluster is not None and cluster.space.reduced is not None else FusionKind.LOOP
         needed = _in_order(outputs, needed)
         fusion = _make_fusion(members, outputs, needed, [self.mapping[n] for n in needed], kind)
-        note_made(fusion, outputs)
+        note_made(fusion, members)
         for output, value in zip(outputs, _results(fusion, outputs), strict=True):
             self.mapping[output] = value
 

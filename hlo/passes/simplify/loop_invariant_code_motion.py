@@ -18,7 +18,7 @@ from ...ir import HloInstruction, HloModule
 from ...opcode import Opcode
 from ...ops import SPECS, Trait
 from ...ops.collective import COLLECTIVES
-from ...provenance import note
+from ...provenance import note_replacements
 from ..patterns import is_progression
 from ..rewrite import map_computations, rewrite_computation
 from .loops import has_tuple_state, initial_element, unchanged_elements, with_state
@@ -86,7 +86,7 @@ class LoopInvariantCodeMotion:
                     else _outside(instruction, tuple(outside[o] for o in instruction.operands))
                 )
         count = len(loop.shape.elements)
-        note(outside)
+        note_replacements(outside)
         larger = with_state(loop, range(count), [outside[i] for i in wanted], {i: n for n, i in enumerate(wanted)})
         return make_tuple([make_get_tuple_element(larger, k) for k in range(count)])
 
