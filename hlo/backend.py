@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     from .buffers.report import MemoryReport
     from .passes.manager import PassOptions, Pipeline
+    from .passes.stages import Stages
     from .timeline.work import Work
 
 NDArray = np.ndarray[Any, Any]
@@ -194,6 +195,11 @@ class Executable(SharedValue, ABC):
     @abstractmethod
     def passes(self) -> Sequence[PassRecord]:
         """A record of each stage of the compilation, in order: the passes, then the stages of the backend itself."""
+
+    def stages(self) -> Stages:
+        """The program before any pass, and after each pass, which all run once more. UnsupportedError if the backend
+        does not say what its passes do."""
+        raise UnsupportedError(f"{type(self).__name__} has no stages: its backend does not say what its passes do")
 
     def rows(self) -> Sequence[Work]:
         """The work of each step of the program, in order; empty if the backend does not say."""
