@@ -34,8 +34,8 @@ class AppliedRule:
     """The instructions of the module before the pass that the replaced instruction comes from."""
     added: tuple[HloInstruction, ...]
     """The instructions that the rule made, as it made them: without names."""
-    after: tuple[HloInstruction, ...]
-    """The same as they are in the module after the pass, if they are."""
+    after: tuple[HloInstruction | None, ...]
+    """The same, as they are in the module after the pass; None for one that is gone."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -129,9 +129,9 @@ def recorded(name: str, module: HloModule, run: Callable[[], T], module_of: Call
     with noting(notes):
         made = run()
     after = module_of(made)
-    counts = [sum(len(c.instructions) for c in each.computations) for each in (module, after)]
     milliseconds = (time.perf_counter() - started) * 1e3
-    history.end(PassRecord(name, milliseconds, *counts, after is not module), module, after, notes)
+    old, new = (sum(len(c.instructions) for c in each.computations) for each in (module, after))
+    history.end(PassRecord(name, milliseconds, old, new, after is not module), module, after, notes)
     return made
 
 
@@ -178,6 +178,6 @@ def _applied(applications: Sequence[Application], module: HloModule, notes: Prov
             stack += [o for o in node.operands if not (o.name or o in notes.before or o in seen or o in added)]
         seen.update(added)
         made = tuple(reversed(added))
-        left = tuple(dict.fromkeys([final[node] for node in made if node in final]))
+        left = tuple([final.get(node) for node in made])
         found.append(AppliedRule(application, notes.origins(application.before), made, left))
     return found
