@@ -146,7 +146,7 @@ def _all_values(computation: HloComputation, arguments: Sequence[Value]) -> dict
 
 def _value(instruction: HloInstruction, operands: list[Value]) -> Value:
     if instruction.opcode is Opcode.BITCAST:
-        operands = [_buffer(operands[0], instruction.operands[0].shape)]
+        operands = [buffer_of(operands[0], instruction.operands[0].shape)]
     rule = EVALUATE[instruction.opcode]
     value: Value
     try:
@@ -185,7 +185,7 @@ def _steps(computation: HloComputation) -> _Steps:
     return known
 
 
-def _buffer(array: Any, shape: Shape) -> Any:
+def buffer_of(array: Any, shape: Shape) -> Any:
     """An array whose row-major bytes are the bytes of `array` in the layout of `shape`."""
     layout = shape.array_layout
     if not layout.is_dense:

@@ -27,6 +27,7 @@ examples:
   hloom layout "f32[3,5]{{1,0:T(2,2)}}" --index 2,3
   hloom jax train.py --epochs 3
   hloom profile train.py --epochs 3
+  hloom debug --stop nan train.py
 """
 
 
@@ -41,7 +42,7 @@ def parse_options(arguments: Sequence[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--version", action="version", version=f"hloom {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    for add in (_run, _opt, _check, _bisect, _layout, _scaling, _aot, _jax, _profile, _machine):
+    for add in (_run, _opt, _check, _bisect, _layout, _scaling, _aot, _jax, _profile, _debug, _machine):
         add(commands)
     own, program = _split(list(sys.argv[1:] if arguments is None else arguments))
     options = parser.parse_args(own)
@@ -61,7 +62,9 @@ def _split(arguments: list[str]) -> tuple[list[str], list[str]]:
     return arguments[:end], arguments[end:]
 
 
-_RUNS_PROGRAMS: dict[str, tuple[str, ...]] = {"jax": (), "profile": ("--timeline", "--top")}
+_RUNS_PROGRAMS: dict[str, tuple[str, ...]] = {
+    "jax": (), "profile": ("--timeline", "--top"), "debug": ("--stop", "--break", "--function"),
+}  # fmt: skip
 """The commands that run a program, and their own options that take a value."""
 
 
@@ -116,6 +119,12 @@ _PROFILE_EXAMPLES = """\
   hloom profile --timeline out.json --top 10 train.py            and a timeline for ui.perfetto.dev
   hloom profile --json -m package.train > profile.json           for machines
   hloom profile model.mlir --random --repeat 100                 where the time of `hloom run` went
+"""
+_DEBUG_EXAMPLES = """\
+  hloom debug train.py --epochs 1                                a prompt at each call of a jitted function
+  hloom debug --stop nan train.py                                where a value becomes NaN
+  hloom debug --break train.py:31 --function step train.py       at a line, of one function
+  hloom debug --kernels model.mlir --random                      a module after all passes, kernel by kernel
 """
 _MACHINE_EXAMPLES = """\
   hloom machine                                                  caches, registers, cores, and their measured speeds
@@ -404,6 +413,28 @@ def _profile(commands: _Commands[argparse.ArgumentParser]) -> None:
     parser.add_argument(
         "--measure", action="store_true", help="measure the machine's speed again, which was kept from an earlier run"
     )
+    parser.add_argument("--jax", action="store_true", help="`import jax` finds hloom, as in `hloom jax`")
+
+
+def _debug(commands: _Commands[argparse.ArgumentParser]) -> None:
+    parser = _command(
+        commands,
+        "debug",
+        "run a Python program whose jitted functions stop, or a module, instruction by instruction",
+        _DEBUG_EXAMPLES,
+        "Our options come before the program. `help` at the prompt lists its commands; docs/debugging.md has more.",
+        "exit codes:\n  those of the program\n  1  it ended with an error\n  2  the command line is wrong\n",
+    )
+    parser.usage = "hloom debug [OPTION...] (SCRIPT.py | -m MODULE | -c CODE | - | FILE.mlir) [ARGUMENT...]"
+    parser.add_argument(
+        "--stop", action="append", choices=("nan", "inf"), help="run until a value has a NaN or an infinity"
+    )
+    parser.add_argument(
+        "--break", action="append", metavar="PLACE",
+        help="run until a line (31, train.py:31), an instruction or an opcode",
+    )  # fmt: skip
+    parser.add_argument("--function", metavar="NAME", help="stop in this jitted function only")
+    parser.add_argument("--kernels", action="store_true", help="the program after all passes, kernel by kernel")
     parser.add_argument("--jax", action="store_true", help="`import jax` finds hloom, as in `hloom jax`")
 
 

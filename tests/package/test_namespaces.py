@@ -38,6 +38,7 @@ OURS = {
         *("DropVar", "concrete_or_error", "find_top_trace", "get_opaque_trace_state", "pytype_aval_mappings"),
         "valid_jaxtype",
     },
+    "debug": {"Stepper", "step"},
     "errors": {
         *("CustomCallError", "DeletedArrayError", "DerivativeMismatchError", "ExecutionError", "HloError"),
         *("AxisError", "CollectiveError", "EmptyQueueError", "HloParseError", "IndexKindError", "ScheduleError"),

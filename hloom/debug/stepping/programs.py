@@ -1,0 +1,81 @@
+"""The programs that are stepped: of functions, and of modules from files."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...hlo.backend import get_compiler
+from ...hlo.errors import UnsupportedError
+from ...hlo.host_buffers import HostBuffer
+from ...hlo.ir import HloModule
+from ...hlo.support.records import dataclass
+from ...tracer.arrays.array import Array
+from ...tracer.core import exact_places
+from ...tracer.jit import jit
+from ...tracer.stages import Lowered
+from ...tracer.trees import tree
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Program:
+    """A program with its arguments."""
+
+    module: HloModule
+    leaves: Sequence[Any]
+    """NumPy arrays, one for each leaf of the parameters."""
+    arguments: Mapping[str, Any]
+    """By the names that the user knows them by."""
+    run: Callable[[], Any]
+    """Runs it compiled, and returns the user's result."""
+    wrap: Callable[[Sequence[Any]], Any]
+    """The user's result, from the leaves of the program's."""
+
+
+def program_of_function(
+    fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any], optimized: bool
+) -> Program:
+    """The program of a function for these arguments: as it is traced, with exact places in the source, or after all
+    passes. UnsupportedError for a function of mutable arrays."""
+    lower = fun.lower if hasattr(fun, "lower") else jit(fun).lower
+    with exact_places():
+        lowered: Lowered = lower(*args, **kwargs)
+    if lowered.with_references:
+        raise UnsupportedError("debug.step: the function changes mutable arrays (references), which are not stepped")
+    signature = lowered._signature
+    given = [*signature.leaves(args, kwargs), *lowered.captured]
+    leaves = [np.array(x._storage._view if x.aval.is_extended else x._view) for x in given]  # they may be donated
+    compiled = lowered.compile()
+    module = compiled.executable.module if optimized else lowered.module
+
+    def wrap(results: Sequence[Any]) -> Any:
+        shapes = [s.with_default_layout() for s in module.entry.root.shape.leaves()]
+        arrays = [
+            Array.from_buffer(aval, HostBuffer(leaf, shape))
+            for aval, leaf, shape in zip(signature.out_avals, results, shapes, strict=True)
+        ]
+        return tree.unflatten(signature.out_tree, arrays)
+
+    return Program(module, leaves, _bound(lowered.fun, args, kwargs), lambda: compiled(*args, **kwargs), wrap)
+
+
+def program_of_module(module: HloModule, leaves: Sequence[Any], optimized: bool) -> Program:
+    """The program of a module, for arrays; the result is the list of its leaves."""
+    executable = get_compiler().compile(module)
+    names = {p.name: value for p, value in zip(module.entry.parameters, leaves)}
+    return Program(
+        executable.module if optimized else module, leaves, names, lambda: executable.execute(leaves), list
+    )  # fmt: skip
+
+
+def _bound(fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+    """The arguments by the names of the function's parameters."""
+    try:
+        bound = inspect.signature(fun).bind(*args, **kwargs)
+    except (TypeError, ValueError):
+        return dict(kwargs)
+    bound.apply_defaults()
+    return dict(bound.arguments)

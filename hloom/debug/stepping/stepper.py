@@ -1,0 +1,391 @@
+"""A function run in steps: the object behind the prompt, for programs and notebooks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...hlo.backend import get_compiler
+from ...hlo.cutout import cut_out
+from ...hlo.effects import effects_of, has_side_effect
+from ...hlo.errors import UnsupportedError
+from ...hlo.ir import HloInstruction
+from ...hlo.metadata import PlacedMetadata, line_of
+from ...hlo.opcode import Opcode
+from ...hlo.support.records import dataclass
+from ...hlo.support.value_tree import leaves_of, value_of
+from . import loops, stops
+from .execution import Execution, Frame, Value, evaluated
+from .programs import Program, program_of_function
+from .stops import Stop
+from .variables import variables_of
+
+_PLAIN = frozenset({Opcode.PARAMETER, Opcode.CONSTANT, Opcode.TUPLE, Opcode.GET_TUPLE_ELEMENT, Opcode.BITCAST})
+"""Instructions that move no data."""
+_QUIET = _PLAIN | {Opcode.BROADCAST, Opcode.IOTA, Opcode.RESHAPE}
+"""Instructions that do not make a line worth a pause."""
+
+
+@dataclass(frozen=True, slots=True)
+class Breakpoint:
+    """A place or a condition to stop at."""
+
+    number: int
+    stop: Stop
+
+    def __repr__(self) -> str:
+        return f"<Breakpoint {self.number}: {self.stop.text}>"
+
+
+class Stepper:
+    """A function that runs in steps. It is a context manager; leaving the block gives up what has not run.
+
+    >>> from hloom import debug, numpy as jnp
+    >>> def f(x):
+    ...     y = jnp.log(x)
+    ...     return y - y
+    >>> with debug.step(f, jnp.array([1.0, 0.0]), prompt=False) as run:
+    ...     _ = run.stop_where(nan=True)
+    ...     run.resume()
+    ...     print(run.instruction.opcode.value, run.value())
+    subtract [ 0. nan]
+    """
+
+    def __init__(self, program: Program, kernels: bool = False) -> None:
+        """kernels: each instruction of the program, which has been through all passes, is computed by its kernel."""
+        module = self.module = program.module
+        devices = module.num_partitions * module.replica_count
+        if devices > 1:
+            raise UnsupportedError(
+                f"debug.step: {module.name} is for {devices} devices; step the function of one of them, on its part of "
+                "the arrays"
+            )
+        self._program = program
+        self._is_optimized = kernels
+        self._kernels: dict[HloInstruction, Callable[..., Value]] = {}
+        source = iter(program.leaves)
+        arguments = [value_of(p.shape, source) for p in module.entry.parameters]
+        self._execution = Execution(
+            module.entry, arguments, self._enters, self._by_kernel if kernels else evaluated, self._skip
+        )
+        self._breakpoints: list[Breakpoint] = []
+        self._numbers = 0
+        self._into = True
+        self._selected = 0
+        self.reason = ""
+        """The breakpoint that the program stopped at, as text; "" after a step."""
+
+    # ---- where it is
+
+    @property
+    def frames(self) -> Sequence[Frame]:
+        """The computations that are being run: the program first, the innermost last. None when it is over."""
+        return self._execution.frames
+
+    @property
+    def frame(self) -> Frame:
+        """The selected frame: the innermost one, unless `up` has chosen another. RuntimeError when the program is
+        over."""
+        if not self.frames:
+            raise RuntimeError("the program is over")
+        return self.frames[max(0, len(self.frames) - 1 - self._selected)]
+
+    @property
+    def instruction(self) -> HloInstruction | None:
+        """The instruction of the selected frame that ran last; None before the first. Of an outer frame: the one that
+        calls the next frame."""
+        if self._selected:
+            return self.frames[len(self.frames) - self._selected].caller
+        return self.frame.current
+
+    @property
+    def line(self) -> str:
+        """The user's line of the instruction, as ``file.py:3``; "" if it is not known."""
+        i = self.instruction
+        return "" if i is None else line_of(i.metadata)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the program has run to its end."""
+        return self._execution.is_over
+
+    def up(self, count: int = 1) -> bool:
+        """Select a frame further out; further in with a negative count. False at the end."""
+        wanted = self._selected + count
+        if not 0 <= wanted < len(self.frames):
+            return False
+        self._selected = wanted
+        return True
+
+    # ---- values
+
+    def names(self) -> dict[str, Value]:
+        """The values that have a name in the user's source: the function's arguments, and what the selected frame and
+        those around it have computed. Where two functions use a name, the function of the current line comes first."""
+        found: dict[str, Any] = dict(self._program.arguments)
+        i = self.instruction
+        function = i.metadata.function if i is not None and isinstance(i.metadata, PlacedMetadata) else ""
+        for frame in self.frames[: len(self.frames) - self._selected]:
+            found.update(variables_of(frame, function))
+        return found
+
+    def value(self, name: str | None = None) -> Value:
+        """A value that has been computed: of a variable of the user's, or of an instruction (`%name` or `name`); by
+        default the last one. NameError, if there is none (yet).
+
+        An array is NumPy's, and read-only.
+        """
+        if name is None:
+            i = self.instruction
+            if i is None or i not in self.frame.values:
+                raise NameError("no instruction of this frame has run yet")
+            return _shown(self.frame.values[i])
+        if not name.startswith("%") and name in (known := self.names()):
+            return _shown(known[name])
+        wanted = name.removeprefix("%")
+        for frame in reversed(self.frames[: len(self.frames) - self._selected]):
+            for i, value in frame.values.items():
+                if i.name == wanted:
+                    return _shown(value)
+        raise NameError(f"{name} has no value here")
+
+    # ---- where to stop
+
+    def stop_where(
+        self, *, nan: bool = False, inf: bool = False, outside: tuple[float, float] | None = None,
+        when: Callable[[Frame], Any] | str | None = None,
+    ) -> list[Breakpoint]:  # fmt: skip
+        """Stop where a value has a NaN or an infinity, or leaves a range; or where `when` is true: a function of the
+        frame, or an expression of the names."""
+        wanted: list[Stop] = []
+        if nan:
+            wanted.append(stops.nan())
+        if inf:
+            wanted.append(stops.infinity())
+        if outside is not None:
+            wanted.append(stops.outside(*outside))
+        if isinstance(when, str):
+            code = compile(when, "<stop when>", "eval")
+            wanted.append(stops.when(when, lambda frame: eval(code, {"np": np}, self.scope())))
+        elif when is not None:
+            wanted.append(stops.when(getattr(when, "__name__", "a condition"), when))
+        if not wanted:
+            raise ValueError("stop_where: say where: nan=True, inf=True, outside=(low, high) or when=...")
+        return [self._add(stop) for stop in wanted]
+
+    def stop_at(self, place: int | str) -> Breakpoint:
+        """Stop at a line (a number, or "file.py:12"), or at an instruction: its name, opcode or op_name."""
+        if isinstance(place, int) or place.isdigit():
+            return self._add(stops.at_line(None, int(place)))
+        file, colon, line = place.rpartition(":")
+        if colon and line.isdigit():
+            return self._add(stops.at_line(file, int(line)))
+        return self._add(stops.at_instruction(place))
+
+    def _add(self, stop: Stop) -> Breakpoint:
+        self._numbers += 1
+        self._breakpoints.append(made := Breakpoint(self._numbers, stop))
+        return made
+
+    @property
+    def breakpoints(self) -> Sequence[Breakpoint]:
+        """All places and conditions to stop at."""
+        return tuple(self._breakpoints)
+
+    def clear(self, number: int | None = None) -> None:
+        """Forget a breakpoint, or all. KeyError for a number that there is not."""
+        kept = [] if number is None else [b for b in self._breakpoints if b.number != number]
+        if number is not None and len(kept) == len(self._breakpoints):
+            raise KeyError(f"there is no breakpoint {number}")
+        self._breakpoints = kept
+
+    def scope(self) -> dict[str, Any]:
+        """Names for expressions: the user's, and `_`, the last value."""
+        names = {name: _shown(value) for name, value in self.names().items()}
+        i = self.instruction
+        if i is not None and i in self.frame.values:
+            names["_"] = _shown(self.frame.values[i])
+        return names
+
+    # ---- going on
+
+    def step_instruction(self) -> None:
+        """Run one instruction. A call, a loop or a branch is entered."""
+        self._go(True, lambda frame: True)
+
+    def next_instruction(self) -> None:
+        """Run one instruction of this computation; a call, a loop or a branch as a whole."""
+        depth = self._depth()
+        self._go(False, lambda frame: len(self.frames) <= depth)
+
+    def step(self) -> None:
+        """Run up to the next line of the user's. Calls, loops and branches are entered."""
+        before = self._place()
+        self._go(True, lambda frame: self._is_new_line(frame, before))
+
+    def next(self) -> None:
+        """Run up to the next line of the user's in this computation, or in one around it."""
+        before, depth = self._place(), self._depth()
+        self._go(False, lambda frame: len(self.frames) <= depth and self._is_new_line(frame, before))
+
+    def finish(self) -> None:
+        """Run to the end of this computation, or of this iteration of a loop."""
+        wanted = self.frame
+        self._go(False, lambda frame: wanted not in self.frames or (frame is wanted and frame.is_done))
+
+    def iteration(self, number: int | None = None) -> None:
+        """Run to the next iteration of the innermost loop, or to the iteration with this number. RuntimeError outside
+        of a loop."""
+        inside = next((f for f in reversed(self.frames) if f.iteration is not None), None)
+        if inside is None or inside.iteration is None:
+            raise RuntimeError("not in a loop")
+        loop, wanted = inside.caller, inside.iteration + 1 if number is None else number
+        depth = self.frames.index(inside)
+        if number is not None and number <= inside.iteration:
+            raise ValueError(f"iteration {number} is over: this is iteration {inside.iteration}")
+
+        def is_there(frame: Frame) -> bool:
+            if len(self.frames) <= depth or self.frames[depth].caller is not loop:
+                return True
+            at = self.frames[depth]
+            if at.role != "body" or at.iteration is None or at.iteration < wanted:
+                return False
+            return at.iteration > wanted or (frame.current is not None and frame.current.opcode not in _PLAIN)
+
+        self._go(True, is_there)
+
+    def resume(self) -> Any:
+        """Run until a breakpoint, or to the end. Without breakpoints, and if the program has no side effects, the rest
+        runs compiled. The function's result at the end, None at a breakpoint."""
+        if not self._breakpoints and not effects_of(self.module.entry):
+            self._execution.close()
+            self._execution.is_over = True
+            self._result = self._program.run()
+            return self._result
+        self._go(False, lambda frame: False)
+        return self.result() if self.is_over else None
+
+    _result: Any = None
+
+    def result(self) -> Any:
+        """The function's result. RuntimeError before the end."""
+        if not self.is_over:
+            raise RuntimeError("the program is not over: resume() runs to its end")
+        if self._result is None:
+            self._result = self._program.wrap([np.array(x, order="C") for x in leaves_of(self._execution.result)])
+        return self._result
+
+    def __enter__(self) -> Stepper:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._execution.close()
+
+    # ---- within
+
+    def _go(self, into: bool, is_there: Callable[[Frame], bool]) -> None:
+        self.reason, self._selected, self._into = "", 0, into
+        while (frame := self._execution.advance()) is not None:
+            i = frame.current
+            assert i is not None, "a frame pauses after an instruction"
+            for each in self._breakpoints:
+                if each.stop.holds(frame, i, frame.values[i]):
+                    self.reason = f"breakpoint {each.number}: {each.stop.text}"
+                    return
+            if is_there(frame):
+                return
+
+    def _depth(self) -> int:
+        return len(self.frames) - self._selected
+
+    def _place(self) -> tuple[str, int] | None:
+        frames = self.frames
+        i = frames[-1].current if frames else None
+        return None if i is None or i.metadata is None else (i.metadata.source_file, i.metadata.source_line)
+
+    def _is_new_line(self, frame: Frame, before: tuple[str, int] | None) -> bool:
+        place = self._place()
+        return place is not None and bool(place[0]) and place != before and frame.current.opcode not in _QUIET  # type: ignore[union-attr]
+
+    def _enters(self, i: HloInstruction) -> bool:
+        if self._is_optimized and i.opcode is Opcode.FUSION:
+            return False
+        return self._into or bool(self._breakpoints) or has_side_effect(i)
+
+    def _skip(self, loop: HloInstruction, state: Value) -> tuple[int, Value]:
+        """A loop with only stops for values that stay runs compiled up to the iteration that makes the first one."""
+        tests = [b.stop.in_state for b in self._breakpoints]
+        if self._into or not tests or None in tests or has_side_effect(loop):
+            return 0, state
+
+        def is_bad(state: Value) -> bool:
+            return any(test(state) for test in tests if test is not None)
+
+        return (0, state) if is_bad(state) else loops.before_the_first(loop, state, is_bad)
+
+    def _by_kernel(self, i: HloInstruction, operands: Sequence[Value]) -> Value:
+        if i.opcode in _PLAIN or has_side_effect(i):
+            return evaluated(i, operands)
+        run = self._kernels.get(i)
+        if run is None:
+            run = self._kernels[i] = _compiled(i)
+        return run(operands)
+
+
+def step(
+    fun: Callable[..., Any], *args: Any, prompt: bool = True, kernels: bool = False, stdin: Any = None,
+    stdout: Any = None, **kwargs: Any,
+) -> Any:  # fmt: skip
+    r"""Run a function in steps, at the lines of the user's source, in the manner of Python's debugger.
+
+    fun: a function of arrays, jitted or not; *args, **kwargs: its arguments. The function is traced once; its loops,
+    branches and calls are entered. prompt: read commands from the terminal (`help` lists them: `n`, `s`, `si`, `c`,
+    `stop nan`, `b LINE`, `p NAME`, `iteration K`), then return the function's result. False: return a `Stepper`, which
+    a program drives. kernels: the program after all passes, kernel by kernel. stdin, stdout: files in place of the
+    terminal.
+
+    UnsupportedError for functions of mutable arrays, and for programs over several devices.
+
+    >>> import io
+    >>> from hloom import debug, numpy as jnp
+    >>> def f(x):
+    ...     return jnp.sqrt(x) + 1
+    >>> y = debug.step(f, jnp.arange(3.0), stdin=io.StringIO("si\np _.max()\nc\n"), stdout=io.StringIO())
+    >>> y
+    Array([1.       , 2.       , 2.4142137], dtype=float32)
+    """
+    run = Stepper(program_of_function(fun, args, kwargs, kernels), kernels)
+    if not prompt:
+        return run
+    from .prompt import Prompt  # a program that drives the stepper itself does without
+
+    return Prompt(run, stdin, stdout).run()
+
+
+def _shown(value: Value) -> Value:
+    """A value for the user: arrays are read-only."""
+    if isinstance(value, tuple):
+        return tuple([_shown(v) for v in value])
+    if isinstance(value, np.ndarray):
+        value = value.view()
+        value.flags.writeable = False
+    return value
+
+
+def _compiled(i: HloInstruction) -> Callable[[Sequence[Value]], Value]:
+    """One instruction of a program after all passes, by its kernel."""
+    inputs = list(dict.fromkeys(i.operands))
+    compiler: Any = get_compiler()
+    if not hasattr(compiler, "compile_optimized"):
+        raise UnsupportedError(f"debug.step: kernels=True needs a backend with kernels, not {type(compiler).__name__}")
+    executable = compiler.compile_optimized(cut_out(i, inputs))
+
+    def run(operands: Sequence[Value]) -> Value:
+        values = dict(zip(i.operands, operands, strict=True))
+        leaves = [np.asarray(leaf) for o in inputs for leaf in leaves_of(values[o])]
+        return value_of(i.shape, iter(executable.execute(leaves)))
+
+    return run
+
