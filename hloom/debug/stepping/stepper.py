@@ -18,7 +18,7 @@ from ...hlo.support.records import dataclass
 from ...hlo.support.value_tree import leaves_of, value_of
 from . import loops, stops
 from .execution import Execution, Frame, Value, evaluated
-from .programs import Program, program_of_function
+from .programs import Program
 from .stops import Stop
 from .variables import variables_of
 
@@ -332,36 +332,6 @@ class Stepper:
         if run is None:
             run = self._kernels[i] = _compiled(i)
         return run(operands)
-
-
-def step(
-    fun: Callable[..., Any], *args: Any, prompt: bool = True, kernels: bool = False, stdin: Any = None,
-    stdout: Any = None, **kwargs: Any,
-) -> Any:  # fmt: skip
-    r"""Run a function in steps, at the lines of the user's source, in the manner of Python's debugger.
-
-    fun: a function of arrays, jitted or not; *args, **kwargs: its arguments. The function is traced once; its loops,
-    branches and calls are entered. prompt: read commands from the terminal (`help` lists them: `n`, `s`, `si`, `c`,
-    `stop nan`, `b LINE`, `p NAME`, `iteration K`), then return the function's result. False: return a `Stepper`, which
-    a program drives. kernels: the program after all passes, kernel by kernel. stdin, stdout: files in place of the
-    terminal.
-
-    UnsupportedError for functions of mutable arrays, and for programs over several devices.
-
-    >>> import io
-    >>> from hloom import debug, numpy as jnp
-    >>> def f(x):
-    ...     return jnp.sqrt(x) + 1
-    >>> y = debug.step(f, jnp.arange(3.0), stdin=io.StringIO("si\np _.max()\nc\n"), stdout=io.StringIO())
-    >>> y
-    Array([1.       , 2.       , 2.4142137], dtype=float32)
-    """
-    run = Stepper(program_of_function(fun, args, kwargs, kernels), kernels)
-    if not prompt:
-        return run
-    from .prompt import Prompt  # a program that drives the stepper itself does without
-
-    return Prompt(run, stdin, stdout).run()
 
 
 def _shown(value: Value) -> Value:
