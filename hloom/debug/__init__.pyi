@@ -5,7 +5,8 @@ from .shardings import (
     inspect_array_sharding as inspect_array_sharding, visualize_array_sharding as visualize_array_sharding,
     visualize_sharding as visualize_sharding,
 )
-from .stepping.stepper import step as step, Stepper as Stepper
+from .stepping.start import step as step
+from .stepping.stepper import Stepper as Stepper
 
 callback = _debug_callback
 log = _debug_log

@@ -9,7 +9,7 @@ import pprint
 import sys
 import traceback
 from collections.abc import Callable
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
 import numpy as np
 
@@ -20,10 +20,8 @@ from ...hlo.text.escape import escape
 from ...hlo.text.names import Names
 from ...hlo.text.printer import instruction_text
 from .execution import Frame
+from .stepper import Stepper
 from .variables import name_of
-
-if TYPE_CHECKING:
-    from .stepper import Stepper
 
 _FEW = 8
 """Elements of an array that are shown in full."""
