@@ -91,6 +91,7 @@ from .tracer.sharding.partition_spec import PartitionSpec as _PartitionSpec
 from .tracer.sharding.placement import device_put as device_put, reshard as reshard
 from .tracer.sharding.shardings import NamedSharding as NamedSharding, Shard as Shard
 from .tracer.stages import Compiled as Compiled, Lowered as Lowered
+from .viewer.view import view as view
 
 Array = _ArrayBase
 Device = _CpuDevice

@@ -48,6 +48,10 @@ T = TypeVar("T")
 BEFORE_COMPILING: list[Callable[[], object]] = []
 """Functions that are called before each program is compiled. They may raise."""
 
+ON_COMPILING: list[Callable[[HloModule, str | Target, Sequence[int]], object]] = []
+"""Functions that are called with each module that is compiled for a jitted function, its target and donated parameters.
+Elementary operations outside of jit are not among them."""
+
 BEFORE_DONATING: list[Callable[[], object]] = []
 """Functions that are called before arrays are given away."""
 
@@ -82,6 +86,9 @@ def compile_module(
     if current_context().compiler != DEFAULT_KERNEL_COMPILER:
         chosen = KERNEL_COMPILER, current_context().compiler
         module = replace(module, frontend_attributes=(*module.frontend_attributes, chosen))
+    if not is_function:
+        for look in ON_COMPILING:
+            look(module, target, donated)
     compile = compiler.compile_function if is_function else partial(compiler.compile, donated=donated)
     if not LOG_COMPILES.value and not DURATIONS:
         with collecting_seldom():

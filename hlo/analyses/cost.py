@@ -120,9 +120,11 @@ def cost_analysis(module: HloModule) -> CostEstimate:
     return estimate
 
 
-def cost_of(instruction: HloInstruction) -> Mapping[str, int]:
-    """The quantities of one instruction, with all that it calls."""
-    return _of_instruction(instruction, {})
+def cost_of(
+    instruction: HloInstruction, known: dict[HloComputation, Counter[str]] | None = None
+) -> Mapping[str, int]:
+    """The quantities of one instruction, with all that it calls. `known`: those of computations, for many questions."""
+    return _of_instruction(instruction, {} if known is None else known)
 
 
 def source_of(instruction: HloInstruction) -> str:

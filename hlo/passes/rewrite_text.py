@@ -22,7 +22,7 @@ _ELIDE_OVER = 8
 _MOST_LINES = 40
 
 
-class _ShownNames(Names):
+class ShownNames(Names):
     """Names as they are; `opcode~N` for an instruction without one."""
 
     def __init__(self) -> None:
@@ -40,7 +40,7 @@ class _ShownNames(Names):
 
 def application_text(rule: str, computation: str, before: HloInstruction, after: HloInstruction) -> str:
     """See the module's docstring. Ends without a newline."""
-    names = _ShownNames()
+    names = ShownNames()
     known = _reachable(before)
     lines = [f"{rule} in {computation}", f"  - {_line(before, names)}"]
     added = [i for i in _order(after, known) if i is not before]

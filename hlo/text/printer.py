@@ -47,6 +47,12 @@ def operation_text(instruction: HloInstruction, names: Names, elide_over: int | 
         inside = ", ".join([f"%{names.of_instruction(operand)}" for operand in instruction.operands])
     written = [f"{instruction.shape.to_text()} {opcode.value}({inside})"]
     written += attribute_texts(instruction, names.of_computation)
+    return ", ".join([*written, *further_texts(instruction)])
+
+
+def further_texts(instruction: HloInstruction) -> list[str]:
+    """What follows an instruction's own attributes: its sharding, frontend attributes, and other annotations."""
+    opcode, written = instruction.opcode, []
     annotations, frontend_attributes = instruction.annotations, instruction.frontend_attributes
     if annotations:
         written += [f"{key}={text}" for key, text in annotations if key == "sharding"]
@@ -57,7 +63,7 @@ def operation_text(instruction: HloInstruction, names: Names, elide_over: int | 
         written.append(frontend_attributes_text(frontend_attributes))
     if annotations:
         written += [f"{key}={text}" for key, text in annotations if key not in _PRINTED_ELSEWHERE]
-    return ", ".join(written)
+    return written
 
 
 _PRINTED_ELSEWHERE = ("sharding", "backend_config")

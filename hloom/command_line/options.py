@@ -42,7 +42,7 @@ def parse_options(arguments: Sequence[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--version", action="version", version=f"hloom {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    for add in (_run, _opt, _check, _bisect, _layout, _scaling, _aot, _jax, _profile, _debug, _machine):
+    for add in (_run, _opt, _check, _bisect, _view, _layout, _scaling, _aot, _jax, _profile, _debug, _machine):
         add(commands)
     own, program = _split(list(sys.argv[1:] if arguments is None else arguments))
     options = parser.parse_args(own)
@@ -64,6 +64,7 @@ def _split(arguments: list[str]) -> tuple[list[str], list[str]]:
 
 _RUNS_PROGRAMS: dict[str, tuple[str, ...]] = {
     "jax": (), "profile": ("--timeline", "--top"), "debug": ("--stop", "--break", "--function"),
+    "view": ("--html", "--profile", "--port", "--function", "--target", "--input", "--seed"),
 }  # fmt: skip
 """The commands that run a program, and their own options that take a value."""
 
@@ -106,6 +107,13 @@ _CHECK_EXAMPLES = """\
 _BISECT_EXAMPLES = """\
   hloom bisect model.hlo                                         the first wrong pass, rule or kernel, for random arrays
   hloom bisect model.hlo --input x.npy -o small.hlo              and the smallest program that shows it
+"""
+_VIEW_EXAMPLES = """\
+  hloom view train.py --epochs 1                                 the largest program that a script compiles
+  hloom view --function train_step train.py                      this one
+  hloom view --profile 100 model.hlo                             a file, run 100 times on random arrays for its times
+  hloom view --html model.html model.mlir                        one file that needs no server and no network
+  hloom view out.json                                            a timeline that `hloom profile --timeline` wrote
 """
 _AOT_EXAMPLES = """\
   hloom aot model.hlo --name model -o build/                     an HLO file as C and C++
@@ -231,6 +239,33 @@ def _bisect(commands: _Commands[argparse.ArgumentParser]) -> None:
     parser.add_argument(
         "-o", "--output", metavar="PATH", help="write the smallest program there, and its arguments to PATH.npz"
     )
+
+
+def _view(commands: _Commands[argparse.ArgumentParser]) -> None:
+    parser = _command(
+        commands,
+        "view",
+        "show a program in all its stages in a browser: lines, passes, kernels, memory, times",
+        _VIEW_EXAMPLES,
+        "The subject is a file with HLO or StableHLO, a timeline (.json, .json.gz), or a Python program with its\n"
+        "arguments; our options come before it. The page is served on this machine, until Ctrl-C: docs/viewer.md.",
+    )
+    parser.usage = "hloom view [OPTION...] (FILE.hlo | FILE.mlir | TIMELINE.json | SCRIPT.py | -m MODULE) [ARGUMENT...]"
+    parser.add_argument("--html", metavar="PATH", help="write the page there as one file, instead of serving it")
+    parser.add_argument(
+        "--profile", metavar="N", type=_seed, default=0,
+        help="times: run a module N times, on random arrays unless there is --input; of a script, with any N above 0, "
+        "record the runs that it makes itself",
+    )  # fmt: skip
+    parser.add_argument("--function", metavar="NAME", help="of a script: the jitted function to show")
+    parser.add_argument("--no-open", action="store_true", help="print the address, and open no browser")
+    parser.add_argument("--port", metavar="N", type=_seed, default=0, help="of the server (default: any that is free)")
+    _target(parser)
+    parser.add_argument(
+        "--input", metavar="FILE", action="append", help="arrays for a module's parameters, .npy or .npz; may come again"
+    )
+    parser.add_argument("--seed", metavar="N", type=_seed, default=0, help="for random arrays (default: 0)")
+    parser.set_defaults(random=True)
 
 
 def _scaling(commands: _Commands[argparse.ArgumentParser]) -> None:
