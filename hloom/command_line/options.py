@@ -262,7 +262,7 @@ def _view(commands: _Commands[argparse.ArgumentParser]) -> None:
     parser.add_argument("--port", metavar="N", type=_seed, default=0, help="of the server (default: any that is free)")
     _target(parser)
     parser.add_argument(
-        "--input", metavar="FILE", action="append", help="arrays for a module's parameters, .npy or .npz; may come again"
+        "--input", metavar="FILE", action="append", help="arrays for the parameters, .npy or .npz; may come again"
     )
     parser.add_argument("--seed", metavar="N", type=_seed, default=0, help="for random arrays (default: 0)")
     parser.set_defaults(random=True)

@@ -12,12 +12,12 @@ import gzip
 import hmac
 import secrets
 import threading
-from functools import cached_property
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import PurePosixPath
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+from ..hlo.support.lazy import lazy_property
 from . import bundle
 
 _POLICY = (
@@ -60,7 +60,7 @@ class ViewServer:
         """The address that a browser opens."""
         return f"http://127.0.0.1:{self.port}/?token={self.token}"
 
-    @cached_property
+    @lazy_property
     def zipped(self) -> bytes:
         """The data as it is sent."""
         return gzip.compress(self._data.encode("ascii"), 5)

@@ -32,7 +32,7 @@ def view(
     the file cannot be written or the port is taken.
 
     >>> import os, tempfile
-    >>> import hloom
+    >>> import hloom, hloom.numpy as jnp
     >>> path = os.path.join(tempfile.mkdtemp(), "double.html")
     >>> hloom.view(lambda x: 2 * jnp.tanh(x), jnp.ones(3), html=path)
     >>> os.path.exists(path)

@@ -33,6 +33,7 @@ OURS = {
         "loop_checkpoints",
         *("progress", "progress_bars"),
         *("register_custom_call", "registered_custom_calls", "unregister_custom_call"),
+        "view",
     },
     "core": {  # JAX has them, and warns
         *("DropVar", "concrete_or_error", "find_top_trace", "get_opaque_trace_state", "pytype_aval_mappings"),
