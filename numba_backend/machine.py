@@ -12,13 +12,14 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import fields, replace
 
 from ..hlo.errors import UnsupportedError
 from ..hlo.support.records import dataclass
+from ..hlo.system import system
 from .cpus import available_cpus, cpu_description
 
 MACHINE_VARIABLE = "HLOOM_MACHINE"
@@ -77,11 +78,11 @@ def this_machine() -> Machine:
     """
     words = frozenset((cpu_description() or "").split())
     count, nbytes = registers_of(words)
-    caches = _caches("/sys/devices/system/cpu/cpu0/cache")
+    caches = system.cache_sizes()
     any_ = ANY_TARGET
     first, second, third = caches.get("1", any_.first_cache), caches.get("2", any_.second_cache), caches.get("3", 0)
-    system = Machine(available_cpus(), count, nbytes, "avx512_bf16" in words, LINE, first, second, third)
-    return with_numbers(system, os.environ.get(MACHINE_VARIABLE, ""))
+    found = Machine(available_cpus(), count, nbytes, "avx512_bf16" in words, LINE, first, second, third)
+    return with_numbers(found, os.environ.get(MACHINE_VARIABLE, ""))
 
 
 _target: ContextVar[Machine | None] = ContextVar("target", default=None)
@@ -168,21 +169,3 @@ def x86_level() -> int:
     if words >= _LEVEL_4 and registers_of(words)[1] == 64:
         return 4
     return 3 if words >= _LEVEL_3 else 0
-
-
-def _caches(folder: str) -> Mapping[str, int]:
-    """The sizes of the data caches by level, "1" to "3", as Linux lists them; {} where it does not."""
-    found: dict[str, int] = {}
-    for index in sorted(os.listdir(folder)) if os.path.isdir(folder) else ():
-        try:
-            kind, level, size = (_word(os.path.join(folder, index, name)) for name in ("type", "level", "size"))
-            if kind != "Instruction":
-                found[level] = int(size.removesuffix("K")) << 10
-        except (OSError, ValueError):
-            continue
-    return found
-
-
-def _word(path: str) -> str:
-    with open(path) as file:
-        return file.read().strip()

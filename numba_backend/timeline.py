@@ -11,7 +11,6 @@ process. `compiler.py` registers `SOURCE`, which imports this module when someth
 
 from __future__ import annotations
 
-import mmap
 import time
 from bisect import bisect_right
 from collections import Counter
@@ -23,6 +22,7 @@ from ..hlo.analyses.cost import cost_of, metadata_of
 from ..hlo.analyses.traffic import traffic_of
 from ..hlo.ir import HloInstruction
 from ..hlo.opcode import Opcode
+from ..hlo.system import system
 from ..hlo.timeline.spans import Kind, Recorder, Span, Track
 from ..hlo.timeline.work import Work
 from .runtime import memory, recorder
@@ -97,17 +97,9 @@ class _Source:
         self._sampled = now
         used, kept = memory.in_use()
         into.count("arrays and temporaries", used=used, **{"kept for later": kept})
-        resident = _resident()
+        resident = system.resident_bytes()
         if resident:
             into.count("process", resident=resident)
-
-
-def _resident() -> int:
-    try:
-        with open("/proc/self/statm") as file:
-            return int(file.read().split()[1]) * mmap.PAGESIZE
-    except OSError:
-        return 0
 
 
 class _Spans:

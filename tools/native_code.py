@@ -2,9 +2,9 @@
 """The machine code in the package, which no process compiles again: `numba_backend/runtime/native_code/`.
 
     python tools/native_code.py                      # says what the files lack, or have in another form
-    python tools/native_code.py --write              # writes them; on Linux on x86-64
+    python tools/native_code.py --write              # writes them; on Linux on x86-64, for all processors
     python tools/native_code.py --quick              # compiles the runtime's functions, and no elementary ones
-    python tools/native_code.py --assembly execute   # prints a function as LLVM translates it
+    python tools/native_code.py --assembly execute   # prints a function as LLVM translates it; also --machine aarch64
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path += [str(ROOT)]
@@ -39,7 +40,7 @@ from hloom.numba_backend.fused_computations import FusedComputations  # noqa: E4
 from hloom.numba_backend.lowering import lower_into  # noqa: E402
 from hloom.numba_backend.machine import ANY_TARGET, compiling_for  # noqa: E402
 from hloom.numba_backend.pipeline import pipeline  # noqa: E402
-from hloom.numba_backend.runtime import dialect, machine, native_code  # noqa: E402
+from hloom.numba_backend.runtime import dialect, llvm_backend, machine, native_code  # noqa: E402
 from hloom.numba_backend.runtime.blas import GEMM_ITEMS, GEMV_ITEMS, RUN_GEMM  # noqa: E402
 from hloom.numba_backend.runtime.call import CALLER  # noqa: E402
 from hloom.numba_backend.runtime.callbacks import CALL_PYTHON, LOOK  # noqa: E402
@@ -52,9 +53,10 @@ from hloom.numba_backend.runtime.lapack import LAPACK_FUNCTIONS  # noqa: E402
 from hloom.numba_backend.runtime.llvm_backend import emit_object, host_target, optimise  # noqa: E402
 from hloom.numba_backend.runtime.loader import Image, link  # noqa: E402
 from hloom.numba_backend.runtime.long_kernels import LONG_PIECE, RUN_LONG  # noqa: E402
-from hloom.numba_backend.runtime.native_code import LEVELS, PATH, made_by, read, write  # noqa: E402
+from hloom.numba_backend.runtime.native_code import LEVELS, PATHS, made_by, read, write  # noqa: E402
 from hloom.numba_backend.runtime.program import ProgramBuilder  # noqa: E402
 from hloom.numba_backend.runtime.recorder import RECORDER_FUNCTIONS  # noqa: E402
+from hloom.numba_backend.runtime.relocations import PROCESSORS as LINKED  # noqa: E402
 from hloom.numba_backend.runtime.threads import POOL_FUNCTIONS  # noqa: E402
 
 FUNCTIONS: tuple[KernelSource, ...] = (
@@ -68,22 +70,35 @@ PROCESSORS = {0: ("x86-64", 0), 3: ("x86-64-v3", 32), 4: ("x86-64-v4", 64)}
 """For a level of x86-64: LLVM's word for it, and the bytes of a vector register."""
 
 
+MACHINES = {"x86_64": "x86-64", "aarch64": "generic"}
+"""The runtime's functions are compiled for these: Linux' names of processors, with LLVM's words for the oldest ones."""
+
+
 @cache
-def target(level: int = 0) -> Any:
-    """The target machine of the functions: any x86-64 of this level."""
-    triple, _, _ = host_target()
-    cpu, _ = PROCESSORS[level]
-    return llvm.Target.from_triple(triple).create_target_machine(
+def target(level: int = 0, machine: str = "x86_64") -> Any:
+    """The target machine of the functions: any x86-64 of this level, or another processor."""
+    host_target()
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+    cpu = PROCESSORS[level][0] if level else MACHINES[machine]
+    return llvm.Target.from_triple(f"{machine}-unknown-linux-gnu").create_target_machine(
         cpu=cpu, features="", opt=2, reloc="pic", codemodel="default", jit=True
     )
 
 
-def image_of(function: KernelSource, level: int = 0) -> Image:
-    """The function, compiled here."""
-    text = to_llvm(function, machine.SCOPE) if function.convention == "native" else ir_of(function, level)
-    image = link(function.symbol, emit_object(text, target(level)))
+def text_of(function: KernelSource, name: str) -> str:
+    """A function of the runtime as LLVM IR for Linux on a processor."""
+    made_for = target(machine=name)
+    with mock.patch.object(llvm_backend, "module_header", lambda: (made_for.triple, str(made_for.target_data))):
+        return to_llvm(function, machine.SCOPE, features=frozenset())
+
+
+def image_of(function: KernelSource, level: int = 0, name: str = "x86_64") -> Image:
+    """The function, compiled here. `name`: the processor."""
+    text = text_of(function, name) if function.convention == "native" else ir_of(function, level)
+    image = link(function.symbol, emit_object(text, target(level, name)), LINKED[name])
     if image is None:
-        raise SystemExit(f"{function.name} has no image: this is not Linux on x86-64, or libc lacks what it calls")
+        raise SystemExit(f"{function.name} has no image for {name}: this is not Linux, or libc lacks what it calls")
     return image
 
 
@@ -171,12 +186,12 @@ def elementary_functions() -> tuple[elementary.Function, ...]:
     return tuple(found)
 
 
-def assembly(name: str) -> str:
-    """A function in assembly language."""
-    (function,) = (f for f in FUNCTIONS if f.name == name)
-    module = llvm.parse_assembly(to_llvm(function, machine.SCOPE))
-    optimise(module, True, target())
-    text: str = target().emit_assembly(module)
+def assembly(function_name: str, name: str) -> str:
+    """A function in the assembly language of a processor."""
+    (function,) = (f for f in FUNCTIONS if f.name == function_name)
+    module = llvm.parse_assembly(text_of(function, name))
+    optimise(module, True, target(machine=name))
+    text: str = target(machine=name).emit_assembly(module)
     return text
 
 
@@ -187,7 +202,9 @@ def compiler() -> str:
 
 def differences(quick: bool = False) -> list[str]:
     """Messages about outdated files. `quick`: without LLVM for elementary functions."""
-    wrong = _differences(PATH, FUNCTIONS, 0, compiled=True)
+    wrong = [
+        f"{name}: {message}" for name in MACHINES for message in _differences(PATHS[name], FUNCTIONS, 0, True, name)
+    ]
     functions = elementary_functions()
     if Path(elementary.PATH).read_text() != elementary.write(functions):
         wrong.append("elementary.txt: other kernels")
@@ -196,7 +213,9 @@ def differences(quick: bool = False) -> list[str]:
     return wrong
 
 
-def _differences(path: str, functions: Sequence[KernelSource], level: int, compiled: bool) -> list[str]:
+def _differences(
+    path: str, functions: Sequence[KernelSource], level: int, compiled: bool, name: str = "x86_64"
+) -> list[str]:
     text = Path(path).read_text()
     stored = {identity: image for _, identity, image in read(text)}
     wrong = [f"{f.name}: the text has changed" for f in functions if f.identity not in stored]
@@ -204,7 +223,7 @@ def _differences(path: str, functions: Sequence[KernelSource], level: int, compi
     wrong += [f"{name}: no function has this text" for name, identity, _ in read(text) if identity not in known]
     if compiled and made_by(text) == compiler():
         both = [f for f in functions if f.identity in stored]
-        wrong += [f"{f.name}: other machine code" for f in both if stored[f.identity] != image_of(f, level)]
+        wrong += [f"{f.name}: other machine code" for f in both if stored[f.identity] != image_of(f, level, name)]
     return wrong
 
 
@@ -213,12 +232,14 @@ def main() -> int:
     parser.add_argument("--write", action="store_true")
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--assembly", metavar="FUNCTION")
+    parser.add_argument("--machine", choices=MACHINES, default="x86_64", help="of the assembly language")
     options = parser.parse_args()
     if options.assembly:
-        print(assembly(options.assembly))
+        print(assembly(options.assembly, options.machine))
         return 0
     if options.write:
-        Path(PATH).write_text(write(compiler(), [(f, image_of(f)) for f in FUNCTIONS]))
+        for name in MACHINES:
+            Path(PATHS[name]).write_text(write(compiler(), [(f, image_of(f, name=name)) for f in FUNCTIONS]))
         Path(elementary.PATH).write_text(elementary.write(elementary_functions()))
         native_code.data.cache_clear()
         for level, path in LEVELS.items():

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import contextvars
 import ctypes
-import os
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -14,6 +13,7 @@ from queue import Empty, SimpleQueue
 from typing import Protocol, TypeVar
 
 from ..errors import CollectiveError, ExecutionError
+from ..system import system
 from .communicator import Communicator, as_device
 
 T = TypeVar("T")
@@ -63,7 +63,7 @@ class _Worker(threading.Thread):
 
 
 _idle: list[_Worker] = []
-os.register_at_fork(after_in_child=_idle.clear)
+system.at_fork(after_in_child=_idle.clear)
 
 
 def run_in_threads(

@@ -14,6 +14,7 @@ from typing import ClassVar
 from ..errors import CustomCallError, UnsupportedError
 from ..support.native_function import NativeFunction
 from ..support.records import dataclass
+from ..system import system
 from .structs import (
     ATTRS_WORDS,
     ERROR_CODES,
@@ -112,7 +113,7 @@ def _metadata(name: str, stage: int, address: int, runtime: Runtime) -> int:
 
 
 _HANDLER = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)
-_free = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(("free", ctypes.CDLL(None)))
+_free = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(("free", system.c_library()))
 
 
 def raise_error(address: int, name: str) -> None:

@@ -9,10 +9,10 @@ of a short one. Numba leaves cycles behind, so the collector is not switched off
 from __future__ import annotations
 
 import gc
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from ..system import system
 from .forking import Order, fork_lock
 
 SELDOM = 100_000
@@ -66,4 +66,4 @@ def _alone() -> None:
     _leave(None)
 
 
-os.register_at_fork(after_in_child=_alone)
+system.at_fork(after_in_child=_alone)

@@ -13,12 +13,13 @@ system gives it.
 from __future__ import annotations
 
 import enum
-import os
 import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, NamedTuple, Protocol
+
+from ..system import system
 
 
 class Track(enum.Enum):
@@ -172,7 +173,7 @@ def forget() -> None:
     _started.clear()
 
 
-os.register_at_fork(after_in_child=forget)
+system.at_fork(after_in_child=forget)
 
 
 @contextmanager

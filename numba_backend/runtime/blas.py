@@ -35,10 +35,10 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from ...hlo.support.named_address import NamedAddress
+from ...hlo.system import system
 from .errors import ProgramError
 from .executor import GEMM_WORDS, native_function
 from .kernel import ELEMENT_BYTES, KernelSource
-from .libc import check_address_space
 from .threads import ENTER_BLAS, LEAVE_BLAS, RUN_PARALLEL, THREADS
 
 ROUTINES = {"f32": "sgemm", "f64": "dgemm", "c64": "cgemm", "c128": "zgemm"}
@@ -388,8 +388,8 @@ _BLAS_BYTES, _THREAD_BYTES, _MOST_THREADS = 64 << 20, 40 << 20, 64
 
 def _check_address_space() -> None:
     """MemoryError if there is no room for OpenBLAS and its threads' memory: without it, it tries for ever."""
-    threads = min(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1, _MOST_THREADS)
-    check_address_space(_BLAS_BYTES + threads * _THREAD_BYTES, "the BLAS")
+    threads = min(system.scheduled_cpus(), _MOST_THREADS)
+    system.check_address_space(_BLAS_BYTES + threads * _THREAD_BYTES, "the BLAS")
 
 
 def load() -> None:

@@ -14,18 +14,16 @@ from __future__ import annotations
 
 import ctypes
 import functools
-import os
 import threading
 from array import array
 
+from ...hlo.system import system
 from .executor import native_function
-from .libc import libc_address
 
 _MAIN_NANOSECONDS, _OTHER_NANOSECONDS = 100_000_000, 1_000_000_000
 """How often a loop calls Python, in the main thread and in others. Waiting for the GIL may take 5 ms."""
 
 _CLOCK, _SELF, _MAIN, _ENSURE, _RELEASE, _INTEGER, _CALL, _DECREF, _NOTHING = (f"load(api + {8 * k})" for k in range(9))
-_MONOTONIC = 1
 
 CALL_PYTHON = native_function(
     "call_python",
@@ -51,8 +49,8 @@ LOOK = native_function(
     "look",
     f"""
 def look(api, call_python, watch):
-    call2({_CLOCK}, {_MONOTONIC}, watch + 8)
-    now = load(watch + 8) * 1000000000 + load(watch + 16)
+    {system.clock_text(_CLOCK, 'watch + 8')}
+    now = {system.nanoseconds_text('watch + 8')}
     often = {_OTHER_NANOSECONDS}
     if call0({_SELF}) == {_MAIN}:
         often = {_MAIN_NANOSECONDS}
@@ -80,12 +78,12 @@ def callback_api() -> array[int]:
     python = ("PyGILState_Ensure", "PyGILState_Release", "PyLong_FromLongLong", "PyObject_CallOneArg", "Py_DecRef")
     functions = [ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value or 0 for name in python]
     main = threading.main_thread().ident or 0
-    table = array("q", [libc_address("clock_gettime"), libc_address("pthread_self"), main, *functions, id(_nothing)])
+    table = array("q", [*map(system.native_address, ("clock", "self")), main, *functions, id(_nothing)])
 
     def this_is_main() -> None:
         table[2] = threading.get_ident()
 
-    os.register_at_fork(after_in_child=this_is_main)
+    system.at_fork(after_in_child=this_is_main)
     for kept in (table, _nothing):  # a daemon thread may look while the interpreter ends
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(kept))
     return table

@@ -8,10 +8,10 @@ from queue import SimpleQueue
 
 from ...hlo.support.memory_pressure import allocating
 from ...hlo.support.progress import current
+from ...hlo.system import system
 from ...hlo.timeline.spans import Track, spanning
 from ..cpus import available_cpus
 from .kernel import KernelSource
-from .libc import check_address_space
 from .uninterrupted import NO_LOCK, Call, Unwanted, uninterrupted
 
 _LLVM_BYTES = 8 << 20
@@ -31,7 +31,7 @@ def compile_kernels(kernels: Sequence[KernelSource]) -> list[bytes]:
 def _compile(kernels: Sequence[KernelSource], unwanted: Callable[[], bool]) -> list[bytes]:
     frontend = import_module(".frontend", __package__)
     emit_object = import_module(".llvm_backend", __package__).emit_object
-    allocating(check_address_space, _LLVM_BYTES, "the compiler")
+    allocating(system.check_address_space, _LLVM_BYTES, "the compiler")
     shown = current()
     shown.stage("LLVM", len(kernels), "kernels")
     if len(kernels) == 1:

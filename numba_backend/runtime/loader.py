@@ -6,8 +6,8 @@ of memcpy and similar functions. So when a kernel has been compiled, `link` plac
 resolves the distances. The result, an `Image`, can be copied to any address and called there; the store keeps it beside
 the object. Loading is then a copy into memory that is made executable (and no longer writable).
 
-On other systems than Linux on x86-64, and for an object with anything else in it, there is no image, and LLVM loads the
-object.
+On a system without ELF, for a processor that relocations.py does not have, and for an object with anything else in it,
+there is no image, and LLVM loads the object.
 
 A caller of loaded code holds its `Code`. The memory is freed when no `Code` in it is held any more.
 """
@@ -15,32 +15,31 @@ A caller of loaded code holds its `Code`. The memory is freed when no `Code` in 
 from __future__ import annotations
 
 import ctypes
-import functools
-import mmap
 import platform
 import struct
 import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ...hlo.support.memory_pressure import allocating
 from ...hlo.support.records import dataclass
-from .libc import libc_address, mapped, unmap
+from ...hlo.system import system
+from .relocations import PROCESSORS, Processor, UnfamiliarError
 
-LINKS = sys.platform == "linux" and platform.machine() == "x86_64" and sys.maxsize > 2**32
+PROCESSOR = PROCESSORS.get(platform.machine()) if sys.maxsize > 2**32 else None
+"""This processor, if objects for it can be linked here."""
+LINKS = system.loads_images and PROCESSOR is not None
 """True where images are made and loaded."""
 
-# ELF, as the System V ABI and its AMD64 supplement define it.
-_HEADER = struct.Struct("<16x2xH20xQ10xHH2x")  # machine; section table: offset, size of an entry, length
+# ELF, as the System V ABI defines it.
+_HEADER = struct.Struct("<16x2xH20xQ10xHHH")  # machine; section table: offset, size of an entry, length, names
 _SECTION = struct.Struct("<IIQQQQIIQQ")
 _SYMBOL = struct.Struct("<IBBHQQ")
 _RELOCATION = struct.Struct("<QIIq")
-_X86_64 = 62
-_PROGBITS, _SYMTAB, _RELA, _UNWIND, _ALLOCATED, _UNDEFINED = 1, 2, 4, 0x70000001, 2, 0
-_R_PC32, _R_PLT32 = 2, 4
+_PROGBITS, _SYMTAB, _RELA, _X86_64_UNWIND, _ALLOCATED, _UNDEFINED = 1, 2, 4, 0x70000001, 2, 0
+_UNWIND = ".eh_frame"
 
-_STUB = b"\xff\x25\0\0\0\0"  # jmp *(the eight bytes that follow)
 _STUB_BYTES = 16
 _PACKED = struct.Struct("<QQQQ")
 _LENGTHS = struct.Struct("<QQ")
@@ -120,36 +119,29 @@ class _Mapping:
         self.address = _executable(code)
 
     def register(self, frames: int) -> None:
-        _unwinding("__register_frame")(frames)
+        system.unwinding("__register_frame")(frames)
         self.frames.append(frames)
 
     def __del__(self, finalizing: Callable[[], bool] = sys.is_finalizing) -> None:
         if finalizing() or not hasattr(self, "address"):  # without an address: there was no memory
             return
         for frames in self.frames:
-            _unwinding("__deregister_frame")(frames)
-        unmap(self.address, self.size)
-
-
-@functools.cache
-def _unwinding(name: str) -> Any:
-    # With the GIL, so that no fork happens inside, where a lock is held.
-    function = ctypes.PyDLL("libgcc_s.so.1")[name]
-    function.argtypes, function.restype = [ctypes.c_void_p], None
-    return function
+            system.unwinding("__deregister_frame")(frames)
+        system.free_pages(self.address, self.size)
 
 
 def load_images(images: Sequence[Image]) -> list[Code]:
     """Load images into this process, into memory that they share."""
+    assert PROCESSOR is not None
     starts: list[int] = []
     block = bytearray()
     for image in images:
-        block += bytes(-len(block) % 64)
+        block += bytes(-len(block) % PROCESSOR.alignment)
         starts.append(len(block))
         block += image.code
         for index, name in enumerate(image.externals):
-            slot = len(block) - _STUB_BYTES * (len(image.externals) - index) + len(_STUB)
-            block[slot : slot + 8] = libc_address(name).to_bytes(8, "little")
+            slot = len(block) - _STUB_BYTES * (len(image.externals) - index) + len(PROCESSOR.stub)
+            block[slot : slot + 8] = system.c_address(name).to_bytes(8, "little")
     mapping = _Mapping(bytes(block))
     base = mapping.address
     for image, start in zip(images, starts):
@@ -164,16 +156,13 @@ def load_objects(objects: Sequence[tuple[str, bytes]]) -> list[Code]:
     return [Code(address, engine, len(code)) for (_, code), address in zip(objects, addresses)]
 
 
-def link(symbol: str, code: bytes) -> Image | None:
-    """The image of an object file that defines `symbol`; None if LLVM must load the object."""
+def link(symbol: str, code: bytes, processor: Processor | None = PROCESSOR if LINKS else None) -> Image | None:
+    """The image of an object file that defines `symbol`; None if LLVM must load the object. `processor`: it is for this
+    one; None: for one that cannot be linked."""
     try:
-        return _Object(code).link(symbol) if LINKS else None
-    except _Unfamiliar:
+        return None if processor is None else _Object(code, processor).link(symbol)
+    except UnfamiliarError:
         return None
-
-
-class _Unfamiliar(Exception):
-    """The object contains something that only LLVM's loader can handle."""
 
 
 class _Section(NamedTuple):
@@ -198,21 +187,25 @@ class _Symbol(NamedTuple):
 class _Object:
     """A parsed object file."""
 
-    def __init__(self, code: bytes) -> None:
+    def __init__(self, code: bytes, processor: Processor) -> None:
         self._code = code
+        self._processor = processor
         if code[:6] != b"\x7fELF\x02\x01":
-            raise _Unfamiliar
-        machine, table, size, count = _HEADER.unpack_from(code)
-        if machine != _X86_64 or size != _SECTION.size:
-            raise _Unfamiliar
+            raise UnfamiliarError
+        machine, table, size, count, texts = _HEADER.unpack_from(code)
+        if machine != processor.elf_machine or size != _SECTION.size:
+            raise UnfamiliarError
         self._sections = [_Section(*_SECTION.unpack_from(code, table + size * index)) for index in range(count)]
         (symbols,) = (section for section in self._sections if section.kind == _SYMTAB)
+        self._texts = self._sections[texts].offset
         names = self._sections[symbols.link].offset
         self._symbols: list[_Symbol] = []
         for at in range(symbols.offset, symbols.offset + symbols.size, _SYMBOL.size):
             name, _, _, section, value, _ = _SYMBOL.unpack_from(code, at)
-            text = code[names + name : code.index(b"\0", names + name)].decode()
-            self._symbols.append(_Symbol(text, section, value))
+            self._symbols.append(_Symbol(self._text(names + name), section, value))
+
+    def _text(self, start: int) -> str:
+        return self._code[start : self._code.index(b"\0", start)].decode()
 
     def link(self, symbol: str) -> Image:
         block = bytearray()
@@ -220,20 +213,20 @@ class _Object:
         frames = 0
         for index, section in enumerate(self._sections):
             if section.flags & _ALLOCATED and section.size:
-                if section.kind not in (_PROGBITS, _UNWIND) or section.alignment > 64:
-                    raise _Unfamiliar
+                if section.kind not in (_PROGBITS, _X86_64_UNWIND) or section.alignment > self._processor.alignment:
+                    raise UnfamiliarError
                 block += bytes(-len(block) % max(section.alignment, 1))
                 places[index] = len(block)
                 block += self._code[section.offset : section.offset + section.size]
-                if section.kind == _UNWIND:
+                if self._text(self._texts + section.name) == _UNWIND:
                     frames = len(block) - section.size
                     block += bytes(4)  # the end of the list
         block += bytes(-len(block) % _STUB_BYTES)
         externals = [item.name for item in self._symbols[1:] if item.section == _UNDEFINED]
-        if not all(hasattr(ctypes.CDLL(None), name) for name in externals):
-            raise _Unfamiliar
+        if not all(system.has_c_function(name) for name in externals):
+            raise UnfamiliarError
         stubs = {name: len(block) + _STUB_BYTES * index for index, name in enumerate(externals)}
-        block += _STUB.ljust(_STUB_BYTES, b"\0") * len(externals)
+        block += self._processor.stub.ljust(_STUB_BYTES, b"\0") * len(externals)
         for section in self._sections:
             if section.kind == _RELA and section.info in places:
                 for at in range(section.offset, section.offset + section.size, _RELOCATION.size):
@@ -247,13 +240,13 @@ class _Object:
         """Writes the distances between the places of use and the referenced data or functions."""
         offset, kind, index, addend = _RELOCATION.unpack_from(self._code, at)
         symbol = self._symbols[index]
-        if kind == _R_PLT32 and symbol.section == _UNDEFINED:
+        if kind in self._processor.calls and symbol.section == _UNDEFINED:
             target = stubs[symbol.name]
-        elif kind in (_R_PC32, _R_PLT32) and symbol.section in places:
+        elif symbol.section in places:
             target = places[symbol.section] + symbol.value
         else:
-            raise _Unfamiliar
-        struct.pack_into("<i", block, start + offset, target + addend - (start + offset))
+            raise UnfamiliarError
+        self._processor.relocate(block, kind, start + offset, target + addend)
 
 
 def _executable(code: bytes) -> int:
@@ -261,16 +254,14 @@ def _executable(code: bytes) -> int:
     size = max(len(code), 1)
     address = allocating(_fresh, size)
     ctypes.memmove(address, code, len(code))
-    if _protect(address, size, mmap.PROT_READ | mmap.PROT_EXEC):
+    if not system.make_executable(address, size):
         raise PermissionError("this system does not let memory be made executable")
     return address
 
 
 def _fresh(size: int) -> int:
-    address = mapped(size)
+    address = system.fresh_pages(size)
     if not address:
         raise MemoryError(f"the system has no {size} bytes for code")
     return address
 
-
-_protect = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)(libc_address("mprotect"))

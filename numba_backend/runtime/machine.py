@@ -108,13 +108,24 @@ def _compare_exchange(builder: Any, values: Sequence[Any]) -> Any:
 
 
 def _cycles(builder: Any, values: Sequence[Any]) -> Any:
+    """A counter that grows evenly. ARM's counter of cycles belongs to the system, and reading it ends the process, so
+    there it is the counter of the timer."""
+    if _architecture(builder) in ("aarch64", "arm64"):
+        kind = llir.FunctionType(_I64, [llir.MetaDataType()])
+        read = builder.module.declare_intrinsic("llvm.read_volatile_register", [_I64], kind)
+        return builder.call(read, [builder.module.add_metadata(["cntvct_el0"])])
     counter = builder.module.declare_intrinsic("llvm.readcyclecounter", [], llir.FunctionType(_I64, []))
     return builder.call(counter, [])
 
 
+def _architecture(builder: Any) -> str:
+    name: str = builder.module.triple.partition("-")[0]
+    return name
+
+
 def _pause(builder: Any, values: Sequence[Any]) -> None:
     """Tell the core that this is a spin loop, where the architecture has such an instruction."""
-    architecture = builder.module.triple.partition("-")[0]
+    architecture = _architecture(builder)
     if architecture == "x86_64":
         builder.call(builder.module.declare_intrinsic("llvm.x86.sse2.pause", [], llir.FunctionType(_VOID, [])), [])
     elif architecture in ("aarch64", "arm64"):

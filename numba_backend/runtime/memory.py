@@ -2,8 +2,8 @@
 
 The first use of a fresh page is a page fault: 0.25 us for each 4 KiB, more than it takes to compute the contents. So
 when the last reference to a block dies, the block goes into a bin for its size class, and the next allocation of that
-class takes it from there. Memory comes from `mmap`, 64-byte aligned, with transparent huge pages for blocks of several
-MiB; reused memory is not zeroed.
+class takes it from there. Memory comes from the system in pages, with huge pages for blocks of several MiB where it has
+them; reused memory is not zeroed.
 
 Blocks of up to 32 KiB are cut from slabs and stay with the process; larger blocks are kept up to `set_pool_limit` bytes
 altogether, and the rest is given back to the system. When the system has no more memory, all unused blocks are given
@@ -23,14 +23,14 @@ import numpy as np
 
 from ...hlo.support.forking import Order, fork_lock
 from ...hlo.support.memory_pressure import on_pressure
-from .libc import libc_address, mapped, unmap
+from ...hlo.system import system
 
 _SMALL = 32 << 10
 _SLAB = 256 << 10
 _HUGE_PAGE = 2 << 20
 _DEFAULT_LIMIT = 1 << 30
 
-_advise = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)(libc_address("madvise"))
+_free_pages = system.free_pages
 
 
 class Memory:
@@ -72,7 +72,7 @@ class LargeMemory(Memory):
         if _large.gave(self._size):
             self._free.append(self.address)
         else:
-            unmap(self.address, self._size)
+            _free_pages(self.address, self._size)
 
 
 @functools.lru_cache(maxsize=512)
@@ -119,7 +119,7 @@ class _Large:
         released = 0
         for size, free in list(self.bins.items()):
             while address := self.take(size, free):
-                unmap(address, size)
+                _free_pages(address, size)
                 released += size
         with self.lock:
             self.mapped -= released
@@ -139,24 +139,17 @@ def _fresh_pages(size: int) -> int:
 
     Blocks of several huge pages start at one, so that the system can use them.
     """
-    extra = _HUGE_PAGE if size >= 2 * _HUGE_PAGE else 0
-    start = mapped(size + extra)
-    if not start and release_unused():
-        start = mapped(size + extra)
-    if not start and extra:
-        extra, start = 0, mapped(size)
-    if not start:
+    huge = size >= 2 * _HUGE_PAGE
+    address = _mapped(size, huge)
+    if not address and release_unused():
+        address = _mapped(size, huge)
+    if not address:
         raise MemoryError(f"the system has no {size} bytes")
-    if not extra:
-        return start
-    address: int = (start + extra - 1) & -extra
-    if address > start:
-        unmap(start, address - start)
-    if start + extra > address:
-        unmap(address + size, start + extra - address)
-    if hasattr(mmap, "MADV_HUGEPAGE"):
-        _advise(address, size, mmap.MADV_HUGEPAGE)
     return address
+
+
+def _mapped(size: int, huge: bool) -> int:
+    return (system.fresh_huge_pages(size, _HUGE_PAGE) if huge else 0) or system.fresh_pages(size)
 
 
 def size_class(nbytes: int) -> int:
@@ -279,7 +272,7 @@ def _release_slabs() -> int:
             if unused.issuperset(blocks):
                 unused.difference_update(blocks)
                 starts.remove(slab)
-                unmap(slab, _SLAB)
+                _free_pages(slab, _SLAB)
                 released += _SLAB
         free.extend(unused)
     return released

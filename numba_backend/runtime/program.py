@@ -27,6 +27,7 @@ import numpy as np
 from ...hlo.ir import HloInstruction
 from ...hlo.support.loop_progress import LoopEvent, guarded
 from ...hlo.support.named_address import NamedAddress
+from ...hlo.system import system
 from ...hlo.timeline.spans import RECORDERS, Track, spanning
 from ..machine import COPIED_BYTES, FLOPS, SHARE_NANOSECONDS
 from .call import CALLER, ProgramBlock, header_words, program_function
@@ -35,7 +36,6 @@ from .chain import Cut, Stage, chain_words
 from .errors import ProgramError, ProgramExecutionError
 from .executor import EXECUTOR, FUEL, HEADER_WORDS, Op
 from .kernel import KernelSource, ParameterKind
-from .libc import libc_address
 from .long_kernels import LONG_PIECE, RUN_LONG, step_of
 from .portable import NotPortable, PortableProgram, address_of, portable
 from .store import KernelStore, default_store
@@ -483,7 +483,7 @@ class Program:
         which = values + len(arguments)
         start = which + len(arguments)
         slow, failed = self._run_slowly, self._fail
-        words = array("q", [len(arguments), values, which, start, libc_address("malloc"), libc_address("free")])
+        words = array("q", [len(arguments), values, which, start, system.c_address("malloc"), system.c_address("free")])
         words.extend([callback_api().buffer_info()[0], *default_store().get_many([CALL_PYTHON, LOOK])])
         words.extend(header_words(self.bases, parallel, brief, slow, failed))
         words.extend(argument.word for argument in arguments)

@@ -13,8 +13,6 @@ A forked child does not record: what goes on there is another process's. Only on
 from __future__ import annotations
 
 import ctypes
-import mmap
-import os
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -23,9 +21,9 @@ from typing import Any
 import numpy as np
 
 from ...hlo.support.forking import Order, fork_lock
+from ...hlo.system import system
 from .executor import EXECUTOR, native_function
 from .executor_hook import EXECUTE, HOOK, HOOK_WORD, hook_address
-from .libc import libc_address
 from .recorder_code import (
     BUFFER_WORDS,
     BUFFERS,
@@ -108,7 +106,6 @@ class _Recorder:
         self._lock = fork_lock(Order.POOL)
         self._hook = HOOK
         self._buffers: NDArray | None = None
-        self._memory: mmap.mmap | None = None
         self._generation = 0
         self._recording: Recording | None = None
         self._ended = threading.Event()
@@ -149,15 +146,14 @@ class _Recorder:
         reader.join()
         self._empty(recording)
         recording.lost += self._hook[HOMELESS]
-        assert self._buffers is not None and self._memory is not None
+        assert self._buffers is not None
         for number in self._owned():
             recording.lost += int(self._buffers[number, LOST])
             table = self._buffers[number, TABLE:HEADER_WORDS].reshape(TABLE_ROWS, TABLE_WORDS)
             for row, count, nanoseconds in table[table[:, 0] != 0].tolist():
                 recording.add_sum(row, count, nanoseconds)
             self._buffers[number, THREAD] = 0
-        if hasattr(mmap, "MADV_DONTNEED"):
-            self._memory.madvise(mmap.MADV_DONTNEED)
+        system.drop_pages(self._hook[FIRST], self._buffers.nbytes)
         return recording
 
     def forget(self) -> None:
@@ -168,18 +164,19 @@ class _Recorder:
             self._recording = self._reader = None
 
     def _create(self) -> None:
-        flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | getattr(mmap, "MAP_NORESERVE", 0)
-        self._memory = mmap.mmap(-1, BUFFERS * BUFFER_WORDS * 8, flags)
-        self._buffers = np.frombuffer(self._memory, np.int64).reshape(BUFFERS, BUFFER_WORDS)
-        key = ctypes.c_uint32()
-        if ctypes.CDLL(None).pthread_key_create(ctypes.byref(key), None):
+        words = BUFFERS * BUFFER_WORDS
+        address = system.sparse_pages(8 * words)
+        if not address:
+            raise MemoryError(f"the system has no {8 * words} bytes for a recording")
+        key = system.new_thread_key()
+        if key is None:
             raise MemoryError("the system has no key for what belongs to a thread")
+        memory = (ctypes.c_int64 * words).from_address(address)
+        self._buffers = np.frombuffer(memory, np.int64).reshape(BUFFERS, BUFFER_WORDS)
         hook = self._hook
-        hook[KEY], hook[FIRST] = key.value, self._buffers.ctypes.data
-        for word, name in (
-            (CLOCK, "clock_gettime"), (GET, "pthread_getspecific"), (SET, "pthread_setspecific"), (SELF, "gettid"),
-        ):  # fmt: skip
-            hook[word] = libc_address(name)
+        hook[KEY], hook[FIRST] = key, address
+        for word, service in ((CLOCK, "clock"), (GET, "get"), (SET, "set"), (SELF, "number")):
+            hook[word] = system.native_address(service)
 
     def _read_again(self, ended: threading.Event, beside: Callable[[], object]) -> None:
         while not ended.wait(_PERIOD):
@@ -209,7 +206,7 @@ class _Recorder:
 
 
 _recorder = _Recorder()
-os.register_at_fork(after_in_child=_recorder.forget)
+system.at_fork(after_in_child=_recorder.forget)
 
 
 start, stop = _recorder.start, _recorder.stop

@@ -17,6 +17,7 @@ event is not kept, but counted in a table of the thread: by row, how many there 
 
 from __future__ import annotations
 
+from ...hlo.system import system
 from .blas import BATCH, ITEM
 from .executor import FUEL, GEMM_WORDS, Marks, Op, executor_text, native_function
 from .executor_hook import EXECUTE
@@ -41,7 +42,6 @@ the address says, a few rows on."""
 _PROBES = 16
 HEADER_WORDS = TABLE + TABLE_ROWS * TABLE_WORDS
 BUFFER_WORDS = HEADER_WORDS + EVENTS * EVENT_WORDS
-_MONOTONIC = 1
 _LONG_LOOK = 2_000
 """A look for interrupts is an event if it takes this many nanoseconds: it has waited for the GIL, or run Python."""
 
@@ -49,8 +49,8 @@ _LONG_LOOK = 2_000
 def _read_clock(name: str, indent: int) -> str:
     space = " " * indent
     return (
-        f"{space}call2(load(recorder + {8 * CLOCK}), {_MONOTONIC}, time)\n"
-        f"{space}{name} = load(time) * 1000000000 + load(time + 8)\n"
+        f"{space}{system.clock_text(f'load(recorder + {8 * CLOCK})', 'time')}\n"
+        f"{space}{name} = {system.nanoseconds_text('time')}\n"
     )
 
 
@@ -121,7 +121,7 @@ def record_event(recorder, row, began, ended, lo, hi):
         call2(load(recorder + {8 * SET}), load(recorder + {8 * KEY}), mine)
         buffer = load(recorder + {8 * FIRST}) + number * {8 * BUFFER_WORDS}
         zero_bytes(buffer, {8 * HEADER_WORDS})
-        atomic_store(buffer + {8 * THREAD}, call0(load(recorder + {8 * SELF})) & 0xffffffff)
+        {system.thread_number_text(f'load(recorder + {8 * SELF})', f'buffer + {8 * THREAD}')}
     buffer = load(recorder + {8 * FIRST}) + (mine & 65535) * {8 * BUFFER_WORDS}
     head = load(buffer)
     if head - atomic_load(buffer + {8 * TAIL}) >= {EVENTS}:

@@ -31,6 +31,7 @@ from ...hlo.support.forking import Order, fork_lock
 from ...hlo.support.lazy import lazy_property
 from ...hlo.support.memory_pressure import on_pressure
 from ...hlo.support.records import dataclass
+from ...hlo.system import system
 from ...hlo.timeline.spans import Track, spanning
 from ..cpus import cpu_description
 from ..machine import MACHINE_VARIABLE
@@ -73,13 +74,8 @@ def default_folder() -> str | None:
     named = os.environ.get("HLOOM_CACHE_DIR")
     if named is not None:
         return None if named in ("", "off") else os.path.join(os.getcwd(), os.path.expanduser(named))
-    base = os.environ.get("XDG_CACHE_HOME", "")
-    if not os.path.isabs(base):
-        home = os.path.expanduser("~")
-        if not os.path.isabs(home):
-            return None
-        base = os.path.join(home, ".cache")
-    return os.path.join(base, "hloom")
+    base = system.cache_folder()
+    return None if base is None else os.path.join(base, "hloom")
 
 
 @functools.cache

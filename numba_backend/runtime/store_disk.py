@@ -27,6 +27,7 @@ import warnings
 from importlib import import_module
 from pathlib import Path
 
+from ...hlo.system import system
 from .errors import KernelStoreWarning
 from .kernel import KernelSource
 from .loader import Entry
@@ -38,7 +39,6 @@ _MOST_BYTES = 1 << 28
 """A larger file is no entry: the largest objects have a few MiB."""
 _OWN_NAME = re.compile(r"[0-9a-f]{64}\.(o|py|program|digest|tuning|speed)(\.[0-9a-f]{16}\.tmp)?")
 """The names that the store gives to files. All other files in the folder belong to the user."""
-_OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
 
 class Disk:
@@ -153,14 +153,14 @@ class Disk:
         try:
             _make_private(self.folder)
             status = os.stat(self.folder)
-            doubtful = _doubtful_parent(self.folder)
+            doubtful = system.exposed_parent(self.folder)
         except OSError as error:
             self._problem(f"the kernel store {self.folder} cannot be used ({error}); kernels are kept in memory only")
             return "refused"
         if not stat.S_ISDIR(status.st_mode):
             self._problem(f"the kernel store {self.folder} is not a folder; kernels are kept in memory only")
             return "refused"
-        if status.st_uid != os.geteuid() or status.st_mode & _OTHERS_WRITE:
+        if not system.is_private(self.folder, status):
             self._problem(
                 f"the kernel store {self.folder} belongs to another user or is writable by others, so code from it is "
                 "not trusted; kernels are kept in memory only. Make it yours with mode 0700, or set HLOOM_CACHE_DIR"
@@ -176,16 +176,15 @@ class Disk:
         return "usable"
 
     def _replace(self, name: str, data: bytes) -> None:
-        # A process in another container may have the same number: hence the random name, and O_EXCL.
+        # A process in another container may have the same number: hence the random name, which must be new.
         temporary = self.folder / f"{name}.{os.urandom(8).hex()}.tmp"
         assert _OWN_NAME.fullmatch(temporary.name), name  # or it would never be evicted
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         try:
             try:
-                descriptor = os.open(temporary, flags, 0o600)
+                descriptor = os.open(temporary, system.write_flags, 0o600)
             except FileNotFoundError:  # the cache was emptied, and the folder removed
                 _make_private(self.folder)
-                descriptor = os.open(temporary, flags, 0o600)
+                descriptor = os.open(temporary, system.write_flags, 0o600)
             with open(descriptor, "wb") as file:
                 file.write(data)
             os.replace(temporary, self.folder / name)
@@ -198,12 +197,12 @@ class Disk:
 
 def _content(path: Path) -> tuple[os.stat_result, bytes]:
     """The content of the file at `path`. OSError unless it is a plain file of this user, at once."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+    descriptor = os.open(path, system.read_flags)
     with open(descriptor, "rb") as file:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
             raise OSError("it is not a plain file")
-        if status.st_uid != os.geteuid() or status.st_mode & _OTHERS_WRITE:
+        if not system.is_private(path, status):
             raise OSError("it belongs to another user or is writable by others")
         if status.st_size > _MOST_BYTES:
             raise OSError(f"it has {status.st_size} bytes, more than any kernel")
@@ -215,29 +214,6 @@ def _make_private(folder: Path) -> None:
     if not folder.exists():
         _make_private(folder.parent)
     folder.mkdir(mode=0o700, exist_ok=True)
-
-
-def _doubtful_parent(folder: Path) -> Path | None:
-    """The first folder above `folder`, with links resolved, that a user other than this one and root could change."""
-    for parent in Path(os.path.realpath(folder)).parents:
-        status = os.stat(parent)
-        mode = status.st_mode
-        others_write = mode & stat.S_IWOTH or (mode & stat.S_IWGRP and not _is_own_group(status.st_gid))
-        if status.st_uid not in (0, os.geteuid()) or (others_write and not mode & stat.S_ISVTX):
-            return parent
-    return None
-
-
-def _is_own_group(number: int) -> bool:
-    """Is this user the only member of the group? Many systems give each user a group with the user's name, and let it
-    write to the user's files."""
-    grp, pwd = import_module("grp"), import_module("pwd")
-    try:
-        group, user = grp.getgrgid(number), pwd.getpwuid(os.geteuid())
-    except KeyError:
-        return False
-    own = user.pw_gid == number and group.gr_name == user.pw_name
-    return own and all(member == user.pw_name for member in group.gr_mem)
 
 
 def _sealed(key: str, data: bytes) -> bytes:

@@ -1,8 +1,9 @@
 """The thread pool: a few native threads that help the executor with one row of the program at a time.
 
 Numba's own threading layers do not fit: workqueue aborts on concurrent calls, OpenMP dies in a forked child, and both
-need Numba imported. These are plain POSIX threads that run one native function (`worker`). They hold no Python state,
-so the interpreter does not know them: they block all signals, sleep when there is no work, and end with the process.
+need Numba imported. These are plain threads of the system that run one native function (`worker`). They hold no Python
+state, so the interpreter does not know them: they handle no signals, sleep when there is no work, and end with the
+process.
 
 A worker without work polls for 30 us, then polls for less than a millisecond whenever nothing else wants its CPU
 (sched_yield), and then sleeps; waking a sleeping thread takes 50 us, and much longer on a busy machine. It does not
@@ -34,7 +35,6 @@ from __future__ import annotations
 
 import ctypes
 import os
-import signal
 import textwrap
 import time
 from collections.abc import Iterator
@@ -42,16 +42,16 @@ from contextlib import contextmanager
 
 from ...hlo.support.forking import Order, fork_lock, kept_out_of_forks
 from ...hlo.support.named_address import NamedAddress
+from ...hlo.system import system
 from ..cpus import available_cpus
 from ..machine import this_machine
 from .executor import API, CALL_PYTHON, LOOK, STATUS, native_function
-from .libc import libc_address
 from .store import default_store
 
 _SPIN_SECONDS = 30e-6
 _YIELDS = 1000
 _POLITE_YIELDS = 20
-_NAP_NANOSECONDS = 50_000
+_NAP_SECONDS = 50e-6
 _SERIAL_LEAST, _SERIAL_MOST = 16, 1024
 _BLOCK_BYTES = 1024
 _TASK_BYTES = 24  # the next task, the function, its argument
@@ -88,7 +88,7 @@ if waited <= load(pool + {SPINS}):
 elif waited <= load(pool + {SPINS}) + {_POLITE_YIELDS}:
     call0(load(pool + {_YIELD}))
 else:
-    call2(load(pool + {_NAP}), pool + {_NAP_TIME}, 0)"""
+    {system.nap_text(f'load(pool + {_NAP})', f'pool + {_NAP_TIME}')}"""
     return textwrap.indent(lines[1:], " " * indent)
 
 
@@ -165,7 +165,7 @@ def worker(pool):
             call1(load(pool + {_LOCK}), pool + {_MUTEX})
             atomic_add(pool + {_SLEEPERS}, 1)
             while atomic_load(pool + {_GENERATION}) == seen:
-                call2(load(pool + {_WAIT}), pool + {_CONDITION}, pool + {_MUTEX})
+                {system.wait_text(f'load(pool + {_WAIT})', f'pool + {_CONDITION}', f'pool + {_MUTEX}')}
             atomic_add(pool + {_SLEEPERS}, -1)
             call1(load(pool + {_UNLOCK}), pool + {_MUTEX})
         seen = atomic_load(pool + {_GENERATION})
@@ -342,7 +342,7 @@ class _Pool:
         close = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)(self._close_address)
         try:
             while close(block, 1):
-                time.sleep(_NAP_NANOSECONDS * 1e-9)
+                time.sleep(_NAP_SECONDS)
             yield
         finally:
             close(block, 0)
@@ -351,7 +351,7 @@ class _Pool:
         functions = default_store().get_many(POOL_FUNCTIONS)
         run_parallel, self._worker_address, self._spin_address, enter, leave, self._close_address = functions[:6]
         run_tasks, schedule = functions[6:]
-        block: int = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_size_t, ctypes.c_size_t)(libc_address("calloc"))(
+        block: int = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_size_t, ctypes.c_size_t)(system.c_address("calloc"))(
             _BLOCK_BYTES + 64, 1
         )
         if not block:
@@ -364,21 +364,20 @@ class _Pool:
         _write(block, SCHEDULE, schedule)
         _write(block, THREADS, 1)
         for offset, name in (
-            (_LOCK, "pthread_mutex_lock"), (_UNLOCK, "pthread_mutex_unlock"), (_WAIT, "pthread_cond_wait"),
-            (_BROADCAST, "pthread_cond_broadcast"), (_YIELD, "sched_yield"), (_NAP, "nanosleep"),
+            (_LOCK, "lock"), (_UNLOCK, "unlock"), (_WAIT, "wait"), (_BROADCAST, "broadcast"), (_YIELD, "yield"),
+            (_NAP, "nap"),
         ):  # fmt: skip
-            _write(block, offset, libc_address(name))
-        _write(block, _NAP_TIME + 8, _NAP_NANOSECONDS)  # a timespec: seconds, then nanoseconds
-        libc = ctypes.CDLL(None)
-        libc.pthread_mutex_init(ctypes.c_void_p(block + _MUTEX), None)
-        libc.pthread_cond_init(ctypes.c_void_p(block + _CONDITION), None)
+            _write(block, offset, system.native_address(name))
+        for index, word in enumerate(system.nap_words):
+            _write(block, _NAP_TIME + 8 * index, word)
+        system.prepare_waiting(block + _MUTEX, block + _CONDITION)
         return block
 
     def _resize(self, block: int, threads: int) -> None:
         if threads > 1 and not self._workers:
             _write(block, SPINS, _spins(self._spin_address))
         while self._workers < threads - 1:
-            if not _start_thread(self._worker_address, block):
+            if not system.start_thread(self._worker_address, block):
                 threads = self._workers + 1
                 break
             self._workers += 1
@@ -398,24 +397,8 @@ def _spins(function: int) -> int:
     return max(100, int(1000 * _SPIN_SECONDS / (time.perf_counter() - started)))
 
 
-def _start_thread(function: int, argument: int) -> bool:
-    """Start a detached POSIX thread with all signals blocked; False when the system refuses."""
-    libc = ctypes.CDLL(None)
-    thread = ctypes.c_void_p()
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, [])
-    try:  # setting the mask may run a signal's handler, which may raise
-        signal.pthread_sigmask(signal.SIG_SETMASK, signal.valid_signals())
-        failed = libc.pthread_create(ctypes.byref(thread), None, ctypes.c_void_p(function), ctypes.c_void_p(argument))
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-    if failed:
-        return False
-    libc.pthread_detach(thread)
-    return True
-
-
 _pool = _Pool()
-os.register_at_fork(after_in_child=_pool.reset)
+system.at_fork(after_in_child=_pool.reset)
 kept_out_of_forks(Order.PRODUCTS, _pool.without_products)
 
 

@@ -16,6 +16,7 @@ import llvmlite.binding as llvm
 import numpy as np
 import pytest
 from hloom.hlo import UnsupportedError
+from hloom.hlo.system.linux import caches_of
 from hloom.hlo.targets import target_named
 from hloom.hlo.text.parser import parse
 from hloom.numba_backend import machine, stored_programs
@@ -70,8 +71,8 @@ def test_caches_are_those_of_data(tmp_path: Path) -> None:
         for name, text in (("level", level), ("type", kind), ("size", size)):
             folder.joinpath(name).write_text(f"{text}\n")
     (tmp_path / "index9").mkdir()  # nothing can be read there
-    assert machine._caches(tmp_path) == {"1": 48 << 10, "2": 2 << 20, "3": 105 << 20}
-    assert machine._caches(tmp_path / "none") == {}
+    assert caches_of(str(tmp_path)) == {"1": 48 << 10, "2": 2 << 20, "3": 105 << 20}
+    assert caches_of(str(tmp_path / "none")) == {}
 
 
 def test_numbers_of_the_user() -> None:

@@ -21,7 +21,7 @@ from hloom.numba_backend.runtime.threads import POOL_FUNCTIONS
 from support.runtime_kernels import ADD, python
 from support.tool_modules import tool_module
 
-needs_images = pytest.mark.skipif(not LINKS, reason="images are for Linux on x86-64")
+needs_images = pytest.mark.skipif(not LINKS, reason="images are for Linux on x86-64 and ARM")
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +52,7 @@ def test_the_code_of_elementary_functions_is_up_to_date(root: Path) -> None:
 
 @needs_images
 def test_what_is_out_of_date_is_told(tool: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    text = Path(native_code.PATH).read_text()
+    text = Path(native_code.PATHS["x86_64"]).read_text()
     changed = tmp_path / "code.txt"
     changed.write_text(text.replace(EXECUTOR.identity, "0" * 64))
     told = tool._differences(changed, tool.FUNCTIONS, 0, compiled=True)

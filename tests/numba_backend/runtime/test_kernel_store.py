@@ -18,6 +18,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hloom.hlo.system import posix
 from hloom.numba_backend.runtime import loader, store_disk
 from hloom.numba_backend.runtime.errors import KernelCompilationError, KernelStoreWarning
 from hloom.numba_backend.runtime.kernel import KernelSource
@@ -196,7 +197,7 @@ def test_what_is_no_entry_is_neither_waited_for_nor_read(impostor: Callable[[Pat
 def test_a_folder_above_that_others_can_write_to(
     mode: int, refused: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(store_disk, "_is_own_group", lambda number: False)
+    monkeypatch.setattr(posix, "is_own_group", lambda number: False)
     (tmp_path / "above").mkdir()
     (tmp_path / "above").chmod(mode)
     store = KernelStore(tmp_path / "above" / "between" / "store")
@@ -226,7 +227,7 @@ def test_the_group_of_one_user_counts_as_nobody(monkeypatch: pytest.MonkeyPatch)
     ):  # fmt: skip
         found = grp.struct_group((name, "x", number, members))
         monkeypatch.setattr(grp, "getgrgid", lambda _, found=found: found)
-        assert store_disk._is_own_group(number) is own, (name, number, members)
+        assert posix.is_own_group(number) is own, (name, number, members)
 
 
 def test_new_folders_are_private_whatever_the_mask(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from hloom.numba_backend.runtime.loader import LINKS, Image, link, load_images, 
 
 from support.runtime_kernels import ADD, F32, python
 
-pytestmark = pytest.mark.skipif(not LINKS, reason="images are for Linux on x86-64")
+pytestmark = pytest.mark.skipif(not LINKS, reason="images are for Linux on x86-64 and ARM")
 
 CONSTANTS = KernelSource(
     "constants",

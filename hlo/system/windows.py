@@ -1,0 +1,195 @@
+"""Windows: threads, memory and clocks of kernel32, the C library ucrtbase, %LOCALAPPDATA%; no forks, no images.
+
+Machine code is COFF, which LLVM's loader loads. A `long` has 32 bits, so no type here depends on it.
+
+Sources: Microsoft's reference of the Win32 API: "Synchronization functions" (SRW locks, condition variables), "Process
+and thread functions", VirtualAlloc, QueryPerformanceCounter, GetLogicalProcessorInformation, GetProcessMemoryInfo.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import platform
+import struct
+from collections.abc import Mapping
+from importlib import import_module
+from pathlib import Path
+from typing import Any, ClassVar
+
+from .interface import System
+
+_COMMIT, _RESERVE, _RELEASE, _RESET, _NO_ACCESS, _READ_WRITE = 0x1000, 0x2000, 0x8000, 0x80000, 1, 4
+_NO_INDEX = 0xFFFFFFFF
+_CACHE, _INSTRUCTIONS = 2, 1  # LOGICAL_PROCESSOR_RELATIONSHIP, PROCESSOR_CACHE_TYPE
+_PROCESSOR = struct.Struct("<QIxxxxBBHIIxxxx")  # the mask, the relationship; level, associativity, line, size, type
+_COUNTERS = struct.Struct("<IIQQQQQQQQ")
+
+
+class Windows(System):
+    """Windows 8 and later, of 64 bits."""
+
+    name: ClassVar[str] = "windows"
+    native_names: ClassVar[Mapping[str, str]] = {
+        "lock": "AcquireSRWLockExclusive", "unlock": "ReleaseSRWLockExclusive", "wait": "SleepConditionVariableSRW",
+        "broadcast": "WakeAllConditionVariable", "yield": "SwitchToThread", "nap": "Sleep",
+        "clock": "QueryPerformanceCounter", "self": "GetCurrentThreadId", "get": "TlsGetValue", "set": "TlsSetValue",
+        "number": "GetCurrentThreadId",
+    }  # fmt: skip
+    nap_words: ClassVar[tuple[int, int]] = (0, 0)
+    read_flags: ClassVar[int] = os.O_RDONLY | sum(getattr(os, name, 0) for name in ("O_BINARY", "O_NOINHERIT"))
+    write_flags: ClassVar[int] = (
+        os.O_WRONLY | os.O_CREAT | os.O_EXCL | sum(getattr(os, name, 0) for name in ("O_BINARY", "O_NOINHERIT"))
+    )
+
+    # ---- processors
+
+    def cache_sizes(self) -> Mapping[str, int]:
+        """Of all processors, the smallest of each level."""
+        ctypes = import_module("ctypes")
+        read = self._function("GetLogicalProcessorInformation", "int", "void_p", "void_p")
+        size = ctypes.c_uint32(0)
+        read(None, ctypes.addressof(size))
+        buffer = ctypes.create_string_buffer(max(size.value, 1))
+        if not read(ctypes.addressof(buffer), ctypes.addressof(size)):
+            return {}
+        found: dict[str, int] = {}
+        whole = size.value - size.value % _PROCESSOR.size
+        for _, relation, level, _, _, nbytes, kind in _PROCESSOR.iter_unpack(buffer.raw[:whole]):
+            if relation == _CACHE and kind != _INSTRUCTIONS:
+                found[str(level)] = min(nbytes, found.get(str(level), nbytes))
+        return found
+
+    # ---- processes
+
+    def resident_bytes(self) -> int:
+        """The working set."""
+        ctypes = import_module("ctypes")
+        buffer = ctypes.create_string_buffer(_COUNTERS.size)
+        process = self._function("GetCurrentProcess", "void_p")()
+        read = self._function("K32GetProcessMemoryInfo", "int", "void_p", "void_p", "uint32")
+        return _COUNTERS.unpack(buffer.raw)[3] if read(process, ctypes.addressof(buffer), _COUNTERS.size) else 0
+
+    # ---- files
+
+    def cache_folder(self) -> str | None:
+        """%LOCALAPPDATA%, which belongs to the user and does not move between machines."""
+        found = os.environ.get("LOCALAPPDATA", "")
+        return found if os.path.isabs(found) else None
+
+    def is_private(self, path: Path, status: os.stat_result) -> bool:
+        """True in the user's profile, since Windows keeps other users out of it. Modes say nothing about them."""
+        home = os.path.expanduser("~")
+        return os.path.isabs(home) and Path(os.path.realpath(path)).is_relative_to(os.path.realpath(home))
+
+    def exposed_parent(self, folder: Path) -> Path | None:
+        """`is_private` looks at the whole path."""
+        return None
+
+    # ---- functions of C
+
+    @functools.cache  # noqa: B019 - there is one system
+    def c_library(self) -> Any:
+        """The universal C runtime."""
+        return import_module("ctypes").CDLL("ucrtbase")
+
+    @functools.cache  # noqa: B019 - there is one system
+    def _kernel(self) -> Any:
+        """The functions of the system."""
+        return getattr(import_module("ctypes"), "WinDLL")("kernel32")  # noqa: B009 - not in ctypes of other systems
+
+    def native_address(self, service: str) -> int:
+        """In kernel32."""
+        ctypes = import_module("ctypes")
+        return int(ctypes.cast(getattr(self._kernel(), self.native_names[service]), ctypes.c_void_p).value)
+
+    @functools.cache  # noqa: B019 - there is one system
+    def _function(self, name: str, result: str, *arguments: str) -> Any:
+        """A function of kernel32, with the names of ctypes' types."""
+        ctypes = import_module("ctypes")
+        function = getattr(self._kernel(), name)
+        function.restype, *function.argtypes = (getattr(ctypes, f"c_{name}") for name in (result, *arguments))
+        return function
+
+    # ---- memory
+
+    def _allocate(self, size: int, how: int, access: int) -> int:
+        function = self._function("VirtualAlloc", "void_p", "void_p", "size_t", "uint32", "uint32")
+        return int(function(None, size, how, access) or 0)
+
+    def fresh_pages(self, size: int) -> int:
+        """Memory that counts as used from the start."""
+        return self._allocate(size, _RESERVE | _COMMIT, _READ_WRITE)
+
+    def free_pages(self, address: int, size: int) -> None:
+        """The whole of it: Windows takes no part back."""
+        self._function("VirtualFree", "int", "void_p", "size_t", "uint32")(address, 0, _RELEASE)
+
+    def drop_pages(self, address: int, size: int) -> None:
+        """By MEM_RESET."""
+        function = self._function("VirtualAlloc", "void_p", "void_p", "size_t", "uint32", "uint32")
+        function(address, size, _RESET, _READ_WRITE)
+
+    def has_address_space(self, size: int) -> bool:
+        """Tries it, by addresses without memory."""
+        address = self._allocate(size, _RESERVE, _NO_ACCESS)
+        if address:
+            self.free_pages(address, size)
+        return bool(address)
+
+    # ---- threads
+
+    def start_thread(self, function: int, argument: int) -> bool:
+        """A thread whose handle is closed at once. Signals are no matter of threads here."""
+        start = self._function("CreateThread", "void_p", "void_p", "size_t", "void_p", "void_p", "uint32", "void_p")
+        handle = start(None, 0, function, argument, 0, None)
+        if not handle:
+            return False
+        self._function("CloseHandle", "int", "void_p")(handle)
+        return True
+
+    def interrupt_thread(self, ident: int) -> None:
+        """There are no forks, after which this would be needed."""
+        raise NotImplementedError("there are no forks on Windows")
+
+    def new_thread_key(self) -> int | None:
+        """An index of thread-local storage."""
+        key = self._function("TlsAlloc", "uint32")()
+        return None if key == _NO_INDEX else int(key)
+
+    def prepare_waiting(self, mutex: int, condition: int) -> None:
+        """Zeros are ready for use: SRWLOCK_INIT and CONDITION_VARIABLE_INIT."""
+
+    def wait_text(self, wait: str, condition: str, mutex: str) -> str:
+        """`SleepConditionVariableSRW(condition, mutex, INFINITE, 0)`."""
+        return f"call4({wait}, {condition}, {mutex}, 0xffffffff, 0)"
+
+    def nap_text(self, nap: str, words: str) -> str:
+        """`Sleep(1)`: a millisecond."""
+        return f"call1({nap}, 1)"
+
+    def clock_text(self, clock: str, words: str) -> str:
+        """`QueryPerformanceCounter(words)`."""
+        return f"call1({clock}, {words})"
+
+    def nanoseconds_text(self, words: str) -> str:
+        """Whole seconds and the rest apart: the product of a count and 10^9 has more than 64 bits after minutes."""
+        rate = self._ticks_per_second()
+        seconds = f"quotient(load({words}), {rate})"
+        rest = f"(load({words}) - {seconds} * {rate})"
+        return f"{seconds} * 1000000000 + quotient({rest} * 1000000000, {rate})"
+
+    @functools.cache  # noqa: B019 - there is one system
+    def _ticks_per_second(self) -> int:
+        ctypes = import_module("ctypes")
+        rate = ctypes.c_int64(0)
+        self._function("QueryPerformanceFrequency", "int", "void_p")(ctypes.addressof(rate))
+        return int(rate.value)
+
+    def thread_number_text(self, number: str, into: str) -> str:
+        """`GetCurrentThreadId()`, of 32 bits."""
+        return f"atomic_store({into}, call0({number}) & 0xffffffff)"
+
+    def description(self) -> str:
+        """With the edition's number."""
+        return " ".join(("Windows", platform.version(), platform.machine()))

@@ -1,0 +1,162 @@
+"""Programs run on systems that lack something, and on models of macOS and Windows (`support/lacking.py`)."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hloom.hlo.system import system
+
+from support import lacking
+
+pytestmark = pytest.mark.skipif(system.name != "linux", reason="it takes away what Linux has")
+
+PROGRAM = """
+import sys
+from support import lacking
+if sys.argv[1]:
+    lacking.install(sys.argv[1])
+import json, os, threading, time, warnings
+warnings.simplefilter("ignore")
+import hloom, hloom.numpy as jnp, numpy as np
+from hloom.hlo.system import system
+from hloom.hlo.timeline.spans import Track
+from hloom.numba_backend import machine
+from hloom.numba_backend.runtime import store, threads
+from hloom.tracer.profiling.timeline import ProfileOptions, Session
+
+x = np.linspace(0, 1, 1 << 16, dtype="f4").reshape(256, 256)
+program = hloom.jit(lambda x: jnp.sin(x) @ x + jnp.cumsum(x, 0))
+loop = hloom.jit(lambda x: hloom.lax.while_loop(lambda s: s[0] < 50, lambda s: (s[0] + 1, s[1] * 0.9 + 1), (0, x))[1])
+session = Session(ProfileOptions())
+session.start()
+for _ in range(20):
+    found = [program(x), loop(x)]
+    time.sleep(0.002)  # the workers go to sleep, and must be woken
+big = hloom.jit(lambda x: x + 1)(np.zeros(6 << 20, "f4"))  # in huge pages
+timeline = session.stop()
+kernels = [s for s in timeline.spans if s.track is Track.KERNELS]
+inside = all(timeline.started <= s.start <= s.end <= timeline.ended for s in kernels)
+print(json.dumps({
+    "sums": [float(np.asarray(f, "f8").sum()) for f in found], "big": float(big[-1]), "kernels": len(kernels) > 20,
+    "inside": inside, "mine": any(s.thread == threading.get_native_id() for s in kernels),
+    "others": any(s.thread != threading.get_native_id() for s in kernels),
+    "name": system.name, "threads": threads.get_num_threads(), "description": system.cpu_description(),
+    "caches": dict(system.cache_sizes()), "resident": system.resident_bytes(), "folder": store.default_folder(),
+    "vectors": machine.this_machine().registers, "compiled": store.default_store().statistics.compiled,
+    "delivered": store.default_store().statistics.delivered, "llvm": "llvmlite" in sys.modules,
+    "calls": sum(library.model_calls() for library in lacking.MODELS),
+}))
+"""
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    if not shutil.which("gcc") and not shutil.which("cc"):
+        pytest.skip("models of systems are in C")
+    return tmp_path_factory.mktemp("models")
+
+
+def environment(models: Path, root: Path, store: str) -> dict[str, str]:
+    return {
+        **os.environ, "PYTHONPATH": f"{root / 'tests'}{os.pathsep}{root}", "HLOOM_TESTS_MODELS": str(models),
+        "HLOOM_CACHE_DIR": store, "HLOOM_NUM_THREADS": "2",
+    }  # fmt: skip
+
+
+def run(name: str, models: Path, root: Path, store: str = "off") -> dict[str, Any]:
+    command = [sys.executable, "-c", PROGRAM, name]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment(models, root, store), timeout=200)
+    assert done.returncode == 0, done.stderr
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+DIFFERENCES: dict[str, dict[str, Any]] = {
+    "": {},
+    "affinity": {},
+    "files of the system": {"description": None, "caches": {}, "resident": 0},
+    "huge pages": {},
+    "advice about memory": {},
+    "images": {"delivered": 0},
+    "threads": {"others": False},
+    "forks": {},
+    "modes of open": {},
+    "a cache folder": {},
+    "macos": {
+        "name": "darwin", "description": "{machine} Apple M9 (model) asimd", "vectors": 32, "delivered": 0,
+        "caches": {"1": 128 << 10, "2": 4 << 20}, "resident": 12345 * 4096,
+    },
+    "windows": {
+        "name": "windows", "description": None, "delivered": 0, "resident": 12345 * 4096,
+        "caches": {"1": 48 << 10, "2": 1 << 20, "3": 9 << 20},
+    },
+}  # fmt: skip
+"""What is not as on a whole Linux."""
+
+
+QUICK = ("macos", "windows")
+SLOW = [pytest.param(name, marks=pytest.mark.slow) for name in DIFFERENCES if name not in QUICK]
+
+
+@pytest.mark.parametrize("name", [*QUICK, *SLOW])
+def test_a_program_runs(name: str, models: Path, root: Path) -> None:
+    found, expected = run(name, models, root), DIFFERENCES[name]
+    assert found["sums"] == pytest.approx([6673401.07, 652151.147], rel=1e-6) and found["big"] == 1
+    assert found["kernels"] and found["inside"] and found["mine"]
+    for key, value in expected.items():
+        if isinstance(value, str):
+            value = value.format(machine=os.uname().machine)
+        assert found[key] == value, key
+    if "delivered" not in expected:
+        assert found["delivered"] > 5
+    if name in QUICK:
+        assert found["calls"] > 0
+    if name != "threads" and os.cpu_count() != 1:
+        assert found["threads"] == 2 and found["others"]
+
+
+@pytest.mark.parametrize("name", ["windows", pytest.param("modes of open", marks=pytest.mark.slow)])
+def test_the_store_is_used(name: str, models: Path, root: Path, tmp_path: Path) -> None:
+    """On the model of Windows only a folder of the user's profile is trusted."""
+    home = tmp_path / "home"
+    (home / "store").mkdir(parents=True)
+    command = [sys.executable, "-c", PROGRAM, name]
+
+    def compiled(store: Path) -> int:
+        given = {**environment(models, root, str(store)), "HOME": str(home)}
+        done = subprocess.run(command, capture_output=True, text=True, env=given, timeout=200)
+        assert done.returncode == 0, done.stderr
+        found: int = json.loads(done.stdout)["compiled"]
+        return found
+
+    assert compiled(home / "store") > 0 and compiled(home / "store") == 0
+    if name == "windows":
+        assert compiled(tmp_path / "elsewhere") > 0 and not list((tmp_path / "elsewhere").glob("*.o"))
+
+
+SMOKE = (
+    "tests/numba_backend/runtime/test_thread_pool.py", "tests/numba_backend/runtime/test_program_table.py",
+    "tests/numba_backend/native_loops/test_native_loops.py", "tests/tracer/test_jit.py", "tests/nn/test_nn.py",
+)  # fmt: skip
+FORKING = "not fork and not environment_limit and not two_threads_are_used and not killed"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [name for name in DIFFERENCES if name])
+def test_smoke_tests_pass(name: str, models: Path, root: Path, tmp_path: Path) -> None:
+    given = {**environment(models, root, str(tmp_path)), "HLOOM_TESTS_LACK": name, "HOME": str(tmp_path)}
+    del given["HLOOM_NUM_THREADS"]
+    command = [sys.executable, "-m", "pytest", "-p", "support.lacking", "-q", "-x", "-k", FORKING, *SMOKE]
+    done = subprocess.run(command, capture_output=True, text=True, env=given, cwd=root, timeout=900)
+    assert done.returncode == 0, done.stdout[-5000:] + done.stderr
+
+
+def test_every_case_is_tried() -> None:
+    assert DIFFERENCES.keys() - {""} == lacking.LACKING.keys()
