@@ -42,7 +42,10 @@ def parse_options(arguments: Sequence[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--version", action="version", version=f"hloom {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    for add in (_run, _opt, _check, _bisect, _view, _layout, _scaling, _aot, _jax, _profile, _debug, _machine):
+    for add in (
+        *(_run, _opt, _check, _bisect, _view, _layout, _scaling, _aot),
+        *(_jax, _profile, _debug, _machine, _doctor),
+    ):
         add(commands)
     own, program = _split(list(sys.argv[1:] if arguments is None else arguments))
     options = parser.parse_args(own)
@@ -137,6 +140,11 @@ _DEBUG_EXAMPLES = """\
 _MACHINE_EXAMPLES = """\
   hloom machine                                                  caches, registers, cores, and their measured speeds
   HLOOM_MACHINE=register_bytes=32 hloom machine                  as programs are then compiled
+"""
+_DOCTOR_EXAMPLES = """\
+  hloom doctor                                                   the machine, the store, and whether results are right
+  hloom doctor --json > report.json                              for a program
+  hloom doctor --no-test                                         without compiling anything
 """
 _JAX_EXAMPLES = """\
   hloom jax train.py --epochs 3                                  a script with its arguments
@@ -486,6 +494,20 @@ def _machine(commands: _Commands[argparse.ArgumentParser]) -> None:
     parser.add_argument(
         "--measure", action="store_true", help="measure the speed again, which was kept from an earlier run"
     )
+
+
+def _doctor(commands: _Commands[argparse.ArgumentParser]) -> None:
+    parser = _command(
+        commands,
+        "doctor",
+        "print what this installation has and lacks, and test it: for reports of errors",
+        _DOCTOR_EXAMPLES,
+        "The test compiles a dozen small programs and compares them with the evaluator, in five to ten seconds.",
+        "exit codes:\n  0  fine, even if something is slower than it could be\n  1  a program of the test failed\n"
+        "  2  the command line is wrong\n",
+    )
+    parser.add_argument("--json", action="store_true", help="print one object of JSON")
+    parser.add_argument("--no-test", action="store_true", help="compile nothing")
 
 
 def _index(text: str) -> tuple[int, ...]:

@@ -429,6 +429,16 @@ def thread_setting() -> tuple[int, int]:
     return NamedAddress(get, "blas threads", "get"), NamedAddress(set_, "blas threads", "set")
 
 
+def description() -> str:
+    """The BLAS in its own words, such as "OpenBLAS 0.3.29 DYNAMIC_ARCH Zen"; empty if it is another one, or missing."""
+    words = []
+    for name in ("get_config", "get_corename"):
+        address = _symbol(f"scipy_openblas_{name}", f"openblas_{name}")
+        if address:
+            words.append((ctypes.CFUNCTYPE(ctypes.c_char_p)(address)() or b"").decode(errors="replace"))
+    return " ".join(words)
+
+
 def thread_function(name: str) -> int:
     """One of `thread_setting`, by the name of its NamedAddress."""
     get, set_ = thread_setting()

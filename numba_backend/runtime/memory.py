@@ -27,7 +27,7 @@ from ...hlo.system import system
 
 _SMALL = 32 << 10
 _SLAB = 256 << 10
-_HUGE_PAGE = 2 << 20
+HUGE_PAGE = 2 << 20
 _DEFAULT_LIMIT = 1 << 30
 
 _free_pages = system.free_pages
@@ -139,7 +139,7 @@ def _fresh_pages(size: int) -> int:
 
     Blocks of several huge pages start at one, so that the system can use them.
     """
-    huge = size >= 2 * _HUGE_PAGE
+    huge = size >= 2 * HUGE_PAGE
     address = _mapped(size, huge)
     if not address and release_unused():
         address = _mapped(size, huge)
@@ -149,7 +149,7 @@ def _fresh_pages(size: int) -> int:
 
 
 def _mapped(size: int, huge: bool) -> int:
-    return (system.fresh_huge_pages(size, _HUGE_PAGE) if huge else 0) or system.fresh_pages(size)
+    return (system.fresh_huge_pages(size, HUGE_PAGE) if huge else 0) or system.fresh_pages(size)
 
 
 def size_class(nbytes: int) -> int:
