@@ -13,7 +13,7 @@ from queue import Empty, SimpleQueue
 from typing import Protocol, TypeVar
 
 from ..errors import CollectiveError, ExecutionError
-from ..system import system
+from ..system import at_fork
 from .communicator import Communicator, as_device
 
 T = TypeVar("T")
@@ -63,7 +63,7 @@ class _Worker(threading.Thread):
 
 
 _idle: list[_Worker] = []
-system.at_fork(after_in_child=_idle.clear)
+at_fork(after_in_child=_idle.clear)
 
 
 def run_in_threads(

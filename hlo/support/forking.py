@@ -30,7 +30,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
-from ..system import system
+from ..system import at_fork
 
 _PAUSE = 100e-6
 _PACKAGES = frozenset(("hloom", "llvmlite", "ml_dtypes", "numba", "numpy", "opt_einsum", "optree", "scipy"))
@@ -134,7 +134,7 @@ def _interrupt_soon() -> None:
     time.sleep(_PAUSE)
     main = threading.main_thread().ident
     if main is not None and callable(signal.getsignal(signal.SIGINT)):
-        system.interrupt_thread(main)
+        importlib.import_module("..system", __package__).system.interrupt_thread(main)
 
 
 _one_at_a_time = threading.RLock()
@@ -170,5 +170,5 @@ def _after_in_parent() -> None:
 
 # Logging is imported above, since hooks run last to first: its hook takes a lock that Numba needs, and a thread that
 # compiles must be waited for before that.
-system.at_fork(before=_before, after_in_parent=_held.clear, after_in_child=_held.clear)
-system.at_fork(after_in_parent=_after_in_parent, after_in_child=_interrupted.clear)
+at_fork(before=_before, after_in_parent=_held.clear, after_in_child=_held.clear)
+at_fork(after_in_parent=_after_in_parent, after_in_child=_interrupted.clear)

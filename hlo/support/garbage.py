@@ -12,7 +12,7 @@ import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from ..system import system
+from ..system import at_fork
 from .forking import Order, fork_lock
 
 SELDOM = 100_000
@@ -66,4 +66,4 @@ def _alone() -> None:
     _leave(None)
 
 
-system.at_fork(after_in_child=_alone)
+at_fork(after_in_child=_alone)

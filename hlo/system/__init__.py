@@ -5,30 +5,44 @@ the rest; `posix.py` has what the first two share. No other module names a syste
 function of the C library that only some systems have (`tests/package/test_platforms.py` looks for them).
 docs/architecture/platforms.md compares the systems.
 
-Nothing here is loaded before it is used: neither ctypes nor mmap, which `import hloom` does not need.
+Nothing here is loaded before it is used: neither the file of a system, nor ctypes or mmap, which `import hloom` does
+not need.
 """
 
 from __future__ import annotations
 
+import os
 import sys
+from collections.abc import Callable
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-from .interface import System
+if TYPE_CHECKING:
+    from .interface import System
 
-system: System
-"""The operating system of this process."""
-if sys.platform == "win32":
-    from .windows import Windows
+    system: System
+    """The operating system of this process."""
 
-    system = Windows()
-elif sys.platform == "darwin":
-    from .darwin import Darwin
+_FILES = {"linux": "linux", "darwin": "darwin", "win32": "windows"}
 
-    system = Darwin()
-elif sys.platform == "linux":
-    from .linux import Linux
 
-    system = Linux()
-else:
-    from .posix import Posix
+def __getattr__(name: str) -> Any:
+    """`system`, when it is first used."""
+    if name != "system":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    file = _FILES.get(sys.platform, "posix")
+    module = import_module(f".{file}", __name__)
+    # Two threads that are here at the same time get one object.
+    return globals().setdefault("system", getattr(module, file.capitalize())())
 
-    system = Posix()
+
+def at_fork(
+    before: Callable[[], object] | None = None,
+    after_in_parent: Callable[[], object] | None = None,
+    after_in_child: Callable[[], object] | None = None,
+) -> None:
+    """Call these functions at each fork, as `os.register_at_fork` does. A system without forks calls none."""
+    register: Any = getattr(os, "register_at_fork", None)
+    given = {"before": before, "after_in_parent": after_in_parent, "after_in_child": after_in_child}
+    if register is not None:
+        register(**{name: function for name, function in given.items() if function is not None})

@@ -10,13 +10,13 @@ capabilities" and "Porting just-in-time compilers to Apple silicon" in Apple's d
 from __future__ import annotations
 
 import os
-import platform
 import struct
 import time
 from collections.abc import Mapping
 from importlib import import_module
 from typing import ClassVar
 
+from .interface import architecture
 from .posix import Posix
 
 
@@ -33,8 +33,8 @@ class Darwin(Posix):
         if not brand:
             return None
         features = " ".join(self._text(f"machdep.cpu.{name}") for name in ("features", "leaf7_features")).lower()
-        words = [platform.machine(), brand, *(_LINUX_WORDS.get(word, word) for word in features.split())]
-        if self._number("hw.optional.AdvSIMD") or platform.machine() == "arm64":
+        words = [architecture(), brand, *(_LINUX_WORDS.get(word, word) for word in features.split())]
+        if self._number("hw.optional.AdvSIMD") or architecture() == "arm64":
             words.append("asimd")
         return " ".join(words)
 

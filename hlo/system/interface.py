@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import functools
 import os
-import platform
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from importlib import import_module
-from pathlib import Path
 from typing import Any, ClassVar
 
 
@@ -52,18 +50,6 @@ class System(ABC):
 
     # ---- processes
 
-    def at_fork(
-        self,
-        before: Callable[[], object] | None = None,
-        after_in_parent: Callable[[], object] | None = None,
-        after_in_child: Callable[[], object] | None = None,
-    ) -> None:
-        """Call these functions at each fork, as `os.register_at_fork` does. A system without forks calls none."""
-        register: Any = getattr(os, "register_at_fork", None)
-        given = {"before": before, "after_in_parent": after_in_parent, "after_in_child": after_in_child}
-        if register is not None:
-            register(**{name: function for name, function in given.items() if function is not None})
-
     def resident_bytes(self) -> int:
         """The memory that this process occupies now; 0 where the system does not tell."""
         return 0
@@ -80,11 +66,11 @@ class System(ABC):
     """For `os.open`: make a new file, and fail if there is anything with its name."""
 
     @abstractmethod
-    def is_private(self, path: Path, status: os.stat_result) -> bool:
+    def is_private(self, path: str | os.PathLike[str], status: os.stat_result) -> bool:
         """True if a file or folder belongs to this user, and no other user can write to it."""
 
     @abstractmethod
-    def exposed_parent(self, folder: Path) -> Path | None:
+    def exposed_parent(self, folder: str | os.PathLike[str]) -> str | None:
         """The first folder above `folder`, with links resolved, that a user other than this one and the administrator
         could change; None if there is none."""
 
@@ -193,4 +179,14 @@ class System(ABC):
 
     def description(self) -> str:
         """The system, its version and the processor's architecture, for people."""
-        return " ".join((platform.system(), platform.release(), platform.machine()))
+        return " ".join((_platform().system(), _platform().release(), architecture()))
+
+
+def _platform() -> Any:
+    return import_module("platform")  # which imports subprocess: half as much as all of hloom
+
+
+def architecture() -> str:
+    """The kind of processor, by the system's name."""
+    name: str = _platform().machine()
+    return name

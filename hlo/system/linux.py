@@ -9,11 +9,11 @@ from __future__ import annotations
 import functools
 import math
 import os
-import platform
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any, ClassVar
 
+from .interface import architecture
 from .posix import Posix
 
 
@@ -47,7 +47,7 @@ class Linux(Posix):
             return None
         fields = (line.partition(":") for line in first.splitlines())
         found = [f"{name.strip()}: {value.strip()}" for name, _, value in fields if name.strip() in _IDENTIFYING]
-        return "\n".join([platform.machine(), *found]) if found else None
+        return "\n".join([architecture(), *found]) if found else None
 
     def cache_sizes(self) -> Mapping[str, int]:
         """Of the first processor."""

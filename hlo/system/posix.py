@@ -12,7 +12,6 @@ import stat
 import time
 from collections.abc import Mapping
 from importlib import import_module
-from pathlib import Path
 from typing import Any, ClassVar
 
 from .interface import System
@@ -53,13 +52,15 @@ class Posix(System):
         os.O_WRONLY | os.O_CREAT | os.O_EXCL | sum(getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_CLOEXEC"))
     )
 
-    def is_private(self, path: Path, status: os.stat_result) -> bool:
+    def is_private(self, path: str | os.PathLike[str], status: os.stat_result) -> bool:
         """By its owner and mode."""
         return status.st_uid == os.geteuid() and not status.st_mode & _OTHERS_WRITE
 
-    def exposed_parent(self, folder: Path) -> Path | None:
+    def exposed_parent(self, folder: str | os.PathLike[str]) -> str | None:
         """By owners and modes. A sticky folder protects what is in it; a group of this user alone is this user."""
-        for parent in Path(os.path.realpath(folder)).parents:
+        place = os.path.realpath(folder)
+        while (parent := os.path.dirname(place)) != place:
+            place = parent
             status = os.stat(parent)
             mode = status.st_mode
             others_write = mode & stat.S_IWOTH or (mode & stat.S_IWGRP and not is_own_group(status.st_gid))

@@ -10,14 +10,12 @@ from __future__ import annotations
 
 import functools
 import os
-import platform
 import struct
 from collections.abc import Mapping
 from importlib import import_module
-from pathlib import Path
 from typing import Any, ClassVar
 
-from .interface import System
+from .interface import System, architecture
 
 _COMMIT, _RESERVE, _RELEASE, _RESET, _NO_ACCESS, _READ_WRITE = 0x1000, 0x2000, 0x8000, 0x80000, 1, 4
 _NO_INDEX = 0xFFFFFFFF
@@ -77,12 +75,15 @@ class Windows(System):
         found = os.environ.get("LOCALAPPDATA", "")
         return found if os.path.isabs(found) else None
 
-    def is_private(self, path: Path, status: os.stat_result) -> bool:
+    def is_private(self, path: str | os.PathLike[str], status: os.stat_result) -> bool:
         """True in the user's profile, since Windows keeps other users out of it. Modes say nothing about them."""
         home = os.path.expanduser("~")
-        return os.path.isabs(home) and Path(os.path.realpath(path)).is_relative_to(os.path.realpath(home))
+        if not os.path.isabs(home):
+            return False
+        home, place = os.path.realpath(home), os.path.realpath(path)
+        return place == home or place.startswith(home.rstrip(os.sep) + os.sep)
 
-    def exposed_parent(self, folder: Path) -> Path | None:
+    def exposed_parent(self, folder: str | os.PathLike[str]) -> str | None:
         """`is_private` looks at the whole path."""
         return None
 
@@ -192,4 +193,4 @@ class Windows(System):
 
     def description(self) -> str:
         """With the edition's number."""
-        return " ".join(("Windows", platform.version(), platform.machine()))
+        return " ".join(("Windows", import_module("platform").version(), architecture()))

@@ -19,7 +19,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, NamedTuple, Protocol
 
-from ..system import system
+from ..system import at_fork
 
 
 class Track(enum.Enum):
@@ -173,7 +173,7 @@ def forget() -> None:
     _started.clear()
 
 
-system.at_fork(after_in_child=forget)
+at_fork(after_in_child=forget)
 
 
 @contextmanager

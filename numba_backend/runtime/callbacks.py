@@ -17,7 +17,7 @@ import functools
 import threading
 from array import array
 
-from ...hlo.system import system
+from ...hlo.system import at_fork, system
 from .executor import native_function
 
 _MAIN_NANOSECONDS, _OTHER_NANOSECONDS = 100_000_000, 1_000_000_000
@@ -83,7 +83,7 @@ def callback_api() -> array[int]:
     def this_is_main() -> None:
         table[2] = threading.get_ident()
 
-    system.at_fork(after_in_child=this_is_main)
+    at_fork(after_in_child=this_is_main)
     for kept in (table, _nothing):  # a daemon thread may look while the interpreter ends
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(kept))
     return table

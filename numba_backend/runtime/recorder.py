@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from ...hlo.support.forking import Order, fork_lock
-from ...hlo.system import system
+from ...hlo.system import at_fork, system
 from .executor import EXECUTOR, native_function
 from .executor_hook import EXECUTE, HOOK, HOOK_WORD, hook_address
 from .recorder_code import (
@@ -172,7 +172,7 @@ class _Recorder:
         if key is None:
             raise MemoryError("the system has no key for what belongs to a thread")
         memory = (ctypes.c_int64 * words).from_address(address)
-        self._buffers = np.frombuffer(memory, np.int64).reshape(BUFFERS, BUFFER_WORDS)
+        self._buffers = np.frombuffer(memoryview(memory), np.int64).reshape(BUFFERS, BUFFER_WORDS)
         hook = self._hook
         hook[KEY], hook[FIRST] = key, address
         for word, service in ((CLOCK, "clock"), (GET, "get"), (SET, "set"), (SELF, "number")):
@@ -206,7 +206,7 @@ class _Recorder:
 
 
 _recorder = _Recorder()
-system.at_fork(after_in_child=_recorder.forget)
+at_fork(after_in_child=_recorder.forget)
 
 
 start, stop = _recorder.start, _recorder.stop

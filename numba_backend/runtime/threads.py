@@ -42,7 +42,7 @@ from contextlib import contextmanager
 
 from ...hlo.support.forking import Order, fork_lock, kept_out_of_forks
 from ...hlo.support.named_address import NamedAddress
-from ...hlo.system import system
+from ...hlo.system import at_fork, system
 from ..cpus import available_cpus
 from ..machine import this_machine
 from .executor import API, CALL_PYTHON, LOOK, STATUS, native_function
@@ -398,7 +398,7 @@ def _spins(function: int) -> int:
 
 
 _pool = _Pool()
-system.at_fork(after_in_child=_pool.reset)
+at_fork(after_in_child=_pool.reset)
 kept_out_of_forks(Order.PRODUCTS, _pool.without_products)
 
 

@@ -49,6 +49,7 @@ COMPUTED: dict[str, str] = {
     "hlo.custom_call_targets.table": "the files of its folder",
     "hlo.library": "the parts of the library that lower layers use",
     "hlo.support.loading": "it loads for others",
+    "hlo.system": "the file of this system",
     "hloom.aot.compiling": "the files of numba_backend/ahead",
     "hloom.command_line": "the files of its folder",
     "hloom.command_line.aot": "the user's program",

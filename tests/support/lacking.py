@@ -42,6 +42,7 @@ def _system(platform: str = "linux") -> Any:
     before, sys.platform = sys.platform, platform
     try:
         spec.loader.exec_module(module)
+        assert module.system
     finally:
         sys.platform = before
     return module

@@ -19,7 +19,7 @@ from typing import Any
 from ...hlo.errors import UnsupportedError
 from ...hlo.support.forking import Order, fork_lock
 from ...hlo.support.records import dataclass
-from ...hlo.system import system
+from ...hlo.system import at_fork
 from ...hlo.timeline import spans
 from ...hlo.timeline.spans import RECORDERS, Kind, Recorder, Track
 from ...hlo.timeline.timeline import Timeline, timeline_of
@@ -103,7 +103,7 @@ def _restore() -> None:
     _unregister.clear()
 
 
-system.at_fork(after_in_child=_restore)
+at_fork(after_in_child=_restore)
 _unregister: list[Callable[[], object]] = []
 
 
