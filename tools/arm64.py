@@ -5,7 +5,7 @@
     python tools/arm64.py run -m hloom doctor          # Python with these arguments, on this checkout
     python tools/arm64.py run -m pytest -q tests/nn
 
-It needs qemu-user, apt and pip, but neither root nor a chroot: QEMU looks for files of the emulated system in the folder
+It needs qemu-user, apt and pip, neither root nor a chroot: QEMU looks for files of the emulated system in the folder
 first (`-L`), and what is not there is this machine's. HLOOM_ARM64 is the folder, by default arm64 in hloom's cache.
 
 Emulation says whether code is right. It says nothing about speed, and little about the order of memory accesses, which
