@@ -65,6 +65,7 @@ DATA = {
     *("hloom/py.typed", "hloom/jax_programs/sources.txt"),
     *STUBS,
     *(f"hloom/numba_backend/runtime/native_code/{name}.txt" for name in CODE),
+    *(path.relative_to(ROOT).as_posix() for path in (ROOT / "hloom" / "viewer" / "page").iterdir()),
 }
 """The files of the package that are no modules."""
 

@@ -17,6 +17,7 @@ const NAMES = ["lines", "beside", "hlo", "graph", "kernels", "details", "rows", 
 
 // The panes that fit into the window, which a link can replace.
 function firstPanes(program) {
+  if (program.count === 0) return program.sources.length ? ["lines", "details", "rows"] : ["details", "rows"];
   const shown = new Set(["hlo", "graph", "details", "buffers"]);
   if (program.sources.length) shown.add("lines");
   if (program.rows.length) shown.add("rows");

@@ -9,6 +9,10 @@ export class Program {
     this.instructions = data.instructions;
     this.computations = data.computations;
     this.stages = data.stages;
+    if (this.stages.length === 0) { // a timeline: rows that ran, without HLO
+      this.computations = [{ name: "", instructions: [], root: -1, parameters: [] }];
+      this.stages = [{ name: "timeline", milliseconds: null, entry: 0, computations: [0], fused: [], rules: [] }];
+    }
     this.kernels = data.kernels ?? [];
     this.rows = data.rows ?? [];
     this.buffers = data.buffers ?? [];
