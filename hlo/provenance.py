@@ -8,7 +8,8 @@ variable. `builder.py` is above this file, so that it imports nothing but the IR
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from contextvars import ContextVar
 
 from .instruction import HloInstruction
@@ -87,6 +88,16 @@ RECORDING: ContextVar[object | None] = ContextVar("hloom_recording", default=Non
 def is_recording() -> bool:
     """True while the passes of this thread are recorded: then they run, even if the program is stored."""
     return RECORDING.get() is not None
+
+
+@contextmanager
+def not_recording() -> Iterator[None]:
+    """Passes that run meanwhile are not recorded: those of programs that are compiled only to be compared."""
+    token = RECORDING.set(None)
+    try:
+        yield
+    finally:
+        RECORDING.reset(token)
 
 
 def note_replacements(replacements: Replacements, *, trees: bool = False) -> None:

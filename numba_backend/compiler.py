@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from ..hlo.backend import AUTOTUNE, Compiler
 from ..hlo.ir import HloModule, InputOutputAlias
-from ..hlo.provenance import is_recording
+from ..hlo.provenance import is_recording, not_recording
 from ..hlo.shape import Shape
 from ..hlo.support.loading import load
 from ..hlo.target import CpuTarget, Target
@@ -57,7 +57,8 @@ class NumbaCompiler(Compiler):
         if AUTOTUNE in module.frontend_attributes:
             tuned = import_module(".autotuning", __package__).tuned
             key = load(".stored_programs", __package__).key_of(module, target)
-            module = tuned(module, key, partial(self._compiled, target=target))
+            with not_recording():
+                module = tuned(module, key, partial(self._compiled, target=target))
         return self._compiled(module, target)
 
     def _compiled(self, module: HloModule, target: Target) -> NumbaExecutable:

@@ -196,6 +196,14 @@ def test_an_hlo_file() -> None:
     assert found.history.stages[-1].after is found.executable.module
 
 
+def test_the_variants_of_an_autotuned_program_are_not_in_its_history() -> None:
+    f = hloom.jit(lambda x: jnp.tanh(x @ x).sum(axis=0), compiler_options={"autotune": True})
+    data = json.loads(to_text(model_of(inspect(f, (jnp.ones((96, 96)),), {}))))
+    check(data)
+    names = [stage["name"] for stage in data["stages"]]
+    assert names.count("fusion") == 1 and data["passes"][0]["before"] < 20
+
+
 SECRET = """
 HloModule m
 ENTRY e {{
