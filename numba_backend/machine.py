@@ -162,10 +162,12 @@ _LEVEL_4 = _LEVEL_3 | {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"
 
 
 @functools.cache
-def x86_level() -> int:
-    """The level of x86-64, as its ABI numbers them, that code should be compiled for: 4 (AVX-512, where full registers
-    pay), 3 (AVX2 and FMA); 0: none of these, or unknown."""
+def code_level() -> str:
+    """The kind of processor that delivered code should be compiled for: "x86_64_v4" (AVX-512, where full registers
+    pay), "x86_64_v3" (AVX2 and FMA), as its ABI numbers the levels, "aarch64_neon"; "": none of these, or unknown."""
     words = frozenset((cpu_description() or "").split())
     if words >= _LEVEL_4 and registers_of(words)[1] == 64:
-        return 4
-    return 3 if words >= _LEVEL_3 else 0
+        return "x86_64_v4"
+    if words >= _LEVEL_3:
+        return "x86_64_v3"
+    return "aarch64_neon" if words >= {"aarch64", "asimd"} else ""

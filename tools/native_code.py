@@ -14,7 +14,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from unittest import mock
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -66,48 +66,53 @@ FUNCTIONS: tuple[KernelSource, ...] = (
 """All functions of the runtime with a constant text."""
 
 
-PROCESSORS = {0: ("x86-64", 0), 3: ("x86-64-v3", 32), 4: ("x86-64-v4", 64)}
-"""For a level of x86-64: LLVM's word for it, and the bytes of a vector register."""
+class Processor(NamedTuple):
+    """What functions are compiled for."""
+
+    machine: str
+    """Linux' name for it."""
+    cpu: str
+    """LLVM's name for the oldest one of the kind."""
+    register: int = 0
+    """The bytes of a vector register; 0 for the runtime's functions, which have none."""
 
 
-MACHINES = {"x86_64": "x86-64", "aarch64": "generic"}
-"""The runtime's functions are compiled for these: Linux' names of processors, with LLVM's words for the oldest ones."""
+PROCESSORS = {
+    "x86_64": Processor("x86_64", "x86-64"), "aarch64": Processor("aarch64", "generic"),
+    "x86_64_v3": Processor("x86_64", "x86-64-v3", 32), "x86_64_v4": Processor("x86_64", "x86-64-v4", 64),
+    "aarch64_neon": Processor("aarch64", "generic", 16),
+}  # fmt: skip
+"""By the beginnings of the files' names."""
 
 
 @cache
-def target(level: int = 0, machine: str = "x86_64") -> Any:
-    """The target machine of the functions: any x86-64 of this level, or another processor."""
+def target(name: str) -> Any:
+    """The target machine of a file's functions."""
     host_target()
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
-    cpu = PROCESSORS[level][0] if level else MACHINES[machine]
-    return llvm.Target.from_triple(f"{machine}-unknown-linux-gnu").create_target_machine(
-        cpu=cpu, features="", opt=2, reloc="pic", codemodel="default", jit=True
+    processor = PROCESSORS[name]
+    return llvm.Target.from_triple(f"{processor.machine}-unknown-linux-gnu").create_target_machine(
+        cpu=processor.cpu, features="", opt=2, reloc="pic", codemodel="default", jit=True
     )
 
 
 def text_of(function: KernelSource, name: str) -> str:
-    """A function of the runtime as LLVM IR for Linux on a processor."""
-    made_for = target(machine=name)
+    """A function as LLVM IR for a processor."""
+    made_for, scope = target(name), machine.SCOPE if function.convention == "native" else dialect.SCOPE
     with mock.patch.object(llvm_backend, "module_header", lambda: (made_for.triple, str(made_for.target_data))):
-        return to_llvm(function, machine.SCOPE, features=frozenset())
+        return to_llvm(function, scope, features=frozenset(), register=PROCESSORS[name].register)
 
 
-def image_of(function: KernelSource, level: int = 0, name: str = "x86_64") -> Image:
-    """The function, compiled here. `name`: the processor."""
-    text = text_of(function, name) if function.convention == "native" else ir_of(function, level)
-    image = link(function.symbol, emit_object(text, target(level, name)), LINKED[name])
+def image_of(function: KernelSource, name: str) -> Image:
+    """The function, compiled here for a processor."""
+    image = link(function.symbol, emit_object(text_of(function, name), target(name)), LINKED[PROCESSORS[name].machine])
     if image is None:
         raise SystemExit(f"{function.name} has no image for {name}: this is not Linux, or libc lacks what it calls")
     return image
 
 
 # ---- elementary functions
-
-
-def ir_of(kernel: KernelSource, level: int) -> str:
-    """A kernel as LLVM IR."""
-    return to_llvm(kernel, dialect.SCOPE, features=frozenset(), register=PROCESSORS[level][1])
 
 
 class _Recorder(ProgramBuilder):
@@ -154,7 +159,7 @@ def made(module: HloModule) -> elementary.Function:
     expected = [(k, 0) for k in range(len(shapes) + 1)]
     if extent != op.shape.num_elements or [(a.base, a.word) for a in arguments] != expected:
         raise ValueError(f"{key} is a kernel over something else than elements")
-    ir = digest([ir_of(kernel, level) for level in LEVELS])[:16]
+    ir = digest([text_of(kernel, name) for name in LEVELS])[:16]
     return elementary.Function(key, kernel, grain, nanoseconds / extent, ir)
 
 
@@ -190,8 +195,8 @@ def assembly(function_name: str, name: str) -> str:
     """A function in the assembly language of a processor."""
     (function,) = (f for f in FUNCTIONS if f.name == function_name)
     module = llvm.parse_assembly(text_of(function, name))
-    optimise(module, True, target(machine=name))
-    text: str = target(machine=name).emit_assembly(module)
+    optimise(module, True, target(name))
+    text: str = target(name).emit_assembly(module)
     return text
 
 
@@ -202,20 +207,17 @@ def compiler() -> str:
 
 def differences(quick: bool = False) -> list[str]:
     """Messages about outdated files. `quick`: without LLVM for elementary functions."""
-    wrong = [
-        f"{name}: {message}" for name in MACHINES for message in _differences(PATHS[name], FUNCTIONS, 0, True, name)
-    ]
+    wrong = [f"{name}: {line}" for name, path in PATHS.items() for line in _differences(path, FUNCTIONS, name)]
     functions = elementary_functions()
     if Path(elementary.PATH).read_text() != elementary.write(functions):
         wrong.append("elementary.txt: other kernels")
-    for level, path in LEVELS.items():
-        wrong += _differences(path, [f.kernel for f in functions], level, compiled=not quick)
+    kernels = [function.kernel for function in functions]
+    for name, path in LEVELS.items():
+        wrong += [f"{name}: {line}" for line in _differences(path, kernels, name, compiled=not quick)]
     return wrong
 
 
-def _differences(
-    path: str, functions: Sequence[KernelSource], level: int, compiled: bool, name: str = "x86_64"
-) -> list[str]:
+def _differences(path: str, functions: Sequence[KernelSource], name: str, compiled: bool = True) -> list[str]:
     text = Path(path).read_text()
     stored = {identity: image for _, identity, image in read(text)}
     wrong = [f"{f.name}: the text has changed" for f in functions if f.identity not in stored]
@@ -223,7 +225,7 @@ def _differences(
     wrong += [f"{name}: no function has this text" for name, identity, _ in read(text) if identity not in known]
     if compiled and made_by(text) == compiler():
         both = [f for f in functions if f.identity in stored]
-        wrong += [f"{f.name}: other machine code" for f in both if stored[f.identity] != image_of(f, level, name)]
+        wrong += [f"{f.name}: other machine code" for f in both if stored[f.identity] != image_of(f, name)]
     return wrong
 
 
@@ -232,18 +234,18 @@ def main() -> int:
     parser.add_argument("--write", action="store_true")
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--assembly", metavar="FUNCTION")
-    parser.add_argument("--machine", choices=MACHINES, default="x86_64", help="of the assembly language")
+    parser.add_argument("--machine", choices=PATHS, default="x86_64", help="of the assembly language")
     options = parser.parse_args()
     if options.assembly:
         print(assembly(options.assembly, options.machine))
         return 0
     if options.write:
-        for name in MACHINES:
-            Path(PATHS[name]).write_text(write(compiler(), [(f, image_of(f, name=name)) for f in FUNCTIONS]))
+        for name, path in PATHS.items():
+            Path(path).write_text(write(compiler(), [(f, image_of(f, name)) for f in FUNCTIONS]))
         Path(elementary.PATH).write_text(elementary.write(elementary_functions()))
         native_code.data.cache_clear()
-        for level, path in LEVELS.items():
-            images = [(f.kernel, image_of(f.kernel, level)) for f in elementary_functions()]
+        for name, path in LEVELS.items():
+            images = [(f.kernel, image_of(f.kernel, name)) for f in elementary_functions()]
             Path(path).write_text(write(compiler(), images))
         return 0
     wrong = differences(options.quick)

@@ -67,13 +67,13 @@ def _system() -> Section:
 def _processor() -> Section:
     from ..hlo.system import system
     from ..hlo.system.interface import architecture
-    from ..numba_backend.machine import this_machine, x86_level
+    from ..numba_backend.machine import code_level, this_machine
 
     machine = this_machine()
     model = _model(system.cpu_description() or "")
     return {
         "model": model or "not told by the system", "architecture": architecture(),
-        "level of x86-64": x86_level() or "below 3, or another processor",
+        "delivered code": code_level() or "none for this processor",
         "vector registers": f"{machine.registers} of {machine.register_bytes} bytes",
         "caches": ", ".join(f"{_bytes(n)} ({'told' if str(k + 1) in system.cache_sizes() else 'assumed'})" for k, n in
                             enumerate((machine.first_cache, machine.second_cache, machine.third_cache))),
@@ -134,7 +134,7 @@ def degraded(sections: dict[str, Section]) -> Iterator[tuple[str, str]]:
     """What is slower or smaller here than hloom can be, and why."""
     from ..hlo.system import system
     from ..hlo.system.interface import architecture
-    from ..numba_backend.machine import x86_level
+    from ..numba_backend.machine import code_level
     from ..numba_backend.runtime.loader import LINKS
     from ..numba_backend.runtime.memory import HUGE_PAGE
 
@@ -143,7 +143,7 @@ def degraded(sections: dict[str, Section]) -> Iterator[tuple[str, str]]:
         yield "hloom is not tested here", f"{here}: only Linux on x86-64 is"
     if not LINKS:
         yield "LLVM loads all code, and compiles the runtime's functions", f"the loader has no form of code for {here}"
-    elif not x86_level():
+    elif not code_level():
         yield "elementary functions are compiled when they are first used", "the package has none for this processor"
     if system.cpu_description() is None:
         yield "every process loads LLVM, to describe the processor", "the system does not tell its features"

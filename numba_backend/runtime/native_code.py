@@ -3,10 +3,10 @@
 Every program needs the executor, `call_program` and, mostly, the thread pool: a fifth of a second for LLVM in a process
 with an empty store. Their text depends on neither sizes nor types, and they need no instruction that only some
 processors have: `native_code/x86_64-linux.txt` has their images (loader.py), and `aarch64-linux.txt` those for ARM. The
-kernels of elementary functions (`../elementary.py`) are in a file for each level of x86-64 that has fused
-multiply-adds: `x86_64_v3-linux.txt` for AVX2, `x86_64_v4-linux.txt` for AVX-512 in whole registers. Their arithmetic is
-written out (`math/`), so that both files give the same results bit for bit, and so does a kernel that is compiled for
-the processor itself.
+kernels of elementary functions (`../elementary.py`) are in a file for each kind of processor that has fused
+multiply-adds: `x86_64_v3-linux.txt` for AVX2, `x86_64_v4-linux.txt` for AVX-512 in whole registers,
+`aarch64_neon-linux.txt`. Their arithmetic is written out (`math/`), so that all files give the same results bit for
+bit, and so does a kernel that is compiled for the processor itself.
 
 An image is compressed, in base 64, under the identity of its text. If the text of a function has changed since, it is
 compiled like every other kernel, and so are all functions on other systems. `python tools/native_code.py` says whether
@@ -27,7 +27,7 @@ import zlib
 from collections.abc import Iterable
 from typing import Any, cast
 
-from ..machine import x86_level
+from ..machine import code_level
 from .kernel import KernelSource, StoredKernel
 from .loader import LINKS, Image
 from .relocations import PROCESSORS
@@ -35,7 +35,8 @@ from .relocations import PROCESSORS
 FOLDER = os.path.join(os.path.dirname(__file__), "native_code")
 PATHS = {machine: os.path.join(FOLDER, f"{machine}-linux.txt") for machine in PROCESSORS}
 """The files with the runtime's functions, by processor."""
-LEVELS = {level: os.path.join(FOLDER, f"x86_64_v{level}-linux.txt") for level in (3, 4)}
+LEVELS = {n: os.path.join(FOLDER, f"{n}-linux.txt") for n in ("x86_64_v3", "x86_64_v4", "aarch64_neon")}
+"""The files with elementary functions, by `code_level`."""
 _LINE = 84
 """Bytes of code in a line."""
 
@@ -48,7 +49,7 @@ def delivered(kernel: KernelSource | StoredKernel) -> Image | None:
     if kernel.convention == "native":
         path: str | None = PATHS[platform.machine()]
     elif isinstance(kernel, KernelSource) and kernel.in_package:
-        path = LEVELS.get(x86_level())
+        path = LEVELS.get(code_level())
     else:
         return None
     return None if path is None else find(data(path), kernel.identity)

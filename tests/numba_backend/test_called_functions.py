@@ -12,7 +12,7 @@ from hloom.numba_backend.runtime import dialect
 from hloom.numba_backend.runtime.frontend import to_llvm
 from hloom.numba_backend.runtime.kernel import KernelSource, Parameter
 from hloom.numba_backend.runtime.llvm_backend import optimise
-from hloom.numba_backend.runtime.math.slow_path import WIDTHS
+from hloom.numba_backend.runtime.math.slow_path import widths_of
 
 import hloom
 import hloom.numpy as jnp
@@ -57,9 +57,9 @@ def test_loops_that_call_are_vectorised() -> None:
     lowered = to_llvm(KernelSource("k", text, parameters), dialect.SCOPE, "one pass")
     with llvm.create_context() as context, llvm.parse_assembly(lowered, context) as module:
         optimise(module, True)
-        optimised = str(module)
-    assert any(optimised.count(f"<{width} x float> @exp_0.v{width}(") >= 30 for width in WIDTHS)
-    for width in WIDTHS:
+        optimised, widths = str(module), widths_of(module)
+    assert any(optimised.count(f"<{width} x float> @exp_0.v{width}(") >= 30 for width in widths)
+    for width in widths:
         body = optimised[optimised.index(f"@exp_0.v{width}(<{width} x float> %") :]
         body = body[: body.index("\n}")]
         assert " br " not in body and "alloca" not in body

@@ -16,7 +16,7 @@ from hloom.hlo.shape import Shape
 from hloom.hlo.targets import target_named
 from hloom.numba_backend import elementary
 from hloom.numba_backend.compiler import NumbaCompiler
-from hloom.numba_backend.machine import x86_level
+from hloom.numba_backend.machine import code_level
 from hloom.numba_backend.runtime import native_code
 from hloom.numba_backend.runtime.compile import compile_kernels
 from hloom.numba_backend.runtime.kernel import KernelSource
@@ -30,7 +30,7 @@ from support.runtime_kernels import python
 from support.tool_modules import tool_module
 
 needs_images = pytest.mark.skipif(not LINKS, reason="images are for Linux on x86-64")
-needs_code = pytest.mark.skipif(not LINKS or not x86_level(), reason="no machine code for this processor")
+needs_code = pytest.mark.skipif(not LINKS or not code_level(), reason="no machine code for this processor")
 TEXT = native_code.data(elementary.PATH)
 FUNCTIONS = [f for key in elementary.keys(TEXT) for f in [elementary.find(TEXT, key)] if f is not None]
 
@@ -136,8 +136,8 @@ def run(code: Code, function: elementary.Function, arrays: list[Any], count: int
     "element", ["f32", *(pytest.param(name, marks=pytest.mark.slow) for name in ("f64", "f16", "bf16", "c64", "c128"))]
 )
 def test_the_code_gives_what_is_compiled_here(element: str) -> None:
-    """Bit for bit, for each level of x86-64 that this processor has."""
-    levels = [level for level in native_code.LEVELS if level <= x86_level()]
+    """Bit for bit, for each level that this processor has."""
+    levels = ["x86_64_v3", "x86_64_v4"] if code_level() == "x86_64_v4" else [code_level()]
     functions = [f for f in FUNCTIONS if f" {element}[" in f.key]
     compiled = compile_kernels([f.kernel for f in functions])
     for function, own in zip(functions, compiled, strict=True):

@@ -55,7 +55,7 @@ def test_what_is_out_of_date_is_told(tool: ModuleType, tmp_path: Path, monkeypat
     text = Path(native_code.PATHS["x86_64"]).read_text()
     changed = tmp_path / "code.txt"
     changed.write_text(text.replace(EXECUTOR.identity, "0" * 64))
-    told = tool._differences(changed, tool.FUNCTIONS, 0, compiled=True)
+    told = tool._differences(changed, tool.FUNCTIONS, "x86_64")
     assert told[:2] == ["execute: the text has changed", "execute: no function has this text"]
     if native_code.made_by(text) == f"llvmlite {llvmlite.__version__}":
         images = {f.identity: image for f in tool.FUNCTIONS for image in [native_code.find(text, f.identity)]}
@@ -63,7 +63,7 @@ def test_what_is_out_of_date_is_told(tool: ModuleType, tmp_path: Path, monkeypat
         functions = [(f, other if f is EXECUTOR else images[f.identity]) for f in tool.FUNCTIONS]
         changed.write_text(native_code.write(native_code.made_by(text), functions))
         # others may differ, too: the choice of LLVM among equals depends on addresses
-        assert "execute: other machine code" in tool._differences(changed, tool.FUNCTIONS, 0, compiled=True)
+        assert "execute: other machine code" in tool._differences(changed, tool.FUNCTIONS, "x86_64")
 
 
 def test_the_text_of_the_file_is_read_back() -> None:

@@ -37,13 +37,13 @@ def here(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kind, "fresh_huge_pages", lambda self, size, huge: 4096)
     monkeypatch.setattr(kind, "free_pages", lambda self, address, size: None)
     monkeypatch.setattr(loader, "LINKS", True)
-    monkeypatch.setattr(machine, "x86_level", lambda: 3)
+    monkeypatch.setattr(machine, "code_level", lambda: "x86_64_v3")
 
 
 CHANGES: dict[str, tuple[Any, str]] = {
     "another system": ((type(system), "name", "darwin"), "darwin on x86_64: only Linux on x86-64 is"),
     "no images": ((loader, "LINKS", False), "LLVM loads all code"),
-    "an old processor": ((machine, "x86_level", lambda: 0), "elementary functions are compiled"),
+    "an old processor": ((machine, "code_level", lambda: ""), "elementary functions are compiled"),
     "no description": ((type(system), "cpu_description", lambda self: None), "every process loads LLVM"),
     "no sizes of caches": ((type(system), "cache_sizes", lambda self: {"1": 1 << 15}), "caches of usual sizes"),
     "no huge pages": ((type(system), "fresh_huge_pages", lambda self, size, huge: 0), "small pages"),

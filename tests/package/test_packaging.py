@@ -59,7 +59,7 @@ def test_the_package_has_a_link_to_each_folder(folder: str, root: Path) -> None:
     assert os.readlink(root / "hloom" / folder) == f"../{folder}"
 
 
-CODE = ("elementary", "x86_64-linux", "x86_64_v3-linux", "x86_64_v4-linux")
+CODE = ("elementary", *(f"{name}-linux" for name in ("aarch64", "aarch64_neon", "x86_64", "x86_64_v3", "x86_64_v4")))
 STUBS = {p.relative_to(ROOT).as_posix() for p in (ROOT / "hloom").rglob("*.pyi")}
 DATA = {
     *("hloom/py.typed", "hloom/jax_programs/sources.txt"),

@@ -15,7 +15,7 @@ from typing import Any
 
 from llvmlite import ir
 
-from .slow_path import WIDTHS, add_attribute, keep, pure_function, variants_of
+from .slow_path import add_attribute, keep, pure_function, variants_of, widths_of
 
 Emit = Callable[[Any, list[Any]], Any]
 """emit(builder, values): the operation's result."""
@@ -40,7 +40,7 @@ class OutlinedFunction:
         builder.ret(emit(builder, list(self._scalar.args)))
         self._variants = ""
         if in_loops and all(type_ in _FLOATS for type_ in (*types, returned)):
-            widths = WIDTHS if ir.DoubleType() not in (*types, returned) else WIDTHS[:1]
+            widths = widths_of(module)[: 1 if ir.DoubleType() in (*types, returned) else 2]
             keep(module, [_vector_version(self._scalar, width, emit, attributes) for width in widths])
             self._variants = variants_of(name, len(types), widths)
 

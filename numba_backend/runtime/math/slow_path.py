@@ -14,7 +14,6 @@ four small loops.
 
 from __future__ import annotations
 
-import platform
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -22,11 +21,14 @@ from llvmlite import ir
 
 from .value import Boolean, Float, call_intrinsic
 
-# The widths that LLVM picks for loops over f32 and f64 with 256-bit registers (also on AVX-512 machines, where it
-# prefers them), or with 128-bit registers on processors other than x86-64. For another width the vectoriser handles the
-# lanes one by one, or uses one of these widths.
-WIDTHS = (4, 8) if platform.machine().lower() in ("x86_64", "amd64") else (2, 4)
 _I64 = ir.IntType(64)
+
+
+def widths_of(module: Any) -> tuple[int, int]:
+    """The widths that LLVM picks for loops over f32 and f64 in a module: with 256-bit registers on x86-64 (also with
+    AVX-512, where it prefers them), with 128-bit registers on other processors. For another width the vectoriser
+    handles the lanes one by one, or uses one of these widths."""
+    return (4, 8) if module.triple.startswith("x86_64") else (2, 4)
 
 
 def slow_path_call(
@@ -41,11 +43,11 @@ def slow_path_call(
     scalar = module.globals.get(name)
     if scalar is None:
         scalar = _scalar_version(module, name, is_rare, compute, arguments)
-        variants = [_vector_version(scalar, width, is_rare) for width in WIDTHS]
+        variants = [_vector_version(scalar, width, is_rare) for width in widths_of(module)]
         keep(module, variants)
     call = builder.call(scalar, [argument.raw for argument in arguments])
     # On the call, not on the function: the vector versions call it too, and must not become calls of themselves.
-    add_attribute(call, variants_of(name, len(arguments), WIDTHS))
+    add_attribute(call, variants_of(name, len(arguments), widths_of(module)))
     return Float(builder, call)
 
 

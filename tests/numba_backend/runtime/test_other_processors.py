@@ -20,7 +20,6 @@ from hloom.numba_backend.runtime.frontend import to_llvm
 from hloom.numba_backend.runtime.kernel import KernelSource
 from hloom.numba_backend.runtime.llvm_backend import emit_object
 from hloom.numba_backend.runtime.loader import LINKS, Image, link, load_objects
-from hloom.numba_backend.runtime.math import slow_path
 from hloom.numba_backend.runtime.relocations import PROCESSORS, UnfamiliarError
 from hloom.numba_backend.runtime.threads import POOL_FUNCTIONS
 
@@ -55,8 +54,7 @@ def object_for(triple: str, kernel: KernelSource) -> bytes:
     made_for = target(triple)
     header = (triple, str(made_for.target_data))  # type: ignore[attr-defined]
     scope = machine.SCOPE if kernel.convention == "native" else dialect.SCOPE
-    patched = mock.patch.object(llvm_backend, "module_header", lambda: header)
-    with patched, mock.patch.object(slow_path, "WIDTHS", (2, 4)):
+    with mock.patch.object(llvm_backend, "module_header", lambda: header):
         return emit_object(to_llvm(kernel, scope, features=frozenset({"fma"}), register=16), made_for)
 
 
