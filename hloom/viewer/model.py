@@ -229,9 +229,9 @@ def _row(
     key = work.name, work.instruction, work.source
     measured = None if times is None else times.lines.get(key)
     if times is not None and measured is not None:
-        seconds = measured.seconds / times.calls / alike[key]
+        seconds = measured.seconds / times.runs / alike[key]
         row |= {
-            "calls": round(measured.calls / times.calls / alike[key]),
+            "calls": round(measured.calls / times.runs / alike[key]),
             "seconds": seconds,
             "share": seconds / times.seconds if times.seconds else 0.0,
         }

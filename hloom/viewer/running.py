@@ -19,10 +19,12 @@ class Times:
     """The times of one program's rows."""
 
     calls: int
+    runs: int
+    """Calls, on each device that ran it in this process."""
     seconds: float
-    """Of one call."""
+    """Of one run."""
     lines: Mapping[Key, Line]
-    """The sums of all calls."""
+    """The sums of all runs."""
     summary: Summary
     speed: MachineSpeed | None
 
@@ -58,11 +60,9 @@ def times_in(timeline: Timeline, program: str, calls: int | None = None) -> Time
     summary = summarize(timeline, os.getpid(), speed)
     lines = {(line.name, line.instruction, line.source): line for line in summary.lines if line.program == program}
     ran = [s for s in timeline.spans if s.subject is not None and s.subject.op == "program" and s.name == program]
-    count = calls or max(len(ran), 1)
-    seconds = sum(s.end - s.start for s in ran) / 1e9 / max(len(ran), 1)
-    if not ran:
-        seconds = sum(line.seconds for line in lines.values()) / count
-    return Times(count, seconds, lines, summary, speed)
+    runs = len(ran) or calls or 1
+    spent = sum(s.end - s.start for s in ran) / 1e9 if ran else sum(line.seconds for line in lines.values())
+    return Times(calls or runs, runs, spent / runs, lines, summary, speed)
 
 
 def slowest(summary: Summary, programs: Sequence[str]) -> str | None:

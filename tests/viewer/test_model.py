@@ -262,7 +262,9 @@ def test_a_sharded_program() -> None:
     assert "rows: 2" in data["devices"]["mesh"]
     collectives = data["devices"]["collectives"]
     assert collectives and all("all-reduce" in c["text"] and c["instruction"] >= 0 for c in collectives)
-    assert any(row["seconds"] for row in data["rows"])
+    rows = [row for row in data["rows"] if row["seconds"]]
+    assert rows and all(row["calls"] == 1 for row in rows if row["kind"] == "kernel")  # of one device, not of both
+    assert data["profile"]["calls"] == 2 and sum(row["share"] for row in rows) <= 1.05
 
 
 @pytest.mark.slow
