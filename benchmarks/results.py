@@ -194,7 +194,8 @@ def _group(outcomes: Sequence[Outcome], peers: Sequence[str]) -> str:
     rows = [["", "hloom", *(report.NAMES[p] for p in own), *(f"÷ {report.NAMES[p]}" for p in own)]]
     for outcome in outcomes:
         times = [report.cell(outcome.number(peer), outcome.unit) for peer in ("hloom", *own)]
-        rows.append([f"{outcome.title} ({outcome.name})", *times, *(_shown(speed(outcome, peer)) for peer in own)])
+        title = outcome.title.replace("*", "\\*")  # no emphasis
+        rows.append([f"{title} ({outcome.name})", *times, *(_shown(speed(outcome, peer)) for peer in own)])
     notes: dict[str, list[str]] = {}
     for outcome in outcomes:
         for note in outcome.notes:

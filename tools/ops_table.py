@@ -72,10 +72,10 @@ load_all()
 
 def rows() -> list[Row]:
     """One row for each opcode, in the order of their families."""
-    return [_row(spec) for spec in SPECS.values()]
+    return [row_of(spec) for spec in SPECS.values()]
 
 
-def _row(spec: OpSpec) -> Row:
+def row_of(spec: OpSpec) -> Row:
     opcode = spec.opcode
     cases = [case for case in CASES if case.opcode is opcode]
     modules = [build_module(case) for case in cases] or [m for m in _programs() if _opcode_of(m) is opcode]
@@ -247,17 +247,17 @@ def attributes() -> str:
     lines = []
     for kind, opcodes in of.items():
         first = ", ".join(opcodes)
-        for number, line in enumerate(_attributes(kind)):
+        for number, line in enumerate(attribute_lines(kind)):
             lines.append(f"| {'' if number else first} | {line} |")
     return "\n".join(["| of | attribute | value | default | dimensions |", "| :-- | :-- | :-- | :-- | :-- |", *lines])
 
 
-def _attributes(kind: type[Attributes]) -> list[str]:
+def attribute_lines(kind: type[Attributes]) -> list[str]:
     lines: dict[str, str] = {}
     for field in declared(kind):
         if field.attr.codec is None:
             nested = isinstance(field.type, type) and issubclass(field.type, Attributes)
-            lines |= {line: line for line in (_attributes(field.type) if nested else ())}
+            lines |= {line: line for line in (attribute_lines(field.type) if nested else ())}
             continue
         default = "must be given" if field.default is REQUIRED else _default(field.default)
         value = _type_name(field.type)

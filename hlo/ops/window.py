@@ -60,7 +60,6 @@ def _reduce_window_rule(
     """Operands: N arrays, then N scalars, the init values. The result is an array for N = 1, else a tuple.
 
     c1: there are N arrays and N init values; c2: the arrays have the same dimensions; c3: each init value is a scalar
-    of its array's element type; c4: the window has one entry a dimension, with positive size, stride and dilations,
     of its array's element type; c4: the window has one entry for each dimension, with positive size, stride and
     dilations, and is not reversed; c5: the reducer takes the N accumulators, then the N elements, all scalars; c6: it
     returns the accumulators.

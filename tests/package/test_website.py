@@ -11,12 +11,14 @@ from pathlib import Path
 from urllib.parse import quote_plus, unquote, urlsplit
 
 import pytest
+from hloom.hlo import Opcode
+from hloom.hlo.ops import SPECS
 
 from support.browser import browser, needs_browser
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
-from tools.website import docstrings, pages, reference  # noqa: E402
+from tools.website import docstrings, operations, pages, reference  # noqa: E402
 
 needs_sphinx = pytest.mark.skipif(
     any(importlib.util.find_spec(name) is None for name in ("sphinx", "furo", "myst_parser")),
@@ -49,9 +51,9 @@ def test_links_stay_inside(page: str, text: str, expected: str) -> None:
 def test_every_page_is_in_one_section() -> None:
     found = [*pages.OF_THE_ROOT.values(), *(p.relative_to(pages.DOCS).as_posix() for p in pages.DOCS.rglob("*.md"))]
     found = [page.removesuffix(".md") for page in found]
-    sections = pages.sections([*found, "reference/index", "reference/hloom"])
+    sections = pages.sections([*found, "reference/index", "reference/hloom", "operations/index", "operations/dot"])
     listed = [page for section in sections.values() for page in section]
-    assert sorted(listed) == sorted({*found, "reference/index"} - {"index"})
+    assert sorted(listed) == sorted({*found, "reference/index", "operations/index"} - {"index"})
     assert "a_new_page" in pages.sections(["a_new_page"])["Guides"]
 
 
@@ -72,6 +74,14 @@ def test_a_docstring_becomes_markdown() -> None:
         r"Note: \[1\]",
     ]
     assert docstrings.markdown("A.\n\nArgs:\n  x: it\n    is\n") == "A.\n\n**Args:**\n\n- `x`: it\n  is"
+
+
+def test_each_operation_has_a_page_with_a_meaning_and_how_it_runs() -> None:
+    page = operations.page(SPECS[Opcode.TRANSPOSE])
+    assert "\n# transpose\n\n" in page and "ROOT %transpose = " in page and "result = [[" in page
+    assert "| `dimensions` |" in page and "- `ComputationBuilder`: `transpose`" in page
+    for opcode, spec in SPECS.items():
+        assert (spec.shape_rule.__doc__ or "").strip(), opcode
 
 
 def test_an_entry_has_signature_text_example_and_a_comparison_with_jax() -> None:
@@ -174,6 +184,7 @@ def test_every_public_name_has_a_place(site: Path) -> None:
 SEARCHES = {
     "jit": "#hloom.jit",
     "argsort": "#hloom.numpy.argsort",
+    "reduce-window": "operations/reduce-window.html",
     **dict.fromkeys(
         [
             *("seed", "print inside jit", "avoid a recompile", "find a NaN", "see the kernels", "save a model"),

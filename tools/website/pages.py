@@ -12,7 +12,7 @@ import shutil
 from fnmatch import fnmatch
 from pathlib import Path
 
-from . import reference
+from . import operations, reference
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
@@ -29,11 +29,12 @@ SECTIONS = (
     (
         "Tutorials",
         "tutorials/from_jax tutorials/loops tutorials/gradients tutorials/custom_derivatives tutorials/finding_nans "
-        "tutorials/reading_hlo tutorials/writing_a_pass tutorials/shipping_to_c tutorials/*",
+        "tutorials/profiling tutorials/many_devices tutorials/shipping_to_c tutorials/reading_hlo "
+        "tutorials/writing_a_pass tutorials/layouts_and_tiles tutorials/schedules tutorials/*",
     ),
     ("Guides", "*"),
     ("How it works", "architecture architecture/*"),
-    ("Reference", "reference/index differences namespaces ops settings"),
+    ("Reference", "reference/index operations/index differences namespaces ops settings"),
     ("The project", "measured contributing changelog security"),
 )
 """The sections, and patterns of the pages in each; a page is in that with the longest pattern, so a new one of docs/ is
@@ -68,7 +69,7 @@ def sources() -> dict[str, str]:
     found = {p.relative_to(DOCS).as_posix(): f"docs/{p.relative_to(DOCS).as_posix()}" for p in DOCS.rglob("*.md")}
     found |= {site: page for page, site in OF_THE_ROOT.items()}
     made = {path: with_links_inside((ROOT / page).read_text(), page) for path, page in sorted(found.items())}
-    made |= reference.pages()
+    made |= reference.pages() | operations.pages()
     made["index.md"] += _contents([path.removesuffix(".md") for path in made])
     return made
 
@@ -78,7 +79,7 @@ def sections(pages: list[str]) -> dict[str, list[str]]:
     patterns = [(section, pattern) for section, several in SECTIONS for pattern in several.split()]
     order: dict[str, list[tuple[int, str]]] = {section: [] for section, _ in SECTIONS}
     for page in pages:
-        if page == "index" or (page.startswith("reference/") and page != "reference/index"):
+        if page == "index" or (page.startswith(("reference/", "operations/")) and not page.endswith("/index")):
             continue
         section, pattern = max((row for row in patterns if fnmatch(page, row[1])), key=lambda row: len(row[1]))
         order[section].append((patterns.index((section, pattern)), page))
