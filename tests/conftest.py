@@ -20,7 +20,7 @@ sys.path += [str(ROOT / "examples"), str(ROOT)]  # the second for `benchmarks`
 # All workers of a run share one store, so that no kernel is compiled twice; it is the repository's own, so that a run
 # neither uses nor fills the user's. Set before anything imports hloom; workers inherit it.
 # If the repository belongs to another user (a container's host user, say), code in it would not be trusted.
-_own = ROOT.stat().st_uid in (0, os.geteuid())
+_own = hasattr(os, "geteuid") and ROOT.stat().st_uid in (0, os.geteuid())
 _folder = ROOT / "build" / "test-kernels" if _own else Path.home() / ".cache" / "hloom-test-kernels"
 os.environ.setdefault("HLOOM_CACHE_DIR", str(_folder))
 

@@ -22,6 +22,7 @@ from ..element_type import ElementType
 from ..errors import UnsupportedError
 from ..support.forking import PRODUCTS
 from ..support.named_address import NamedAddress
+from ..system import system
 
 NDArray: TypeAlias = np.ndarray[Any, Any]
 
@@ -160,7 +161,7 @@ def _libraries() -> tuple[ctypes.CDLL, ...]:
             for suffix in importlib.machinery.EXTENSION_SUFFIXES:
                 path = os.path.join(folder, "linalg", name + suffix)
                 if os.path.exists(path):
-                    found.append(ctypes.CDLL(path))
+                    found.append(ctypes.CDLL(system.library_of(path)))
     return tuple(found)
 
 

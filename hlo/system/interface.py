@@ -92,6 +92,11 @@ class System(ABC):
         """True if the C library has a function of this name."""
         return hasattr(self.c_library(), name)
 
+    def library_of(self, extension: str) -> str:
+        """The shared library in which functions are found that an extension module of SciPy links: the module itself,
+        where a look into a library is one into those that it depends on."""
+        return extension
+
     def native_address(self, service: str) -> int:
         """The address of a function of `native_names`, by its service."""
         return self.c_address(self.native_names[service])

@@ -94,6 +94,13 @@ class Windows(System):
         """The universal C runtime."""
         return import_module("ctypes").CDLL("ucrtbase")
 
+    def library_of(self, extension: str) -> str:
+        """OpenBLAS in the folder scipy.libs beside SciPy: here a look into a library is one into it alone."""
+        folder = f"{os.path.dirname(os.path.dirname(extension))}.libs"
+        names = sorted(os.listdir(folder)) if os.path.isdir(folder) else []
+        found = [name for name in names if "openblas" in name and name.endswith(".dll")]
+        return os.path.join(folder, found[0]) if found else extension
+
     @functools.cache  # noqa: B019 - there is one system
     def _kernel(self) -> Any:
         """The functions of the system."""

@@ -379,7 +379,7 @@ def _library() -> ctypes.CDLL | None:
             path = os.path.join(folder, "linalg", "cython_blas" + suffix)
             if os.path.exists(path):
                 _check_address_space()
-                return ctypes.CDLL(path)
+                return ctypes.CDLL(system.library_of(path))
     return None
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hloom.hlo.system import system
+from hloom.hlo.system import system, windows
 
 from support import lacking
 
@@ -25,7 +25,7 @@ if sys.argv[1]:
 import json, os, threading, time, warnings
 warnings.simplefilter("ignore")
 import hloom, hloom.numpy as jnp, numpy as np
-from hloom.hlo.system import system
+from hloom.hlo.system import system, windows
 from hloom.hlo.timeline.spans import Track
 from hloom.numba_backend import machine
 from hloom.numba_backend.runtime import store, threads
@@ -160,3 +160,15 @@ def test_smoke_tests_pass(name: str, models: Path, root: Path, tmp_path: Path) -
 
 def test_every_case_is_tried() -> None:
     assert DIFFERENCES.keys() - {""} == lacking.LACKING.keys()
+
+
+def test_the_blas_of_windows_is_beside_scipy(tmp_path: Path) -> None:
+    """As in SciPy's wheels for Windows, where an extension does not show the functions that it links."""
+    extension = tmp_path / "scipy" / "linalg" / "cython_blas.pyd"
+    found = windows.Windows().library_of
+    assert found(str(extension)) == str(extension)
+    (tmp_path / "scipy.libs").mkdir()
+    for name in (".load-order-scipy-1.18", "libscipy_openblas-0a1b.dll", "msvcp140-0a1b.dll"):
+        (tmp_path / "scipy.libs" / name).touch()
+    assert found(str(extension)) == str(tmp_path / "scipy.libs" / "libscipy_openblas-0a1b.dll")
+    assert system.library_of(str(extension)) == str(extension)
