@@ -76,7 +76,7 @@ def test_the_executor_calls_the_c_library() -> None:
 def test_what_is_not_familiar_is_left_to_llvm() -> None:
     (code,) = compile_kernels([ADD])
     assert link(ADD.symbol, code) is not None
-    for changed in (b"", b"hello", code[:4] + b"\x01" + code[5:], code[:18] + b"\xb7" + code[19:]):
+    for changed in (b"", b"hello", code[:4] + b"\x01" + code[5:], code[:18] + b"\x28" + code[19:]):
         assert link(ADD.symbol, changed) is None
     with pytest.raises(RuntimeError, match="does not define other"):
         link("other", code)
