@@ -152,7 +152,7 @@ def progress(body: Any, *, total: int | None = None, every: int | None = None, d
     if not callable(body):
         length = length_of(body) if total is None else total
         return iterated(body, desc or "", length, every or 1) if is_shown() else body
-    title: str = desc or getattr(body, "__name__", "loop")
+    title = desc or str(getattr(body, "__name__", "loop"))
     marked = _kept if getattr(body, "__hash__", None) else _marked
     return marked(body, title, total, every or 1)
 
