@@ -143,10 +143,10 @@ class Signature:
                     f"{rule}. The mismatches are:\n{types}\n",
                 )
         arrays: list[Any] = [x if isinstance(x, Ref) else temporary(x) for x in found]
-        if None not in arrays:
-            return arrays
-        values = values_of(found, describe)
-        return [v if a is None else a for v, a in zip(values, arrays, strict=True)]
+        missing = [k for k, a in enumerate(arrays) if a is None]  # not by ==, which a reference would compute
+        for k, value in zip(missing, values_of([found[k] for k in missing], lambda n: describe(missing[n]))):
+            arrays[k] = value
+        return arrays
 
     def _differ(self, wanted: str, found: str, what: str = "") -> None:
         raise TreeStructureError(

@@ -1072,3 +1072,18 @@ def test_a_reference_is_as_weak_as_its_first_value(f: Any, outside: list[bool], 
     ref = hloom.new_ref(2.0)
     assert hloom.typeof(ref).weak_type
     assert repr(ref) == "Ref(2., dtype=float32, weak_type=True)"
+
+
+def test_a_compiled_stage_takes_references_beside_numbers() -> None:
+    """A reference must not be compared with None, which computes."""
+
+    @hloom.jit
+    def f(ref: Any, x: Any) -> Any:
+        ref[...] += x
+        return ref[...] * 2
+
+    ref = hloom.new_ref(jnp.zeros(3))
+    compiled = f.lower(ref, 1.0).compile()
+    np.testing.assert_array_equal(compiled(ref, 1.0), np.full(3, 2.0))
+    np.testing.assert_array_equal(compiled(ref, jnp.float32(2.0)), np.full(3, 6.0))
+    np.testing.assert_array_equal(ref[...], np.full(3, 3.0))
