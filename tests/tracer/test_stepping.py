@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,10 +14,13 @@ import numpy as np
 import pytest
 from hloom.hlo.errors import UnsupportedError
 from hloom.hlo.opcode import Opcode
+from hloom.hlo.text.parser import parse
 
 import hloom
 import hloom.numpy as jnp
 from hloom import debug, lax
+from hloom.debug.stepping.programs import program_of_module
+from hloom.debug.stepping.stepper import Stepper
 
 X = np.linspace(0.1, 1, 6, dtype=np.float32).reshape(2, 3)
 
@@ -203,8 +207,8 @@ def test_frames_and_iterations() -> None:
 def test_the_iteration_of_a_long_loop_that_makes_a_nan(bad: int | None) -> None:
     def f(x: Any) -> Any:
         def body(c: Any, i: Any) -> Any:
-            c = jnp.where(i == (-1 if bad is None else bad), jnp.log(-c), c * 0.999 + 0.1)
-            return c, i
+            d = jnp.log(jnp.where(i == (-1 if bad is None else bad), -c, c))
+            return c * 0.5 + 1 + d * 0, i
 
         return lax.scan(body, x, jnp.arange(6_000))
 
@@ -219,6 +223,46 @@ def test_the_iteration_of_a_long_loop_that_makes_a_nan(bad: int | None) -> None:
             assert found is None and run.frames[-1].iteration == bad
             assert run.instruction is not None and run.instruction.opcode is Opcode.LOG
             same(run.resume(), hloom.jit(f)(jnp.ones(2)))
+
+
+def transient(x: Any) -> Any:
+    """A call, a branch and an inner loop of a long loop make bad values that its state does not keep."""
+
+    def body(c: Any, i: Any) -> Any:
+        root = lax.cond(i % 2 == 1, lambda v: hloom.jit(jnp.sqrt)(v), lambda v: v * 0, 90_000 - i)
+        most = lax.fori_loop(0, 3, lambda k, v: v * 10, c)
+        return c + 1 + jnp.nan_to_num(root) * 0, most
+
+    return lax.scan(body, x, jnp.arange(100_000.0))[0]
+
+
+@pytest.mark.parametrize(
+    ("stop", "iterations"), [({"nan": True}, [90_001, 90_003]), ({"outside": (-1e6, 9e7)}, [90_001, 90_001, 90_002])]
+)
+def test_a_bad_value_that_the_state_does_not_keep(stop: dict[str, Any], iterations: list[int]) -> None:
+    with debug.step(transient, 0.0, prompt=False) as run:
+        run.stop_where(**stop)
+        started = time.monotonic()
+        for wanted in iterations:
+            run.resume()
+            assert next(f.iteration for f in run.frames if f.caller is not None and f.role == "body") == wanted
+        assert time.monotonic() - started < 15
+        run.clear()
+        same(run.resume(), hloom.jit(transient)(0.0))
+
+
+def test_a_jump_over_many_iterations() -> None:
+    with debug.step(transient, 0.0, prompt=False) as run:
+        while not run.frames or run.frames[-1].role != "body":
+            run.step_instruction()
+        started = time.monotonic()
+        run.iteration(99_990)
+        assert run.frames[-1].iteration == 99_990 and time.monotonic() - started < 15
+        (state,) = run.frames[-1].computation.parameters
+        assert 99_990.0 in run.frames[-1].values[state]
+        run.iteration()
+        assert run.frames[-1].iteration == 99_991
+        same(run.resume(), hloom.jit(transient)(0.0))
 
 
 def test_effects_happen_once_and_in_order(capsys: pytest.CaptureFixture[str]) -> None:
@@ -252,18 +296,35 @@ def test_donated_arguments_stay() -> None:
         np.testing.assert_array_equal(run.value("x"), [1, 1, 1])
 
 
+@pytest.mark.parametrize("how", ["resume", "step_instruction"])
+def test_mutable_arrays_are_written_once_at_the_end(how: str) -> None:
+    captured = hloom.new_ref(jnp.zeros(3))
+
+    def f(given: Any, x: Any) -> Any:
+        given[...] += x
+        captured[1] = given[0] * 2
+        return given[...] - x
+
+    given = hloom.new_ref(jnp.ones(3))
+    with debug.step(f, given, X[0], prompt=False) as run:
+        run.step_instruction()
+        np.testing.assert_array_equal(given[...], np.ones(3))
+        while not run.is_over:
+            getattr(run, how)()
+        np.testing.assert_allclose(run.result(), np.ones(3), rtol=1e-6)
+        run.result()
+    np.testing.assert_allclose(given[...], 1 + X[0])
+    np.testing.assert_allclose(captured[...], [0, 2 + 2 * X[0, 0], 0])
+
+
 def test_refusals() -> None:
-    ref = hloom.new_ref(jnp.ones(3))
-
-    def f(x: Any) -> Any:
-        ref[...] = x
-        return x
-
-    with pytest.raises(UnsupportedError, match="mutable arrays"):
-        debug.step(f, X[0], prompt=False)
+    with pytest.raises(UnsupportedError, match="2 devices"):
+        Stepper(program_of_module(parse(MODULE_OF_TWO), [X[0]], False))
     with debug.step(jnp.sin, X, prompt=False) as run, pytest.raises(ValueError, match="say where"):
         run.stop_where()
 
+
+MODULE_OF_TWO = "HloModule m, replica_count=2\nENTRY main {\n  ROOT x = f32[3] parameter(0)\n}\n"
 
 # ---- the prompt
 

@@ -59,11 +59,11 @@ class Execution:
 
     def __init__(
         self, computation: HloComputation, arguments: Sequence[Value], enters: Callable[[HloInstruction], bool],
-        compute: Compute | None = None, skip: Callable[[HloInstruction, Value], tuple[int, Value]] | None = None,
+        compute: Compute | None = None, skip: Callable[[HloInstruction, int, Value], tuple[int, Value]] | None = None,
     ) -> None:  # fmt: skip
         """enters: whether the next call, loop or branch gets frames. compute: runs an instruction that gets none, by
-        default the evaluator. skip: of a loop and its first state, how many iterations to leave out, and the state
-        after them."""
+        default the evaluator. skip: of a loop, the next iteration and the state before it: the iteration to go on
+        with, and the state before that."""
         self.frames: list[Frame] = []
         self.result: Value = None
         self.is_over = False
@@ -127,12 +127,13 @@ class Execution:
     def _while(self, i: HloInstruction, operands: Sequence[Value]) -> Steps:
         (state,) = operands
         iteration = 0
-        if self._skip is not None:
-            iteration, state = self._skip(i, state)
-        while (yield from self._run(i.attributes.condition, [state], "condition", i, iteration)):
+        while True:
+            if self._skip is not None:
+                iteration, state = self._skip(i, iteration, state)
+            if not (yield from self._run(i.attributes.condition, [state], "condition", i, iteration)):
+                return state
             state = yield from self._run(i.attributes.body, [state], "body", i, iteration)
             iteration += 1
-        return state
 
 
 def evaluated(i: HloInstruction, operands: Sequence[Value]) -> Value:

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from ...hlo.backend import get_compiler
-from ...hlo.errors import UnsupportedError
 from ...hlo.host_buffers import HostBuffer
 from ...hlo.ir import HloModule
 from ...hlo.support.records import dataclass
 from ...tracer.arrays.array import Array
 from ...tracer.core import exact_places
 from ...tracer.jit import jit
+from ...tracer.references.refs import Ref, replace_all
 from ...tracer.stages import Lowered
 from ...tracer.trees import tree
 
@@ -39,27 +39,38 @@ def program_of_function(
     fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any], optimized: bool
 ) -> Program:
     """The program of a function for these arguments: as it is traced, with exact places in the source, or after all
-    passes. UnsupportedError for a function of mutable arrays."""
+    passes. References to mutable arrays are written when it is over."""
     lower = fun.lower if hasattr(fun, "lower") else jit(fun).lower
     with exact_places():
         lowered: Lowered = lower(*args, **kwargs)
-    if lowered.with_references:
-        raise UnsupportedError("debug.step: the function changes mutable arrays (references), which are not stepped")
     signature = lowered._signature
-    given = [*signature.leaves(args, kwargs), *lowered.captured]
-    leaves = [np.array(x._storage._view if x.aval.is_extended else x._view) for x in given]  # they may be donated
+    own = signature.leaves(args, kwargs)
+    traced = signature.with_references
+    references: list[Ref] = [] if traced is None else traced.references_written(own)
+    leaves = [_copied(x) for x in (*own, *lowered.captured)]  # they may be donated
     compiled = lowered.compile()
     module = compiled.executable.module if optimized else lowered.module
 
     def wrap(results: Sequence[Any]) -> Any:
         shapes = [s.with_default_layout() for s in module.entry.root.shape.leaves()]
+        avals = [*signature.out_avals, *[r.aval.inner_aval for r in references]]
         arrays = [
             Array.from_buffer(aval, HostBuffer(leaf, shape))
-            for aval, leaf, shape in zip(signature.out_avals, results, shapes, strict=True)
+            for aval, leaf, shape in zip(avals, results, shapes, strict=True)
         ]
-        return tree.unflatten(signature.out_tree, arrays)
+        count = len(signature.out_avals)
+        replace_all(references, arrays[count:])
+        return tree.unflatten(signature.out_tree, arrays[:count])
 
     return Program(module, leaves, _bound(lowered.fun, args, kwargs), lambda: compiled(*args, **kwargs), wrap)
+
+
+def _copied(value: Any) -> Any:
+    """The elements of an array, or of the array that a reference has now."""
+    if isinstance(value, Ref):
+        value.check()
+        value = value._value
+    return np.array(value._storage._view if value.aval.is_extended else value._view)
 
 
 def program_of_module(module: HloModule, leaves: Sequence[Any], optimized: bool) -> Program:

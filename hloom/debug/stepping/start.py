@@ -22,7 +22,8 @@ def step(
     a program drives. kernels: the program after all passes, kernel by kernel. stdin, stdout: files in place of the
     terminal.
 
-    UnsupportedError for functions of mutable arrays, and for programs over several devices.
+    References to mutable arrays are written when the program is over. UnsupportedError for programs over several
+    devices.
 
     >>> import io
     >>> from hloom import debug, numpy as jnp

@@ -65,6 +65,9 @@ class Stepper:
         self._program = program
         self._is_optimized = kernels
         self._kernels: dict[HloInstruction, Callable[..., Value]] = {}
+        self._loops: dict[tuple[Any, ...], loops.WatchedLoop] = {}
+        self._jump: tuple[HloInstruction | None, int] | None = None
+        """The loop, and its iteration, to run to."""
         source = iter(program.leaves)
         arguments = [value_of(p.shape, source) for p in module.entry.parameters]
         self._execution = Execution(
@@ -236,8 +239,8 @@ class Stepper:
         self._go(False, lambda frame: wanted not in self.frames or (frame is wanted and frame.is_done))
 
     def iteration(self, number: int | None = None) -> None:
-        """Run to the next iteration of the innermost loop, or to the iteration with this number. RuntimeError outside
-        of a loop."""
+        """Run to the next iteration of the innermost loop, or to the iteration with this number: compiled, if there are
+        no breakpoints. RuntimeError outside of a loop."""
         inside = next((f for f in reversed(self.frames) if f.iteration is not None), None)
         if inside is None or inside.iteration is None:
             raise RuntimeError("not in a loop")
@@ -254,7 +257,11 @@ class Stepper:
                 return False
             return at.iteration > wanted or (frame.current is not None and frame.current.opcode not in _PLAIN)
 
-        self._go(True, is_there)
+        self._jump = loop, wanted
+        try:
+            self._go(bool(self._breakpoints) or wanted == inside.iteration + 1, is_there)
+        finally:
+            self._jump = None
 
     def resume(self) -> Any:
         """Run until a breakpoint, or to the end. Without breakpoints, and if the program has no side effects, the rest
@@ -314,16 +321,29 @@ class Stepper:
             return False
         return self._into or bool(self._breakpoints) or has_side_effect(i)
 
-    def _skip(self, loop: HloInstruction, state: Value) -> tuple[int, Value]:
-        """A loop with only stops for values that stay runs compiled up to the iteration that makes the first one."""
-        tests = [b.stop.in_state for b in self._breakpoints]
-        if self._into or not tests or None in tests or has_side_effect(loop):
-            return 0, state
+    def _skip(self, loop: HloInstruction, iteration: int, state: Value) -> tuple[int, Value]:
+        """A loop runs compiled up to the iteration that is wanted, or, if all stops are for bad values, to the one that
+        makes the first of these."""
+        if has_side_effect(loop) or self._is_optimized or not loops.can_be_watched(loop):
+            return iteration, state
+        if self._jump is not None and self._jump[0] is loop and not self._breakpoints:
+            wanted, self._jump = self._jump[1], None
+            if wanted > iteration:
+                state, count, _ = self._watched(loop, ()).run(state, wanted - iteration)
+                iteration += count
+            self._into = True
+            return iteration, state
+        stops = [b.stop for b in self._breakpoints]
+        if self._into or not stops or any(s.in_loops is None for s in stops):
+            return iteration, state
+        count, state = self._watched(loop, stops).before_the_first(state)
+        return iteration + count, state
 
-        def is_bad(state: Value) -> bool:
-            return any(test(state) for test in tests if test is not None)
-
-        return (0, state) if is_bad(state) else loops.before_the_first(loop, state, is_bad)
+    def _watched(self, loop: HloInstruction, wanted: Sequence[Stop]) -> loops.WatchedLoop:
+        key = (loop, *wanted)
+        if key not in self._loops:
+            self._loops[key] = loops.WatchedLoop(loop, [s.in_loops for s in wanted if s.in_loops is not None])
+        return self._loops[key]
 
     def _by_kernel(self, i: HloInstruction, operands: Sequence[Value]) -> Value:
         if i.opcode in _PLAIN or has_side_effect(i):

@@ -9,11 +9,17 @@ from weakref import WeakSet
 
 import numpy as np
 
+from ...hlo.builder import make_constant, make_instruction
+from ...hlo.element_type import element_type_of
 from ...hlo.ir import HloInstruction
 from ...hlo.opcode import Opcode
+from ...hlo.ops.elementwise import ComparisonDirection
+from ...hlo.ops.movement import BroadcastAttributes
+from ...hlo.shape import Shape
 from ...hlo.support.records import dataclass
 from ...hlo.support.value_tree import leaves_of
 from .execution import Frame, Value
+from .loops import compare
 
 _GIVEN = frozenset({
     Opcode.PARAMETER, Opcode.CONSTANT, Opcode.TUPLE, Opcode.GET_TUPLE_ELEMENT, Opcode.CALL, Opcode.CONDITIONAL,
@@ -28,41 +34,69 @@ class Stop:
 
     text: str
     holds: Callable[[Frame, HloInstruction, Value], bool]
-    in_state: Callable[[Value], bool] | None = None
-    """Of a stop for values that stay, once they are there: whether a loop's state has one. Long loops are then searched
-    with compiled code."""
+    in_loops: Callable[[HloInstruction], HloInstruction | None] | None = None
+    """Of a stop for bad elements: their mask, of an array in HLO; None for a type that has none. Long loops are then
+    searched with compiled code."""
 
 
-def _any(test: Callable[[Any], Any]) -> Callable[[Value], bool]:
-    return lambda value: any(x.dtype.kind in "fcV" and x.size > 0 and bool(test(x).any()) for x in leaves_of(value))
+def _values(
+    text: str, bad: Callable[[Any], Any], kinds: str, mask: Callable[[HloInstruction], HloInstruction]
+) -> Stop:
+    """Where a value has bad elements and no operand has. kinds: of NumPy's dtypes that can have some."""
 
+    def has(value: Value) -> bool:
+        return any(x.dtype.kind in kinds and x.size > 0 and bool(bad(x).any()) for x in leaves_of(value))
 
-def _values(text: str, has: Callable[[Value], bool], stays: bool) -> Stop:
     def holds(frame: Frame, i: HloInstruction, value: Value) -> bool:
         return i.opcode not in _GIVEN and has(value) and not any(has(frame.values[o]) for o in i.operands)
 
-    return Stop(text, holds, has if stays else None)
+    def in_loops(x: HloInstruction) -> HloInstruction | None:
+        return mask(x) if x.shape.element.dtype.kind in kinds else None
+
+    return Stop(text, holds, in_loops)
 
 
 def nan() -> Stop:
     """Where a value has a NaN, and no operand has one."""
-    return _values("a NaN", _any(np.isnan), True)
+    return _values("a NaN", np.isnan, "fcV", lambda x: compare(x, x, ComparisonDirection.NE))
 
 
 def infinity() -> Stop:
     """Where a value has an infinity, and no operand has one."""
-    return _values("an infinity", _any(np.isinf), True)
+
+    def mask(x: HloInstruction) -> HloInstruction:
+        if x.shape.element.is_complex:
+            parts = [mask(make_instruction(op, (x,))) for op in (Opcode.REAL, Opcode.IMAG)]
+            return make_instruction(Opcode.OR, parts)
+        odd = make_instruction(Opcode.NOT, (make_instruction(Opcode.IS_FINITE, (x,)),))
+        return make_instruction(Opcode.AND, (odd, compare(x, x, ComparisonDirection.EQ)))
+
+    return _values("an infinity", np.isinf, "fcV", mask)
 
 
 def outside(low: float, high: float) -> Stop:
     """Where a number is below `low`, above `high`, or a NaN, and none of the operands' is. Truth values and indices
     count as well."""
 
-    def has(value: Value) -> bool:
-        return any(x.size > 0 and x.dtype.kind != "c" and not bool(((x >= low) & (x <= high)).all())
-                   for x in leaves_of(value))  # fmt: skip
+    def bad(x: Any) -> Any:
+        return ~((x >= low) & (x <= high))
 
-    return _values(f"a value outside of {low:g} to {high:g}", has, False)
+    def mask(x: HloInstruction) -> HloInstruction:
+        wide = make_instruction(Opcode.CONVERT, (x,), shape=Shape.array(_F64, x.shape.dimensions))
+        limits = [_filled(number, wide.shape) for number in (low, high)]
+        above = compare(wide, limits[0], ComparisonDirection.GE)
+        below = compare(wide, limits[1], ComparisonDirection.LE)
+        return make_instruction(Opcode.NOT, (make_instruction(Opcode.AND, (above, below)),))
+
+    return _values(f"a value outside of {low:g} to {high:g}", bad, "biufV", mask)
+
+
+_F64 = element_type_of(np.dtype(np.float64))
+
+
+def _filled(number: float, shape: Shape) -> HloInstruction:
+    constant = make_constant(np.array(number, np.float64))
+    return make_instruction(Opcode.BROADCAST, (constant,), BroadcastAttributes(()), shape)
 
 
 def at_line(file: str | None, line: int) -> Stop:
