@@ -91,6 +91,10 @@ Rest = ParamSpec("Rest")
 R = TypeVar("R", covariant=True)
 Run: TypeAlias = Callable[[Sequence[Array]], Any]
 
+CALLS: list[Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]] = []
+"""Functions that may take the place of a call outside of a trace: its result, or NotImplemented. They are asked where a
+call has no fast way in its context: one that wants each call is for a context of its own."""
+
 _avals = attrgetter("aval")
 _places = attrgetter("_placed")
 _HELD = (Array, Ref)
@@ -384,6 +388,10 @@ class PjitFunction(SharedValue, Generic[P, R]):
         context = current_context()
         if context.disable_jit:
             return self._fun(*args, **kwargs)
+        for call in CALLS if self._state.direct else ():
+            result = call(self, args, kwargs)
+            if result is not NotImplemented:
+                return result
         if self._options and not all(getattr(context, name) == value for name, value in self._options):
             with Override(**dict(self._options)):
                 return self._call(args, kwargs, table, fast_key)

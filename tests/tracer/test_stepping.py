@@ -19,6 +19,7 @@ from hloom.hlo.text.parser import parse
 import hloom
 import hloom.numpy as jnp
 from hloom import debug, lax
+from hloom.debug.stepping.calls import stepped_calls
 from hloom.debug.stepping.programs import program_of_module
 from hloom.debug.stepping.stepper import Stepper
 
@@ -251,6 +252,24 @@ def test_a_bad_value_that_the_state_does_not_keep(stop: dict[str, Any], iteratio
         same(run.resume(), hloom.jit(transient)(0.0))
 
 
+def test_a_range_of_one_variable() -> None:
+    """Its operands may be outside, and so may other values; in a long loop it is found compiled."""
+
+    def f(x: Any) -> Any:
+        def body(c: Any, i: Any) -> Any:
+            d = lax.cond(i < 50_000, lambda v: v, lambda v: -v, c)
+            return c + 1, d
+
+        return lax.scan(body, x, jnp.arange(100_000))
+
+    with debug.step(f, 1.0, prompt=False) as run:
+        run.stop_where(outside=(-50_003.5, 1e9), of="d")
+        for wanted in (50_003, 50_004):
+            assert run.resume() is None
+            assert run.frame.iteration == wanted and run.value("d") == -wanted - 1
+        assert run.kernel("d") == run.kernel() and isinstance(run.kernel("%add"), str)
+
+
 def test_a_jump_over_many_iterations() -> None:
     with debug.step(transient, 0.0, prompt=False) as run:
         while not run.frames or run.frames[-1].role != "body":
@@ -347,9 +366,11 @@ def typed(function: Callable[..., Any], *args: Any, commands: str, **options: An
         ("stop nan\nb\ncl 1\ncl 1\nc\n", ["breakpoint 1: a NaN\n", "1  a NaN", "*** there is no breakpoint 1"]),
         (
             "stop\nstop outside 1\nstop when 1 +\nc\n",
-            ["*** stop nan | inf | outside", "*** not enough", "*** invalid syntax"],
+            ["*** stop nan | inf | outside", "*** stop nan | inf", "*** invalid syntax"],
         ),
         ("b log\nc\no\nv\nw\nl\nc\n", ["breakpoint 1: %log", "subtract(", "%log (z): ", "program of network: ", "-> "]),
+        ("stop outside 2 9 of y\nc\nk\nk z\nk what\nc\n", ["in y\n", "fusion", "*** no instruction is named what"]),
+        ("stop nan of h\nb\nc\n", ["1  a NaN in h", "the program is over"]),
         ("it\nit x\nc\n", ["*** not in a loop", "*** invalid literal"]),
         ("u\nd\nc\n", ["*** the outermost one", "*** the innermost one"]),
         ("si\nni\ns\nr\nc\n", ["the program is over"]),
@@ -418,3 +439,25 @@ def test_a_module(tmp_path: Path, root: Path) -> None:
     assert "%y = f32[3]{0} exponential(%x)" in ran.stdout and "result 0: f32[3]" in ran.stdout
     ran = command("nowhere.py", typed="", folder=root)
     assert ran.returncode == 2 and "there is no file nowhere.py" in ran.stderr
+
+
+def test_each_call_is_stepped_in_a_block_only() -> None:
+    """Also of a function that was called before, or in a step."""
+    double = hloom.jit(lambda x: x * 2)
+    seen: list[Any] = []
+
+    def step(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        seen.append(function)
+        return function(*args, **kwargs) + double(1.0)
+
+    plain = [float(double(3.0)), float(double(jnp.float32(3)))]
+    for _ in range(2):
+        seen.clear()
+        with stepped_calls(step):
+            assert [float(double(3.0)), float(double(jnp.float32(3))), float(double(3.0))] == [8.0] * 3
+            assert hloom.jit(lambda x: double(x))(1.0) == 4
+        assert len(seen) == 4 and seen[:3] == [double] * 3
+        assert [float(double(3.0)), float(double(jnp.float32(3)))] == plain == [6.0, 6.0]
+    with stepped_calls(step, "other"):
+        assert double(3.0) == 6
+    assert len(seen) == 4

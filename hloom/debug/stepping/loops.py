@@ -1,6 +1,6 @@
 """The iteration in which a long loop goes wrong, found with compiled code.
 
-The loop runs compiled, with a test of each value that an iteration computes, in its calls, branches and inner loops too:
+The loop runs compiled, with a test of each value of an iteration, in its calls, branches and inner loops too:
 
     while condition(state) and count < limit and not bad:
         state, bad = body(state)
@@ -12,7 +12,7 @@ must have no side effects.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 from typing import Any, TypeAlias
 
@@ -36,11 +36,23 @@ from ...hlo.ops.control_flow import ConditionalAttributes, WhileAttributes
 from ...hlo.ops.elementwise import CompareAttributes, ComparisonDirection
 from ...hlo.ops.reduce import ReduceAttributes
 from ...hlo.shape import Shape
+from ...hlo.support.records import dataclass
 from ...hlo.support.value_tree import leaves_of
 from .execution import Value
 
-Test: TypeAlias = Callable[[HloInstruction], "HloInstruction | None"]
+Mask: TypeAlias = Callable[[HloInstruction], "HloInstruction | None"]
 """Of an array: the mask of its bad elements, or None for a type that has none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Test:
+    """What is looked for: bad values with no bad operand, or, with `wanted`, a bad value of the one instruction that it
+    gives of a computation, if any."""
+
+    mask: Mask
+    wanted: Callable[[HloComputation], HloInstruction | None] | None = None
+
+
 MOST = np.iinfo(np.int64).max
 _PRED = Shape.parse("pred[]")
 _COUNT = Shape.parse("s64[]")
@@ -138,6 +150,7 @@ def _watched(
         operands = tuple([copies[o] for o in i.operands])
         if i.opcode is Opcode.GET_TUPLE_ELEMENT:
             copies[i] = make_get_tuple_element(operands[0], i.attributes.index)
+            bad += flags.made_by(i, copies, computation)
         elif i.opcode is Opcode.CALL:
             copies[i], inner = _watched(i.attributes.to_apply, operands, tests)
             bad.append(inner)
@@ -153,8 +166,7 @@ def _watched(
             bad.append(make_get_tuple_element(both, 1))
         else:
             copies[i] = i.with_operands(operands)
-            if i.opcode not in _MOVING:
-                bad += flags.made_by(copies[i])
+            bad += flags.made_by(i, copies, computation)
     return copies[computation.root], reduce(_or, bad)
 
 
@@ -170,14 +182,18 @@ class _Flags:
         self._tests = tests
         self._known: dict[tuple[int, HloInstruction], list[HloInstruction]] = {}
 
-    def made_by(self, i: HloInstruction) -> list[HloInstruction]:
-        """For each test: whether the value is bad, and no operand is."""
+    def made_by(
+        self, i: HloInstruction, copies: Mapping[HloInstruction, HloInstruction], computation: HloComputation
+    ) -> list[HloInstruction]:
+        """For each test: whether it finds the value of the instruction."""
         found = []
-        for number in range(len(self._tests)):
-            for flag in self._of(number, i):
-                before = [each for o in dict.fromkeys(i.operands) for each in self._of(number, o)]
-                fine = [make_instruction(Opcode.NOT, (each,)) for each in before]
-                found.append(reduce(_and, fine, flag))
+        for number, test in enumerate(self._tests):
+            if test.wanted is not None:
+                found += self._of(number, copies[i]) if test.wanted(computation) is i else []
+            elif i.opcode not in _MOVING:
+                before = [flag for o in dict.fromkeys(i.operands) for flag in self._of(number, copies[o])]
+                fine = [make_instruction(Opcode.NOT, (flag,)) for flag in before]
+                found += [reduce(_and, fine, flag) for flag in self._of(number, copies[i])]
         return found
 
     def _of(self, number: int, value: HloInstruction) -> list[HloInstruction]:
@@ -187,7 +203,7 @@ class _Flags:
             if value.shape.is_tuple:
                 parts = [make_get_tuple_element(value, k) for k in range(len(value.shape.elements))]
             arrays = [p for p in parts if not p.shape.is_tuple and not p.shape.is_token]
-            masks = [mask for p in arrays if (mask := self._tests[number](p)) is not None]
+            masks = [mask for p in arrays if (mask := self._tests[number].mask(p)) is not None]
             self._known[key] = [reduce(_or, map(_any, masks))] if masks else []
         return self._known[key]
 

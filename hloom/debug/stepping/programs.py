@@ -31,6 +31,8 @@ class Program:
     """By the names that the user knows them by."""
     run: Callable[[], Any]
     """Runs it compiled, and returns the user's result."""
+    optimized: Callable[[], HloModule]
+    """The program after all passes."""
     wrap: Callable[[Sequence[Any]], Any]
     """The user's result, from the leaves of the program's."""
 
@@ -62,7 +64,10 @@ def program_of_function(
         replace_all(references, arrays[count:])
         return tree.unflatten(signature.out_tree, arrays[:count])
 
-    return Program(module, leaves, _bound(lowered.fun, args, kwargs), lambda: compiled(*args, **kwargs), wrap)
+    return Program(
+        module, leaves, _bound(lowered.fun, args, kwargs), lambda: compiled(*args, **kwargs),
+        lambda: compiled.executable.module, wrap,
+    )  # fmt: skip
 
 
 def _copied(value: Any) -> Any:
@@ -78,7 +83,8 @@ def program_of_module(module: HloModule, leaves: Sequence[Any], optimized: bool)
     executable = get_compiler().compile(module)
     names = {p.name: value for p, value in zip(module.entry.parameters, leaves)}
     return Program(
-        executable.module if optimized else module, leaves, names, lambda: executable.execute(leaves), list
+        executable.module if optimized else module, leaves, names, lambda: executable.execute(leaves),
+        lambda: executable.module, list,
     )  # fmt: skip
 
 

@@ -8,7 +8,7 @@ import os
 import pprint
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import IO, Any
 
 import numpy as np
@@ -20,7 +20,7 @@ from ...hlo.text.escape import escape
 from ...hlo.text.names import Names
 from ...hlo.text.printer import instruction_text
 from .execution import Frame
-from .stepper import Stepper
+from .stepper import Breakpoint, Stepper
 from .variables import name_of
 
 _FEW = 8
@@ -150,22 +150,9 @@ class Prompt(cmd.Cmd):
         self._say(f"breakpoint {made.number}: {escape(made.stop.text)}")
 
     def do_stop(self, argument: str) -> None:
-        """stop nan | inf | outside LOW HIGH | when EXPRESSION: stop where a value is so."""
-        kind, _, rest = argument.strip().partition(" ")
+        """stop nan | inf | outside LOW HIGH, each with [of NAME], | when EXPRESSION: stop where a value is so."""
         try:
-            match kind:
-                case "nan":
-                    made = self._run.stop_where(nan=True)
-                case "inf":
-                    made = self._run.stop_where(inf=True)
-                case "outside":
-                    low, high = map(float, rest.split())
-                    made = self._run.stop_where(outside=(low, high))
-                case "when":
-                    made = self._run.stop_where(when=rest)
-                case _:
-                    self._say("*** stop nan | inf | outside LOW HIGH | when EXPRESSION")
-                    return
+            made = add_stop(self._run, argument)
         except (ValueError, SyntaxError) as error:
             self._say(f"*** {error}")
             return
@@ -211,6 +198,15 @@ class Prompt(cmd.Cmd):
             value = self._run.frame.values.get(operand)
             self._say(f"{_text(operand)}\n   {'not known' if value is None else _summary(value)}")
 
+    def do_kernel(self, argument: str) -> None:
+        """k(ernel) [name]: print the kernel of the compiled program that computes a value, or the last one."""
+        try:
+            found = self._run.kernel(argument.strip() or None)
+        except NameError as error:
+            self._say(f"*** {error}")
+            return
+        self._say(escape(found) or "no kernel under this name: a constant, or a part of another instruction")
+
     def do_up(self, _: str) -> None:
         """u(p): look at the computation that called this one."""
         self._select(1)
@@ -247,7 +243,7 @@ class Prompt(cmd.Cmd):
     do_s, do_n, do_si, do_ni, do_r = do_step, do_next, do_stepi, do_nexti, do_return
     do_it, do_c, do_cont = do_iteration, do_continue, do_continue
     do_q = do_exit = do_EOF = do_quit
-    do_b, do_cl, do_v, do_o = do_break, do_clear, do_values, do_operands
+    do_b, do_cl, do_v, do_o, do_k = do_break, do_clear, do_values, do_operands, do_kernel
     do_u, do_d, do_w, do_bt, do_l = do_up, do_down, do_where, do_where, do_list
 
     def onecmd(self, line: str) -> bool:
@@ -259,6 +255,24 @@ class Prompt(cmd.Cmd):
                 raise
             self._say(f"*** {error}")
             return False
+
+
+def add_stop(run: Stepper, text: str) -> Sequence[Breakpoint]:
+    """The stop that a text describes, as the command takes it. ValueError, SyntaxError for a text that is none."""
+    kind, _, rest = text.strip().partition(" ")
+    if kind == "when":
+        return run.stop_where(when=rest)
+    words, of = rest.split(), None
+    if words[-2:-1] == ["of"]:
+        words, of = words[:-2], words[-1]
+    match kind, words:
+        case "nan", []:
+            return run.stop_where(nan=True, of=of)
+        case "inf", []:
+            return run.stop_where(inf=True, of=of)
+        case "outside", [low, high]:
+            return run.stop_where(outside=(float(low), float(high)), of=of)
+    raise ValueError("stop nan | inf | outside LOW HIGH, each with [of NAME], | when EXPRESSION")
 
 
 def _text(i: HloInstruction) -> str:

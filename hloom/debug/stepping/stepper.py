@@ -11,7 +11,7 @@ from ...hlo.backend import get_compiler
 from ...hlo.cutout import cut_out
 from ...hlo.effects import effects_of, has_side_effect
 from ...hlo.errors import UnsupportedError
-from ...hlo.ir import HloInstruction
+from ...hlo.ir import HloComputation, HloInstruction, HloModule
 from ...hlo.metadata import PlacedMetadata, line_of
 from ...hlo.opcode import Opcode
 from ...hlo.support.records import dataclass
@@ -20,7 +20,7 @@ from . import loops, stops
 from .execution import Execution, Frame, Value, evaluated
 from .programs import Program
 from .stops import Stop
-from .variables import variables_of
+from .variables import named, variables_of
 
 _PLAIN = frozenset({Opcode.PARAMETER, Opcode.CONSTANT, Opcode.TUPLE, Opcode.GET_TUPLE_ELEMENT, Opcode.BITCAST})
 """Instructions that move no data."""
@@ -66,6 +66,7 @@ class Stepper:
         self._is_optimized = kernels
         self._kernels: dict[HloInstruction, Callable[..., Value]] = {}
         self._loops: dict[tuple[Any, ...], loops.WatchedLoop] = {}
+        self._homes: dict[str, str] | None = None
         self._jump: tuple[HloInstruction | None, int] | None = None
         """The loop, and its iteration, to run to."""
         source = iter(program.leaves)
@@ -154,21 +155,35 @@ class Stepper:
                     return _shown(value)
         raise NameError(f"{name} has no value here")
 
+    def kernel(self, name: str | None = None) -> str:
+        """The instruction of the program after all passes that computes a value, which is a kernel of that name; by
+        default that of the last one. "" for one that no kernel computes under its name: it became a constant or a part
+        of another instruction, or its place is a loop that is one kernel. NameError for a name that is none."""
+        if self._homes is None:
+            self._homes = _homes(self._program.optimized())
+        if name is None:
+            wanted = [self.instruction]
+        else:
+            wanted = [i for c in self.module.computations if (i := named(c, name)) is not None]
+        if not wanted:
+            raise NameError(f"no instruction is named {name}")
+        return next((self._homes[i.name] for i in wanted if i is not None and i.name in self._homes), "")
+
     # ---- where to stop
 
     def stop_where(
         self, *, nan: bool = False, inf: bool = False, outside: tuple[float, float] | None = None,
-        when: Callable[[Frame], Any] | str | None = None,
+        of: str | None = None, when: Callable[[Frame], Any] | str | None = None,
     ) -> list[Breakpoint]:  # fmt: skip
-        """Stop where a value has a NaN or an infinity, or leaves a range; or where `when` is true: a function of the
-        frame, or an expression of the names."""
+        """Stop where a value has a NaN or an infinity, or leaves a range: the first that does, or, with `of`, that of a
+        variable or an instruction. Or where `when` is true: a function of the frame, or an expression of the names."""
         wanted: list[Stop] = []
         if nan:
-            wanted.append(stops.nan())
+            wanted.append(stops.nan(of))
         if inf:
-            wanted.append(stops.infinity())
+            wanted.append(stops.infinity(of))
         if outside is not None:
-            wanted.append(stops.outside(*outside))
+            wanted.append(stops.outside(*outside, of))
         if isinstance(when, str):
             code = compile(when, "<stop when>", "eval")
             wanted.append(stops.when(when, lambda frame: eval(code, {"np": np}, self.scope())))
@@ -352,6 +367,21 @@ class Stepper:
         if run is None:
             run = self._kernels[i] = _compiled(i)
         return run(operands)
+
+
+def _homes(module: HloModule) -> dict[str, str]:
+    """By the names of the instructions of an optimised module: the fusion that each is in, or itself."""
+    found: dict[str, str] = {}
+
+    def visit(computation: HloComputation, fusion: str) -> None:
+        for i in computation.instructions:
+            if i.opcode not in _PLAIN:
+                found[i.name] = fusion or i.name
+            for called in i.called_computations():
+                visit(called, fusion or (i.name if i.opcode is Opcode.FUSION else ""))
+
+    visit(module.entry, "")
+    return found
 
 
 def _shown(value: Value) -> Value:

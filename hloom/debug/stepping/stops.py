@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from os.path import basename
 from typing import Any
-from weakref import WeakSet
+from weakref import WeakKeyDictionary, WeakSet
 
 import numpy as np
 
 from ...hlo.builder import make_constant, make_instruction
 from ...hlo.element_type import element_type_of
-from ...hlo.ir import HloInstruction
+from ...hlo.ir import HloComputation, HloInstruction
 from ...hlo.opcode import Opcode
 from ...hlo.ops.elementwise import ComparisonDirection
 from ...hlo.ops.movement import BroadcastAttributes
@@ -19,7 +19,8 @@ from ...hlo.shape import Shape
 from ...hlo.support.records import dataclass
 from ...hlo.support.value_tree import leaves_of
 from .execution import Frame, Value
-from .loops import compare
+from .loops import Mask, Test, compare
+from .variables import named
 
 _GIVEN = frozenset({
     Opcode.PARAMETER, Opcode.CONSTANT, Opcode.TUPLE, Opcode.GET_TUPLE_ELEMENT, Opcode.CALL, Opcode.CONDITIONAL,
@@ -34,15 +35,13 @@ class Stop:
 
     text: str
     holds: Callable[[Frame, HloInstruction, Value], bool]
-    in_loops: Callable[[HloInstruction], HloInstruction | None] | None = None
-    """Of a stop for bad elements: their mask, of an array in HLO; None for a type that has none. Long loops are then
-    searched with compiled code."""
+    in_loops: Test | None = None
+    """Of a stop for bad elements: the same in HLO. Long loops are then searched with compiled code."""
 
 
-def _values(
-    text: str, bad: Callable[[Any], Any], kinds: str, mask: Callable[[HloInstruction], HloInstruction]
-) -> Stop:
-    """Where a value has bad elements and no operand has. kinds: of NumPy's dtypes that can have some."""
+def _values(text: str, of: str | None, bad: Callable[[Any], Any], kinds: str, mask: Mask) -> Stop:
+    """Where a value has bad elements and no operand has, or where the value of a name has some. kinds: of NumPy's
+    dtypes that can have some."""
 
     def has(value: Value) -> bool:
         return any(x.dtype.kind in kinds and x.size > 0 and bool(bad(x).any()) for x in leaves_of(value))
@@ -53,16 +52,29 @@ def _values(
     def in_loops(x: HloInstruction) -> HloInstruction | None:
         return mask(x) if x.shape.element.dtype.kind in kinds else None
 
-    return Stop(text, holds, in_loops)
+    if of is None:
+        return Stop(text, holds, Test(in_loops))
+
+    known: WeakKeyDictionary[HloComputation, HloInstruction | None] = WeakKeyDictionary()
+
+    def wanted(computation: HloComputation) -> HloInstruction | None:
+        if computation not in known:
+            known[computation] = named(computation, of)
+        return known[computation]
+
+    def is_there(frame: Frame, i: HloInstruction, value: Value) -> bool:
+        return i is wanted(frame.computation) and has(value)
+
+    return Stop(f"{text} in {of}", is_there, Test(in_loops, wanted))
 
 
-def nan() -> Stop:
-    """Where a value has a NaN, and no operand has one."""
-    return _values("a NaN", np.isnan, "fcV", lambda x: compare(x, x, ComparisonDirection.NE))
+def nan(of: str | None = None) -> Stop:
+    """Where a value has a NaN, and no operand has one. of: where the value of this name has one."""
+    return _values("a NaN", of, np.isnan, "fcV", lambda x: compare(x, x, ComparisonDirection.NE))
 
 
-def infinity() -> Stop:
-    """Where a value has an infinity, and no operand has one."""
+def infinity(of: str | None = None) -> Stop:
+    """Where a value has an infinity, and no operand has one. of: where the value of this name has one."""
 
     def mask(x: HloInstruction) -> HloInstruction:
         if x.shape.element.is_complex:
@@ -71,12 +83,12 @@ def infinity() -> Stop:
         odd = make_instruction(Opcode.NOT, (make_instruction(Opcode.IS_FINITE, (x,)),))
         return make_instruction(Opcode.AND, (odd, compare(x, x, ComparisonDirection.EQ)))
 
-    return _values("an infinity", np.isinf, "fcV", mask)
+    return _values("an infinity", of, np.isinf, "fcV", mask)
 
 
-def outside(low: float, high: float) -> Stop:
+def outside(low: float, high: float, of: str | None = None) -> Stop:
     """Where a number is below `low`, above `high`, or a NaN, and none of the operands' is. Truth values and indices
-    count as well."""
+    count as well. of: where the value of this name has one."""
 
     def bad(x: Any) -> Any:
         return ~((x >= low) & (x <= high))
@@ -88,7 +100,7 @@ def outside(low: float, high: float) -> Stop:
         below = compare(wide, limits[1], ComparisonDirection.LE)
         return make_instruction(Opcode.NOT, (make_instruction(Opcode.AND, (above, below)),))
 
-    return _values(f"a value outside of {low:g} to {high:g}", bad, "biufV", mask)
+    return _values(f"a value outside of {low:g} to {high:g}", of, bad, "biufV", mask)
 
 
 _F64 = element_type_of(np.dtype(np.float64))

@@ -12,7 +12,7 @@ import functools
 import linecache
 from collections.abc import Mapping
 
-from ...hlo.ir import HloInstruction
+from ...hlo.ir import HloComputation, HloInstruction
 from ...hlo.metadata import PlacedMetadata
 from .execution import Frame, Value
 
@@ -49,6 +49,17 @@ def name_of(i: HloInstruction) -> str | None:
     if not isinstance(m, PlacedMetadata) or not m.source_file:
         return None
     return assignments(m.source_file).get((m.source_line, m.column))
+
+
+def named(computation: HloComputation, name: str) -> HloInstruction | None:
+    """The instruction of a computation with a name of its own, or with the value of a variable of the user's."""
+    found = None
+    for i in computation.instructions:
+        if i.name == name.removeprefix("%"):
+            return i
+        if name_of(i) == name:
+            found = i
+    return found
 
 
 def variables_of(frame: Frame, function: str = "") -> dict[str, Value]:
