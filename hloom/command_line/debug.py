@@ -17,10 +17,13 @@ def execute(options: Namespace) -> int:
     from ..debug.stepping.stepper import Stepper
 
     def prompt(run: Stepper) -> Any:
-        from ..debug.stepping.prompt import Prompt
+        from ..debug.stepping.prompt import Prompt, add_stop
 
-        for kind in options.stop or ():
-            run.stop_where(nan=kind == "nan", inf=kind == "inf")
+        for text in options.stop or ():
+            try:
+                add_stop(run, text)
+            except (ValueError, SyntaxError) as error:
+                raise UsageError(f"--stop {text!r}: {error}") from None
         for place in getattr(options, "break") or ():
             run.stop_at(place)
         return Prompt(run).run("continue" if run.breakpoints else None)
@@ -41,6 +44,8 @@ def execute(options: Namespace) -> int:
     try:
         with stepped_calls(step, options.function):
             run_script(*program)
+    except UsageError:
+        raise
     except Exception as error:
         show_error(error)
         return BAD

@@ -470,8 +470,9 @@ def _debug(commands: _Commands[argparse.ArgumentParser]) -> None:
     )
     parser.usage = "hloom debug [OPTION...] (SCRIPT.py | -m MODULE | -c CODE | - | FILE.mlir) [ARGUMENT...]"
     parser.add_argument(
-        "--stop", action="append", choices=("nan", "inf"), help="run until a value has a NaN or an infinity"
-    )
+        "--stop", action="append", metavar="WHAT",
+        help='run until a value is so: "nan", "inf", "outside LOW HIGH", each with "of NAME", or "when EXPRESSION"',
+    )  # fmt: skip
     parser.add_argument(
         "--break", action="append", metavar="PLACE",
         help="run until a line (31, train.py:31), an instruction or an opcode",

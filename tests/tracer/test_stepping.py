@@ -417,6 +417,7 @@ def command(*arguments: str, typed: str, folder: Path) -> subprocess.CompletedPr
     ("options", "typed", "expected"),
     [
         (["--stop", "nan"], "p w\nc\n", ["-> y = jnp.log(w)", "Array([-0.5, -0.5, -0.5]", "[nan nan nan] ['7']"]),
+        (["--stop", "outside -1 9 of y"], "p y\nc\n", ["a value outside of -1 to 9 in y", "-> y = jnp.log(w)"]),
         (["--function", "other"], "c\n", ["-> return w + 1", "[nan nan nan]"]),
         (["--break", "script.py:8"], "c\nc\n", ["breakpoint 1: script.py:8"]),
     ],
@@ -427,6 +428,12 @@ def test_a_script(options: list[str], typed: str, expected: list[str], tmp_path:
     assert ran.returncode == 0, ran.stderr
     for part in expected:
         assert part in ran.stdout
+
+
+def test_a_stop_that_is_none(tmp_path: Path, root: Path) -> None:
+    (tmp_path / "script.py").write_text(SCRIPT)
+    ran = command("--stop", "what", str(tmp_path / "script.py"), typed="", folder=root)
+    assert ran.returncode == 2 and "--stop 'what': stop nan | inf | outside" in ran.stderr
 
 
 def test_a_module(tmp_path: Path, root: Path) -> None:
