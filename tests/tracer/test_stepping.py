@@ -270,6 +270,33 @@ def test_a_range_of_one_variable() -> None:
         assert run.kernel("d") == run.kernel() and isinstance(run.kernel("%add"), str)
 
 
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "int8", "uint32", "bool", "complex64"])
+@pytest.mark.parametrize("kind", ["nan", "inf", "outside"])
+def test_all_types_are_tested_in_compiled_loops(dtype: str, kind: str) -> None:
+    """As they are in a step."""
+
+    def body(c: Any, i: Any) -> Any:
+        bad = {"nan": jnp.nan, "inf": jnp.inf, "outside": 1.0}[kind]
+        real = jnp.where(i == 300, bad if jnp.issubdtype(dtype, jnp.inexact) else 1, 0)
+        made = real.astype(dtype) * c.astype(dtype)
+        return c, made
+
+    def f(x: Any) -> Any:
+        return lax.scan(body, x, jnp.arange(400))[1]
+
+    wanted: dict[str, Any] = {"outside": (-0.7, 0.7)} if kind == "outside" else {kind: True}
+    seen = []
+    for into in (False, True):
+        with debug.step(f, jnp.float32(1), prompt=False) as run:
+            run.stop_where(**wanted, of="made")
+            if into:  # an expression is not tested in compiled loops
+                run.stop_where(when="False")
+            run.resume()
+            seen.append(None if run.is_over else run.frame.iteration)
+    has_some = dtype != "complex64" if kind == "outside" else jnp.issubdtype(dtype, jnp.inexact)
+    assert seen == [300 if has_some else None] * 2
+
+
 def test_a_jump_over_many_iterations() -> None:
     with debug.step(transient, 0.0, prompt=False) as run:
         while not run.frames or run.frames[-1].role != "body":

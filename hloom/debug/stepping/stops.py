@@ -94,10 +94,11 @@ def outside(low: float, high: float, of: str | None = None) -> Stop:
         return ~((x >= low) & (x <= high))
 
     def mask(x: HloInstruction) -> HloInstruction:
-        wide = make_instruction(Opcode.CONVERT, (x,), shape=Shape.array(_F64, x.shape.dimensions))
-        limits = [_filled(number, wide.shape) for number in (low, high)]
-        above = compare(wide, limits[0], ComparisonDirection.GE)
-        below = compare(wide, limits[1], ComparisonDirection.LE)
+        if not x.shape.element.is_floating:  # as NumPy compares
+            x = make_instruction(Opcode.CONVERT, (x,), shape=Shape.array(_F64, x.shape.dimensions))
+        limits = [_filled(number, x.shape) for number in (low, high)]
+        above = compare(x, limits[0], ComparisonDirection.GE)
+        below = compare(x, limits[1], ComparisonDirection.LE)
         return make_instruction(Opcode.NOT, (make_instruction(Opcode.AND, (above, below)),))
 
     return _values(f"a value outside of {low:g} to {high:g}", of, bad, "biufV", mask)
@@ -107,7 +108,7 @@ _F64 = element_type_of(np.dtype(np.float64))
 
 
 def _filled(number: float, shape: Shape) -> HloInstruction:
-    constant = make_constant(np.array(number, np.float64))
+    constant = make_constant(np.array(number, shape.element.dtype))
     return make_instruction(Opcode.BROADCAST, (constant,), BroadcastAttributes(()), shape)
 
 
