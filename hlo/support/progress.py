@@ -60,13 +60,9 @@ def bar_class() -> Any:
 
 def _tqdm() -> Any:
     if "ipykernel" in sys.modules:
-        try:
-            import tqdm.notebook as notebook
+        import tqdm.notebook as notebook
 
-            notebook.tqdm(disable=False, total=1, display=False).close()
-        except ImportError:  # ipywidgets is missing: the notebook shows text
-            pass
-        else:
+        if getattr(notebook, "IProgress", None) is not None:  # else ipywidgets is missing: the notebook shows text
             return notebook
     import tqdm as plain
 

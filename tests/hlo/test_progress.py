@@ -167,3 +167,20 @@ def test_tqdm_is_imported_when_it_draws(value: str, tmp_path: Path) -> None:
     assert text.startswith("False")
     assert ("compile jit_lambda" in text) == (value == "1")
     assert text.rstrip().endswith("True" if value == "1" else "False")
+
+
+NOTEBOOK = """
+import sys, types, warnings
+warnings.simplefilter("error")
+sys.modules["ipykernel"], sys.modules["ipywidgets"] = types.ModuleType("ipykernel"), None
+from hloom.hlo.support import progress
+progress.DELAY = 0.0
+with progress.working("work", 3, "parts") as work:
+    work.advance()
+"""
+
+
+def test_a_notebook_without_widgets_shows_text() -> None:
+    done = subprocess.run([sys.executable, "-c", NOTEBOOK], capture_output=True, text=True, timeout=60, check=True)
+    assert "work:  33%" in done.stderr
+    assert "Exception" not in done.stderr
