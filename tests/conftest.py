@@ -53,7 +53,9 @@ def pytest_collection() -> Iterator[None]:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """`one_in(n)`: one case in n of a table runs by default, and the others are slow. In a product of two tables each
     n-th diagonal runs, so that every value of both tables is in a case; n is at most the number of diagonals that make
-    this so. Values that are marked slow themselves do not count."""
+    this so. Values that are marked slow themselves do not count.
+
+    `first`: these tests come first. A worker that has run out of tests takes some of another's, but none that runs."""
     cases: Counter[tuple[Path, str]] = Counter()
     for item in items:
         marker = item.get_closest_marker("one_in")
@@ -71,6 +73,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             place = sum(place // math.prod(sizes[k + 1 :]) % size for k, size in enumerate(sizes))
         if place % marker.args[0]:
             item.add_marker(pytest.mark.slow)
+    items.sort(key=lambda item: item.get_closest_marker("first") is None)
 
 
 def _runs_by_default(value: object) -> bool:

@@ -126,8 +126,8 @@ def test_the_environment_chooses(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "command",
     [
-        ["-m", "tools.fuzz", "--kind", "hlo", "--cases", "12", "--seed", "7000", "--no-jax"],
-        ["-m", "tools.fuzz", "--kind", "loop", "--cases", "4", "--seed", "7000", "--no-jax"],
+        ["-m", "tools.fuzz", "--kind", "hlo", "--cases", "6", "--seed", "7000", "--no-jax"],
+        ["-m", "tools.fuzz", "--kind", "loop", "--cases", "2", "--seed", "7000", "--no-jax"],
         ["examples/train_mnist.py", "--digits", "--epochs", "1"],
     ],
     ids=["random programs", "random loops", "MNIST"],

@@ -1,4 +1,5 @@
-"""Tables with the mark `one_in` (tests/conftest.py): each value is in a default case, but for those marked slow."""
+"""The marks of tests/conftest.py: each value of a table with `one_in` is in a default case, but for those marked slow;
+tests with `first` come first."""
 
 from __future__ import annotations
 
@@ -65,7 +66,7 @@ def conftest(request: pytest.FixtureRequest, root: Path) -> Any:
 
 def collected(conftest: Any, folder: Path, text: str) -> tuple[int, Collected]:
     (folder / f"{folder.name}.py").write_text(text)  # a name of its own, as modules are kept
-    (folder / "pytest.ini").write_text("[pytest]\nmarkers =\n    slow\n    one_in\n")
+    (folder / "pytest.ini").write_text("[pytest]\nmarkers =\n    slow\n    one_in\n    first\n")
     found = Collected(conftest)
     options = ["--collect-only", "-qq", "-p", "no:cacheprovider", "-p", "no:xdist", "--import-mode", "importlib"]
     return int(pytest.main([*options, "--rootdir", str(folder), str(folder)], plugins=[found])), found
@@ -124,3 +125,23 @@ def test_a_sample_without_some_values_is_not_collected(
 ) -> None:
     code, _ = collected(conftest, tmp_path, FILE.partition("@pytest")[0] + text)
     assert (code != 0) is bool(message) and message in capsys.readouterr().out
+
+
+ORDER = """
+def test_a():
+    pass
+
+@pytest.mark.parametrize("x", ["a", pytest.param("b", marks=pytest.mark.first), "c"])
+def test_b(x):
+    pass
+
+@pytest.mark.first
+def test_c():
+    pass
+"""
+
+
+def test_the_longest_tests_come_first(conftest: Any, tmp_path: Path) -> None:
+    code, found = collected(conftest, tmp_path, FILE.partition("slow =")[0] + ORDER)
+    assert code == 0
+    assert [item.name for item in found.items] == ["test_b[b]", "test_c", "test_a", "test_b[a]", "test_b[c]"]

@@ -53,6 +53,7 @@ def test_steps_grow_with_the_program(form: str) -> None:
     _check(growth_of(form, 200), growth_of(form, 600))
 
 
+@pytest.mark.first
 @pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
 def test_steps_grow_with_long_programs(form: str) -> None:
