@@ -24,11 +24,18 @@ class CompileOptionError(JaxRuntimeError, ValueError):
     """A compile option that there is not, or that cannot have this value."""
 
 
-class JAXTypeError(TypeError):
+class _Explained(Exception):
+    """An error that has a section in `hloom/errors.md`, and says so at the end of its message."""
+
+    def __str__(self) -> str:
+        return f"{super().__str__()}\n  `hloom explain {type(self).__name__}` says more."
+
+
+class JAXTypeError(_Explained, TypeError):
     """An error in the use of traced values: JAX's name. Raised as one of its subclasses."""
 
 
-class JAXIndexError(IndexError):
+class JAXIndexError(_Explained, IndexError):
     """An error in an index while a function is traced: JAX's name. Raised as one of its subclasses."""
 
 
@@ -152,6 +159,6 @@ class TypePromotionError(ValueError):
 
 
 _PACKAGE = __name__.partition(".")[0]
-for _class in [each for each in vars().values() if isinstance(each, type) and issubclass(each, Exception)]:
+for _class in [c for name, c in vars().items() if name[0] != "_" and isinstance(c, type) and issubclass(c, Exception)]:
     _class.__module__ = f"{_PACKAGE}.errors"  # the module under which users find it, and which tracebacks print
 TypePromotionError.__module__ = f"{_PACKAGE}.dtypes"

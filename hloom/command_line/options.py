@@ -28,6 +28,7 @@ examples:
   hloom jax train.py --epochs 3
   hloom profile train.py --epochs 3
   hloom debug --stop nan train.py
+  hloom explain OperandError
 """
 
 
@@ -44,7 +45,7 @@ def parse_options(arguments: Sequence[str] | None) -> argparse.Namespace:
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for add in (
         *(_run, _opt, _check, _bisect, _view, _layout, _scaling, _aot),
-        *(_jax, _profile, _debug, _machine, _doctor),
+        *(_jax, _profile, _debug, _explain, _machine, _doctor),
     ):
         add(commands)
     own, program = _split(list(sys.argv[1:] if arguments is None else arguments))
@@ -136,6 +137,10 @@ _DEBUG_EXAMPLES = """\
   hloom debug --stop nan train.py                                where a value becomes NaN
   hloom debug --break train.py:31 --function step train.py       at a line, of one function
   hloom debug --kernels model.mlir --random                      a module after all passes, kernel by kernel
+"""
+_EXPLAIN_EXAMPLES = """\
+  hloom explain                                                  the names of all errors
+  hloom explain TracerBoolConversionError                        what happened, and what to do
 """
 _MACHINE_EXAMPLES = """\
   hloom machine                                                  caches, registers, cores, and their measured speeds
@@ -480,6 +485,18 @@ def _debug(commands: _Commands[argparse.ArgumentParser]) -> None:
     parser.add_argument("--function", metavar="NAME", help="stop in this jitted function only")
     parser.add_argument("--kernels", action="store_true", help="the program after all passes, kernel by kernel")
     parser.add_argument("--jax", action="store_true", help="`import jax` finds hloom, as in `hloom jax`")
+
+
+def _explain(commands: _Commands[argparse.ArgumentParser]) -> None:
+    parser = _command(
+        commands,
+        "explain",
+        "say what an error means, and what to do",
+        _EXPLAIN_EXAMPLES,
+        "The names are those of hloom.errors.",
+        "exit codes:\n  0  fine\n  2  there is no such error\n",
+    )
+    parser.add_argument("name", metavar="ERROR", nargs="?", help="the name of the error, as a traceback has it")
 
 
 def _machine(commands: _Commands[argparse.ArgumentParser]) -> None:

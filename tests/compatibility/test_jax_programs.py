@@ -271,6 +271,16 @@ def test_internal_modules_that_examples_of_jax_import() -> None:
     assert run("-c", text).stdout.splitlines() == [*expected, *["((1,), (2,)) True"] * 3]
 
 
+def test_jax_itself_is_not_asked_before_a_compilation() -> None:
+    """Another module of the name `jax._src.compiler` belongs to JAX."""
+    text = (
+        "import sys, types\nsys.modules['jax._src.compiler'] = types.ModuleType('jax._src.compiler')\n"
+        "import hloom.jax_programs.src.compiler, hloom\nprint(hloom.jit(lambda x: x * 2.5)(3.0))\n"
+    )
+    ran = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, timeout=120)
+    assert ran.stdout == "7.5\n", ran.stderr
+
+
 def test_a_library_may_forbid_compilation() -> None:
     text = (
         "import jax\nfrom jax._src import compiler\n"

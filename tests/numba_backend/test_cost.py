@@ -151,7 +151,6 @@ NO_COSTS = {
     "runtime/native_code.py: _LINE": "of a text file",
     "runtime/program.py: _LEAST_NANOSECONDS": "so that a loop's fuel ends",
     "runtime/store_disk.py: _MOST_BYTES": "of a file",
-    "runtime/threads.py: _NAP_NANOSECONDS": "of a thread that waits",
     "schedule/given.py: _LOCAL_BYTES": "of a thread's stack, for schedules of users",
     "runtime/threads.py: _BLOCK_BYTES": "of the pool's words",
     "stored_programs.py: _MOST_BYTES": "of a file",

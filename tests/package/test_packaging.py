@@ -62,7 +62,7 @@ def test_the_package_has_a_link_to_each_folder(folder: str, root: Path) -> None:
 CODE = ("elementary", *(f"{name}-linux" for name in ("aarch64", "aarch64_neon", "x86_64", "x86_64_v3", "x86_64_v4")))
 STUBS = {p.relative_to(ROOT).as_posix() for p in (ROOT / "hloom").rglob("*.pyi")}
 DATA = {
-    *("hloom/py.typed", "hloom/jax_programs/sources.txt"),
+    *("hloom/errors.md", "hloom/py.typed", "hloom/jax_programs/sources.txt"),
     *STUBS,
     *(f"hloom/numba_backend/runtime/native_code/{name}.txt" for name in CODE),
     *(path.relative_to(ROOT).as_posix() for path in (ROOT / "hloom" / "viewer" / "page").iterdir()),

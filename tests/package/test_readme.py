@@ -27,7 +27,7 @@ LONGEST_README = 170
 @pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     "document",
-    ["README.md", *(f"docs/{n}.md" for n in DOCUMENTS)],
+    ["README.md", "hloom/errors.md", *(f"docs/{n}.md" for n in DOCUMENTS)],
 )
 def test_the_output_is_real(root: Path, document: str) -> None:
     text = (root / document).read_text()

@@ -16,8 +16,11 @@ from . import operations, reference
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
-OF_THE_ROOT = {"CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md", "SECURITY.md": "security.md"}
-"""Pages beside docs/, and their names in the site."""
+OF_THE_ROOT = {
+    "CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md", "SECURITY.md": "security.md",
+    "hloom/errors.md": "errors.md",  # `hloom explain` prints it
+}  # fmt: skip
+"""Pages that are not in docs/, and their names in the site."""
 _ELSEWHERE = {
     **OF_THE_ROOT,
     "README.md": "index.md",  # the site has a front page of its own
@@ -34,7 +37,7 @@ SECTIONS = (
     ),
     ("Guides", "*"),
     ("How it works", "architecture architecture/*"),
-    ("Reference", "reference/index operations/index differences namespaces ops settings"),
+    ("Reference", "reference/index operations/index errors differences namespaces ops settings"),
     ("The project", "measured contributing changelog security"),
 )
 """The sections, and patterns of the pages in each; a page is in that with the longest pattern, so a new one of docs/ is

@@ -16,6 +16,15 @@ def backend_compile_and_load(backend: _Any) -> None:
 
 _HERE = _sys.modules[__name__]
 _CPU = _SimpleNamespace(platform="cpu")
-_BEFORE_COMPILING.append(lambda: _sys.modules.get("jax._src.compiler", _HERE).backend_compile_and_load(_CPU))
+
+
+def _ask() -> None:
+    """Call the function, or its replacement. Where JAX itself is imported, its module has that name."""
+    found = _sys.modules.get("jax._src.compiler", _HERE)
+    if found is _HERE or type(found).__module__.startswith(__name__.partition(".")[0]):
+        found.backend_compile_and_load(_CPU)
+
+
+_BEFORE_COMPILING.append(_ask)
 
 _publish(__name__)
