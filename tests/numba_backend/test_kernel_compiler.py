@@ -19,6 +19,7 @@ import hloom
 import hloom.numpy as jnp
 from hloom import hlo, lax
 from hloom.backend_check.op_table import CASES, OpCase, build_module, check_results, make_inputs
+from tests.support.case_forms import new_kinds
 
 SAMPLE = (
     "add-f32", "add-bf16", "multiply-c64", "tanh-f32", "exponential-f64", "convert-f16", "reduce-f32", "reduce-window",
@@ -56,12 +57,13 @@ def test_a_case_of_each_kind(start: str) -> None:
     check(next(case for case in CASES if case.id.startswith(start)))
 
 
-SHARE = int(os.environ.get("HLOOM_TEST_KERNELS", "64"))
-"""One in so many cases: Numba takes some tenths of a second for a kernel. HLOOM_TEST_KERNELS=1 runs all."""
+SHARE = os.environ.get("HLOOM_TEST_KERNELS")
+"""HLOOM_TEST_KERNELS=n runs one in n cases. Numba takes some tenths of a second for a kernel, so by default one in 64
+runs, if its operation or an element type is new."""
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("case", CASES[SHARE // 2 :: SHARE], ids=lambda case: case.id)
+@pytest.mark.parametrize("case", CASES[:: int(SHARE)] if SHARE else new_kinds(CASES[32::64]), ids=lambda case: case.id)
 def test_all_op_cases(case: OpCase) -> None:
     check(case)
 

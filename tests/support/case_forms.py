@@ -1,4 +1,4 @@
-"""Op cases that are alike: those that differ in nothing but their element types.
+"""Op cases that are alike: those that differ in nothing but their element types, or that bring nothing new.
 
 The layout of an array in memory depends on its dimensions and on how many of its elements are packed in a word, not on
 their meaning. So a test of layouts does not compile every type in every layout.
@@ -48,6 +48,18 @@ def mixed_forms(cases: Sequence[OpCase]) -> list[OpCase]:
     chosen = one_of_each_form(sorted(cases, key=lambda case: zlib.crc32(case.id.encode())))
     ids = {case.id for case in chosen}
     return [case for case in cases if case.id in ids]
+
+
+def new_kinds(cases: Iterable[OpCase]) -> list[OpCase]:
+    """The cases with an operation or an element type that no case before them has."""
+    seen: set[object] = set()
+    found = []
+    for case in cases:
+        own = {case.opcode, *element_types(case)}
+        if not own <= seen:
+            found.append(case)
+            seen |= own
+    return found
 
 
 def every_second(cases: Iterable[OpCase]) -> list[OpCase]:
