@@ -71,9 +71,14 @@ ParamsOf: TypeAlias = Callable[[HloInstruction], dict[str, Any]]
 SHOWN: RuleTable[ShowRule] = RuleTable("jaxpr")
 
 
+PRIMITIVES: dict[Opcode, str] = {}
+"""By opcode: the primitive that it is always shown as."""
+
+
 def show(opcode: Opcode, name: str, params: ParamsOf | None = None) -> None:
     """Declare that an op is an equation of the primitive `name`, on its operands. `params` gives the parameters. The
     primitive binds the function of its name in `hloom.lax`."""
+    PRIMITIVES[opcode] = name
     SHOWN[opcode] = lambda i, operands, body: Shown(name, operands, {} if params is None else params(i))
 
 

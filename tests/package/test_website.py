@@ -14,7 +14,7 @@ import pytest
 from hloom.hlo import Opcode
 from hloom.hlo.ops import SPECS
 
-from support.browser import browser, needs_browser
+from support.browser import browser, has_browser
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
@@ -147,27 +147,28 @@ def test_faults_are_found(tmp_path: Path) -> None:
     ]
 
 
-@pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The site, built without a warning."""
-    folder = tmp_path_factory.mktemp("website") / "site"
-    command = [sys.executable, "-m", "tools.website", "--output", str(folder)]
-    built = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=1800)
-    assert built.returncode == 0, built.stdout + built.stderr
-    return folder
-
-
 @pytest.mark.slow
 @needs_sphinx
-def test_links_lead_somewhere_and_nothing_is_outside(site: Path) -> None:
+def test_the_site(tmp_path: Path) -> None:
+    """One test, so that the site is built once, without a warning."""
+    site = tmp_path / "website" / "site"
+    command = [sys.executable, "-m", "tools.website", "--output", str(site)]
+    built = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=1800)
+    assert built.returncode == 0, built.stdout + built.stderr
+    links_lead_somewhere_and_nothing_is_outside(site)
+    every_public_name_has_a_place(site)
+    if has_browser():
+        search_works_from_files_and_nothing_is_logged(site)
+        narrow_and_dark(site)
+
+
+def links_lead_somewhere_and_nothing_is_outside(site: Path) -> None:
     assert faults(site) == []
     for style in site.rglob("*.css"):
         assert "url(http" not in style.read_text() and "@import" not in style.read_text(), style
 
 
-@pytest.mark.slow
-@needs_sphinx
-def test_every_public_name_has_a_place(site: Path) -> None:
+def every_public_name_has_a_place(site: Path) -> None:
     spaces = reference.namespaces()
     assert len(spaces) > 100 and {"hloom", "hloom.numpy", "hloom.scipy.stats.norm", "hloom.test_util"} <= spaces.keys()
     missing, count = [], 0
@@ -185,6 +186,7 @@ SEARCHES = {
     "jit": "#hloom.jit",
     "argsort": "#hloom.numpy.argsort",
     "reduce-window": "operations/reduce-window.html",
+    "dot-general": "operations/dot.html",
     **dict.fromkeys(
         [
             *("seed", "print inside jit", "avoid a recompile", "find a NaN", "see the kernels", "save a model"),
@@ -196,10 +198,7 @@ SEARCHES = {
 """Words, and a part of the address that is the first or second result for them."""
 
 
-@pytest.mark.slow
-@needs_sphinx
-@needs_browser
-def test_search_works_from_files_and_nothing_is_logged(site: Path, tmp_path: Path) -> None:
+def search_works_from_files_and_nothing_is_logged(site: Path) -> None:
     """Without a server: what a browser logs as an error, such as a script that is missing, fails the test."""
     with browser() as window:
         for path in ("index.html", "reference/hloom.numpy.html", "tutorials/loops.html"):
@@ -214,10 +213,7 @@ def test_search_works_from_files_and_nothing_is_logged(site: Path, tmp_path: Pat
         assert window.errors() == []
 
 
-@pytest.mark.slow
-@needs_sphinx
-@needs_browser
-def test_narrow_and_dark(site: Path) -> None:
+def narrow_and_dark(site: Path) -> None:
     """No page is wider than a narrow window; the dark theme has light text on a dark ground."""
     with browser() as window:
         window.resize(420, 800)

@@ -16,7 +16,14 @@ from typing import Any
 import pytest
 
 _TOOLS = [shutil.which("chromedriver"), shutil.which("chromium") or shutil.which("google-chrome")]
-needs_browser = pytest.mark.skipif(not all(_TOOLS), reason="needs chromium and chromedriver")
+
+
+def has_browser() -> bool:
+    """Whether a browser can be driven here."""
+    return all(_TOOLS)
+
+
+needs_browser = pytest.mark.skipif(not has_browser(), reason="needs chromium and chromedriver")
 
 KEYS = {"Escape": "\ue00c", "Enter": "\ue007", "Left": "\ue012", "Up": "\ue013", "Right": "\ue014", "Down": "\ue015"}
 """Keys that are no characters, as WebDriver (W3C) numbers them."""

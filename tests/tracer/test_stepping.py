@@ -412,6 +412,11 @@ def test_commands(commands: str, expected: list[str]) -> None:
     same(result, hloom.jit(function)(*args))
 
 
+def test_keys_are_shown_as_they_are() -> None:
+    _, text = typed(*PROGRAMS["keys"][:1], *PROGRAMS["keys"][1], commands="locals\nwhatis k\nc\n")
+    assert "k = key<fry>[]" in text and "\n***" not in text
+
+
 def test_end_of_input_leaves_the_program() -> None:
     with pytest.raises(SystemExit):
         typed(jnp.sin, X, commands="")

@@ -21,7 +21,9 @@ from hloom.hlo import ComputationBuilder, Opcode, evaluate
 from hloom.hlo.evaluator import EVALUATE
 from hloom.hlo.ops import SPECS, OpSpec
 
+import hloom.jaxpr.view  # noqa: F401  # declares how each operation is shown
 from hloom.backend_check.op_table import CASES, OpCase, build_module, make_inputs
+from hloom.jaxpr.rules import PRIMITIVES
 
 _HOST = frozenset({Opcode.INFEED, Opcode.OUTFEED, Opcode.SEND, Opcode.RECV})
 """Operations with a host that must be there."""
@@ -77,6 +79,8 @@ def _facts(spec: OpSpec) -> Iterator[tuple[str, str]]:
         yield "element types of the test cases", ", ".join(kinds)
     if name := _method(spec.opcode):
         yield "`ComputationBuilder`", f"`{name}`"
+    if primitive := PRIMITIVES.get(spec.opcode):
+        yield "in jaxprs", f"`{primitive}` ({primitive.replace('_', '-')})"
     yield "evaluator", row.evaluator
     yield "compiled", row.numba
     yield "in fusions", row.fusable

@@ -242,10 +242,10 @@ _SHORT = {"numpy": "jnp", "numpy.linalg": "jnp.linalg", "numpy.fft": "jnp.fft"}
 
 
 def _in_jax(space: str, name: str, value: Any) -> str:
-    """The line that compares a name with JAX's; empty for a namespace that JAX does not have."""
+    """The line that compares a name with JAX's."""
     names, signatures = _records()
     if space not in names:
-        return ""
+        return "JAX has no such namespace."
     if name not in names[space]:
         return "Not in JAX's namespace."
     line = f"As `{'.'.join(filter(None, ('jax', space, name)))}`"

@@ -287,6 +287,8 @@ def _summary(value: Any) -> str:
     """A value in a line: its type, and its elements, or their range."""
     if isinstance(value, tuple):
         return f"({', '.join([_summary(v) for v in value])})"
+    if getattr(value, "aval", None) is not None and value.aval.is_extended:  # random keys are no numbers
+        return f"{value.aval.str_short()} {value!r}"
     array = np.asarray(value)
     kind = f"{array.dtype.name}[{','.join(map(str, array.shape))}]"
     if array.size <= _FEW or array.dtype.kind not in "biufcV":
