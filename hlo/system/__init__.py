@@ -26,14 +26,16 @@ if TYPE_CHECKING:
 _FILES = {"linux": "linux", "darwin": "darwin", "win32": "windows"}
 
 
-def __getattr__(name: str) -> Any:
-    """`system`, when it is first used."""
-    if name != "system":
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    file = _FILES.get(sys.platform, "posix")
-    module = import_module(f".{file}", __name__)
-    # Two threads that are here at the same time get one object.
-    return globals().setdefault("system", getattr(module, file.capitalize())())
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        """`system`, when it is first used."""
+        if name != "system":
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        file = _FILES.get(sys.platform, "posix")
+        module = import_module(f".{file}", __name__)
+        # Two threads that are here at the same time get one object.
+        return globals().setdefault("system", getattr(module, file.capitalize())())
 
 
 def at_fork(

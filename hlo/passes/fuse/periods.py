@@ -43,17 +43,23 @@ def blocks(computation: HloComputation, members: int) -> dict[HloInstruction, in
 
 
 def _keys(chain: Sequence[HloInstruction]) -> list[int]:
-    """For each instruction a number: the same for those that do the same with operands from as far before them."""
+    """For each instruction a number: the same for elementwise ones that do the same with operands from as far before
+    them. Any other instruction has one of its own: to compare their types, which may be long tuples, would cost more
+    the longer the program is."""
     place = {i: k for k, i in enumerate(chain)}
     numbers: dict[Hashable, int] = {}
     keys = []
     for k, i in enumerate(chain):
+        if not is_elementwise(i):
+            keys.append(-k - 1)
+            continue
         operands: list[Hashable] = []
         for operand in i.operands:
             source, positions = resolve(operand)
             at = place.get(source)
-            value = source.attributes.literal if source.opcode is Opcode.CONSTANT else source.shape
-            operands.append((value, positions) if at is None else (k - at, positions))
+            is_number = source.opcode is Opcode.CONSTANT and source.shape.num_elements == 1
+            far: Hashable = source.attributes.literal if is_number else id(source)
+            operands.append((far, positions) if at is None else (k - at, positions))
         keys.append(numbers.setdefault((i.opcode, i.shape, i.attributes, *operands), len(numbers)))
     return keys
 
