@@ -11,6 +11,7 @@ from __future__ import annotations
 import gzip
 import hmac
 import secrets
+import sys
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import PurePosixPath
@@ -91,6 +92,11 @@ class _Server(ThreadingHTTPServer):
     daemon_threads = True
     view: ViewServer
 
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A browser that closes its connection, as it does for a page that is loaded again, is no error."""
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
+
 
 class _Handler(BaseHTTPRequestHandler):
     server: _Server
@@ -109,7 +115,11 @@ class _Handler(BaseHTTPRequestHandler):
         if self.headers.get("Host", "") not in (f"127.0.0.1:{port}", f"localhost:{port}"):
             self._send(403, "text/plain", b"this server answers this machine only\n", with_body)
             return
-        url = urlsplit(self.path)
+        try:
+            url = urlsplit(self.path)
+        except ValueError:  # such as http://[
+            self._send(404, "text/plain", b"there is no such page\n", with_body)
+            return
         name = PurePosixPath(url.path).name or "index.html"
         if url.path not in ("/", f"/{name}"):
             self._send(404, "text/plain", b"there is no such page\n", with_body)

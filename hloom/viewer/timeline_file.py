@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -29,7 +30,10 @@ def model_of_file(name: str) -> dict[str, Any]:
     """The data. OSError if the file cannot be read, ValueError if it is no timeline."""
     path = Path(name)
     with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
-        found = json.loads(file.read(_MOST_BYTES))
+        try:
+            found = json.loads(file.read(_MOST_BYTES))
+        except RecursionError:
+            raise ValueError("its JSON is nested too deeply") from None
     events = found.get("traceEvents") if isinstance(found, dict) else None
     if not isinstance(events, list):
         raise ValueError("it has no traceEvents")
@@ -39,7 +43,7 @@ def model_of_file(name: str) -> dict[str, Any]:
 
 def _model(title: str, events: list[dict[str, Any]]) -> dict[str, Any]:
     tracks = {
-        event.get("pid"): _mapping(event.get("args")).get("name")
+        _process(event): _mapping(event.get("args")).get("name")
         for event in events
         if event.get("ph") == "M" and event.get("name") == "process_name"
     }
@@ -51,7 +55,7 @@ def _model(title: str, events: list[dict[str, Any]]) -> dict[str, Any]:
         start, seconds = _number(event.get("ts")) / 1e6, _number(event.get("dur")) / 1e6
         begun.append(start)
         ended.append(start + seconds)
-        kind = _KINDS.get(str(tracks.get(event.get("pid"))))
+        kind = _KINDS.get(str(tracks.get(_process(event))))
         if kind is None or event.get("cat") == "piece":
             continue
         about = _mapping(event.get("args"))
@@ -112,5 +116,10 @@ def _mapping(value: object) -> Mapping[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
+def _process(event: Mapping[str, Any]) -> str:
+    return repr(event.get("pid"))
+
+
 def _number(value: object) -> float:
-    return float(value) if isinstance(value, int | float) else 0.0
+    """The number, if JSON has it and a float can be it."""
+    return float(value) if isinstance(value, int | float) and abs(value) <= sys.float_info.max else 0.0

@@ -8,6 +8,7 @@ import webbrowser
 from pathlib import Path
 from typing import Any
 
+from ..hlo.text.escape import escape
 from . import bundle
 from .inspection import inspect
 from .model import model_of, to_text
@@ -50,7 +51,7 @@ def show(data: dict[str, Any], html: str | os.PathLike[str] | None, open: bool, 
         Path(html).write_text(bundle.single_file(text, data["title"]), encoding="utf-8")
         return
     with ViewServer(text, port) as server:
-        print(f"{data['title']}: {server.address}  (Ctrl-C ends)", file=sys.stderr, flush=True)
+        print(f"{escape(data['title'])}: {server.address}  (Ctrl-C ends)", file=sys.stderr, flush=True)
         if open:
             webbrowser.open(server.address)
         try:

@@ -8,6 +8,11 @@ import hashlib
 import http.client
 import json
 import re
+import secrets
+import socket
+import struct
+import threading
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -74,6 +79,28 @@ def test_nothing_else_is_served(server: ViewServer, path: str) -> None:
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "OPTIONS", "TRACE"])
 def test_other_methods_are_refused(server: ViewServer, method: str) -> None:
     assert ask(server, f"/?token={server.token}", method)[0].status == 501
+
+
+@pytest.mark.parametrize("path", ["http://[", "http://[x]/", "http://[::1/main.js"])
+def test_an_address_that_is_none(server: ViewServer, path: str, capfd: pytest.CaptureFixture[str]) -> None:
+    assert ask(server, path)[0].status == 404
+    assert capfd.readouterr().err == ""
+
+
+def test_a_browser_that_goes_away(capfd: pytest.CaptureFixture[str]) -> None:
+    """It closes its connection in the middle of the answer, as for a page that is loaded again."""
+    with ViewServer(json.dumps(secrets.token_hex(5_000_000))) as running:
+        threads = threading.active_count()
+        with socket.create_connection(("127.0.0.1", running.port)) as connection:
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            request = f"GET /data.json?token={running.token} HTTP/1.1\r\nHost: 127.0.0.1:{running.port}\r\n\r\n"
+            connection.sendall(request.encode())
+            assert connection.recv(12) == b"HTTP/1.0 200"
+        deadline = time.monotonic() + 10
+        while threading.active_count() > threads and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert ask(running, "/main.js")[0].status == 200
+    assert capfd.readouterr().err == ""
 
 
 def test_headers(server: ViewServer) -> None:

@@ -16,7 +16,9 @@ import pytest
 import hloom
 import hloom.numpy as jnp
 from hloom.command_line import main
+from hloom.viewer.server import ViewServer
 from hloom.viewer.timeline_file import model_of_file
+from hloom.viewer.view import show
 
 SCRIPT = """
 import hloom, hloom.numpy as jnp
@@ -144,7 +146,9 @@ def test_a_timeline(script: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "[]", "{}", '{"traceEvents": 3}', "nonsense", '{"traceEvents": [3, {"ph": "X"}]}']
+    "text",
+    ["", "[]", "{}", '{"traceEvents": 3}', "nonsense", "[" * 100_000, '{"traceEvents": [3, {"ph": "X"}]}'],
+    ids=lambda text: text[:20],
 )
 def test_a_file_that_is_no_timeline(text: str, tmp_path: Path) -> None:
     path = tmp_path / "x.json"
@@ -154,6 +158,28 @@ def test_a_file_that_is_no_timeline(text: str, tmp_path: Path) -> None:
         return
     with pytest.raises(ValueError):
         model_of_file(str(path))
+
+
+def test_a_timeline_with_values_of_odd_types(tmp_path: Path) -> None:
+    """A page can be made of it: an event that says no process, or no time, is left out or has none."""
+    name = {"ph": "M", "name": "process_name", "args": {"name": "Kernels and products"}}
+    run = {"ph": "X", "name": "k", "ts": 1, "dur": 2}
+    events = [
+        {**name, "pid": 1}, {**name, "pid": [1]}, {**run, "pid": {"a": 1}}, {**run, "pid": 1}, {**run, "pid": [1]},
+        {**run, "pid": 1, "ts": float("nan"), "dur": float("inf")}, {**run, "pid": 1, "dur": 10**400},
+    ]  # fmt: skip
+    path, page = tmp_path / "x.json", tmp_path / "x.html"
+    path.write_text(json.dumps({"traceEvents": events}))
+    assert main(["view", "--html", str(page), str(path)]) == 0
+    (row,) = data_in(page)["rows"]
+    assert row["calls"] == 4 and row["seconds"] == pytest.approx(4e-6)
+
+
+def test_a_title_is_no_command_for_the_terminal(capsys: pytest.CaptureFixture[str], monkeypatch: Any) -> None:
+    """The name of a module in a StableHLO file may be any text."""
+    monkeypatch.setattr(ViewServer, "wait", lambda self: None)
+    show({"title": "a\x1b[31m\nb"}, None, False, 0)
+    assert capsys.readouterr().err.startswith("a\\033[31m\\nb: http://127.0.0.1:")
 
 
 @pytest.mark.parametrize(
