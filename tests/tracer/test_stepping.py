@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import io
 import subprocess
 import sys
@@ -21,6 +22,7 @@ import hloom.numpy as jnp
 from hloom import debug, lax
 from hloom.debug.stepping.calls import stepped_calls
 from hloom.debug.stepping.programs import program_of_module
+from hloom.debug.stepping.prompt import Prompt
 from hloom.debug.stepping.stepper import Stepper
 
 X = np.linspace(0.1, 1, 6, dtype=np.float32).reshape(2, 3)
@@ -190,7 +192,7 @@ def test_frames_and_iterations() -> None:
         assert run.up(-1) and not run.up(-1)
         run.iteration(4)
         assert run.frames[-1].iteration == 4
-        with pytest.raises(ValueError, match="iteration 2 is over: this is iteration 4"):
+        with pytest.raises(RuntimeError, match="iteration 2 is over: this is iteration 4"):
             run.iteration(2)
         run.iteration()
         assert run.frames[-1].iteration == 5
@@ -270,7 +272,7 @@ def test_a_range_of_one_variable() -> None:
         assert run.kernel("d") == run.kernel() and isinstance(run.kernel("%add"), str)
 
 
-@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "int8", "uint32", "bool", "complex64"])
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "int8", "int4", "uint32", "bool", "complex64"])
 @pytest.mark.parametrize("kind", ["nan", "inf", "outside"])
 def test_all_types_are_tested_in_compiled_loops(dtype: str, kind: str) -> None:
     """As they are in a step."""
@@ -415,6 +417,40 @@ def test_commands(commands: str, expected: list[str]) -> None:
 def test_keys_are_shown_as_they_are() -> None:
     _, text = typed(*PROGRAMS["keys"][:1], *PROGRAMS["keys"][1], commands="locals\nwhatis k\nc\n")
     assert "k = key<fry>[]" in text and "\n***" not in text
+@pytest.mark.parametrize("expression", ["h > 0", "1 / 0"])
+def test_an_expression_that_fails_ends_nothing(expression: str) -> None:
+    """`h > 0` is an array, which is neither true nor false."""
+    function, args = PROGRAMS["a network"]
+    result, text = typed(function, *args, commands=f"n\nstop when {expression}\nc\ncl\nc\n")
+    assert f"*** stop when {expression}: " in text and text.endswith("the program is over\n")
+    same(result, hloom.jit(function)(*args))
+
+
+@pytest.mark.parametrize("error", [ValueError, KeyError, RuntimeError])
+@pytest.mark.parametrize("commands", ["c\nc\n", "ni\n" * 20, "si\nit 5\nit\n"])
+def test_an_error_of_a_callback_leaves_the_prompt(error: type[Exception], commands: str) -> None:
+    def fail(x: Any) -> Any:
+        raise error("no")
+
+    def f(x: Any) -> Any:
+        return lax.fori_loop(0, 9, lambda i, y: hloom.pure_callback(fail, y + i, y), x)
+
+    with pytest.raises(error, match="no"):
+        typed(f, X, commands=commands)
+
+
+def test_texts_of_a_program_are_no_commands_for_the_terminal(tmp_path: Path) -> None:
+    """The name of a module in a StableHLO file, and the line of a source, may be any text."""
+    source = tmp_path / "odd.py"
+    source.write_text("y = x  # \x1b[31m\n")
+    module = parse(
+        "HloModule m\nENTRY main {\n  x = f32[3] parameter(0)\n"
+        f'  ROOT y = f32[3] sine(x), metadata={{source_file="{source}" source_line=1}}\n}}\n'
+    )
+    module = dataclasses.replace(module, name="m\x1b[31m")
+    out = io.StringIO()
+    Prompt(Stepper(program_of_module(module, [X[0]], False)), io.StringIO("l\nc\n"), out).run()
+    assert "\x1b" not in out.getvalue() and "# \\033[31m" in out.getvalue() and "> m\\033[31m" in out.getvalue()
 
 
 def test_end_of_input_leaves_the_program() -> None:

@@ -13,14 +13,13 @@ from typing import IO, Any
 
 import numpy as np
 
-from ...hlo.errors import HloError
 from ...hlo.ir import HloInstruction
 from ...hlo.metadata import line_of
 from ...hlo.text.escape import escape
 from ...hlo.text.names import Names
 from ...hlo.text.printer import instruction_text
 from .execution import Frame
-from .stepper import Breakpoint, Stepper
+from .stepper import Breakpoint, StepError, Stepper
 from .variables import name_of
 
 _FEW = 8
@@ -40,7 +39,7 @@ class Prompt(cmd.Cmd):
     def run(self, first: str | None = None) -> Any:
         """Read commands until the program is over; its result. An interrupt ends the line, not the prompt. first: the
         command before all others; by default it goes to the first line."""
-        self._say(f"> {self._run.module.name}: {sum(1 for _ in self._run.module.instructions())} instructions")
+        self._say(f"> {escape(self._run.module.name)}: {sum(1 for _ in self._run.module.instructions())} instructions")
         with self._run:
             self.onecmd(first or ("step" if self._has_lines() else "stepi"))
             while not self._run.is_over:
@@ -78,7 +77,7 @@ class Prompt(cmd.Cmd):
             return
         source = linecache.getline(i.metadata.source_file, i.metadata.source_line).strip() if i.metadata else ""
         if source:
-            self._say(f"-> {source}")
+            self._say(f"-> {_line(source)}")
         self._say(f"   {_text(i)}")
         if i in frame.values:
             self._say(f"   {_summary(frame.values[i])}")
@@ -125,10 +124,10 @@ class Prompt(cmd.Cmd):
         """it(eration) [number]: run to the next iteration of the loop, or to the one with this number."""
         try:
             number = int(argument) if argument.strip() else None
-            return self._move(lambda: self._run.iteration(number))
-        except (ValueError, RuntimeError) as error:
+        except ValueError as error:
             self._say(f"*** {error}")
             return False
+        return self._move(lambda: self._run.iteration(number))
 
     def do_continue(self, _: str) -> bool:
         """c(ont(inue)): run to a breakpoint, or to the end: then compiled, if nothing is to be watched."""
@@ -238,7 +237,7 @@ class Prompt(cmd.Cmd):
             self._say("*** the source is not known")
             return
         for number in range(max(1, m.source_line - 5), min(len(lines), m.source_line + 5) + 1):
-            self._say(f"{number:4d} {'->' if number == m.source_line else '  '} {lines[number - 1].rstrip()}")
+            self._say(f"{number:4d} {'->' if number == m.source_line else '  '} {_line(lines[number - 1].rstrip())}")
 
     do_s, do_n, do_si, do_ni, do_r = do_step, do_next, do_stepi, do_nexti, do_return
     do_it, do_c, do_cont = do_iteration, do_continue, do_continue
@@ -250,9 +249,7 @@ class Prompt(cmd.Cmd):
         """Errors of the program end it, and are the caller's; those of a command are shown."""
         try:
             return bool(super().onecmd(line))
-        except RuntimeError as error:
-            if isinstance(error, HloError):
-                raise
+        except StepError as error:
             self._say(f"*** {error}")
             return False
 
@@ -273,6 +270,11 @@ def add_stop(run: Stepper, text: str) -> Sequence[Breakpoint]:
         case "outside", [low, high]:
             return run.stop_where(outside=(float(low), float(high)), of=of)
     raise ValueError("stop nan | inf | outside LOW HIGH, each with [of NAME], | when EXPRESSION")
+
+
+def _line(source: str) -> str:
+    """A line of a file; characters that a terminal would obey are escaped."""
+    return "".join([c if c.isprintable() or c == "\t" else escape(c) for c in source])
 
 
 def _text(i: HloInstruction) -> str:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Callable, Sequence
+from types import CodeType
 from typing import Any
 
 import numpy as np
@@ -26,6 +28,10 @@ _PLAIN = frozenset({Opcode.PARAMETER, Opcode.CONSTANT, Opcode.TUPLE, Opcode.GET_
 """Instructions that move no data."""
 _QUIET = _PLAIN | {Opcode.BROADCAST, Opcode.IOTA, Opcode.RESHAPE}
 """Instructions that do not make a line worth a pause."""
+
+
+class StepError(RuntimeError):
+    """What was asked for cannot be done at this place. It is no error of the program, which can go on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,10 +96,10 @@ class Stepper:
 
     @property
     def frame(self) -> Frame:
-        """The selected frame: the innermost one, unless `up` has chosen another. RuntimeError when the program is
+        """The selected frame: the innermost one, unless `up` has chosen another. StepError when the program is
         over."""
         if not self.frames:
-            raise RuntimeError("the program is over")
+            raise StepError("the program is over")
         return self.frames[max(0, len(self.frames) - 1 - self._selected)]
 
     @property
@@ -176,7 +182,8 @@ class Stepper:
         of: str | None = None, when: Callable[[Frame], Any] | str | None = None,
     ) -> list[Breakpoint]:  # fmt: skip
         """Stop where a value has a NaN or an infinity, or leaves a range: the first that does, or, with `of`, that of a
-        variable or an instruction. Or where `when` is true: a function of the frame, or an expression of the names."""
+        variable or an instruction. Or where `when` is true: a function of the frame, or an expression of the names; an
+        expression that fails is a StepError of the call that goes on, and the program can go on from there."""
         wanted: list[Stop] = []
         if nan:
             wanted.append(stops.nan(of))
@@ -186,12 +193,21 @@ class Stepper:
             wanted.append(stops.outside(*outside, of))
         if isinstance(when, str):
             code = compile(when, "<stop when>", "eval")
-            wanted.append(stops.when(when, lambda frame: eval(code, {"np": np}, self.scope())))
+            wanted.append(stops.when(when, lambda frame: self._is_true(when, code)))
         elif when is not None:
             wanted.append(stops.when(getattr(when, "__name__", "a condition"), when))
         if not wanted:
             raise ValueError("stop_where: say where: nan=True, inf=True, outside=(low, high) or when=...")
         return [self._add(stop) for stop in wanted]
+
+    def _is_true(self, text: str, code: CodeType) -> bool:
+        try:
+            return bool(eval(code, {"np": np}, self.scope()))
+        except NameError:
+            raise
+        except Exception as error:
+            said = traceback.format_exception_only(error)[-1].strip()
+            raise StepError(f"stop when {text}: {said}") from error
 
     def stop_at(self, place: int | str) -> Breakpoint:
         """Stop at a line (a number, or "file.py:12"), or at an instruction: its name, opcode or op_name."""
@@ -255,14 +271,14 @@ class Stepper:
 
     def iteration(self, number: int | None = None) -> None:
         """Run to the next iteration of the innermost loop, or to the iteration with this number: compiled, if there are
-        no breakpoints. RuntimeError outside of a loop."""
+        no breakpoints. StepError outside of a loop, and for an iteration that is over."""
         inside = next((f for f in reversed(self.frames) if f.iteration is not None), None)
         if inside is None or inside.iteration is None:
-            raise RuntimeError("not in a loop")
+            raise StepError("not in a loop")
         loop, wanted = inside.caller, inside.iteration + 1 if number is None else number
         depth = self.frames.index(inside)
         if number is not None and number <= inside.iteration:
-            raise ValueError(f"iteration {number} is over: this is iteration {inside.iteration}")
+            raise StepError(f"iteration {number} is over: this is iteration {inside.iteration}")
 
         def is_there(frame: Frame) -> bool:
             if len(self.frames) <= depth or self.frames[depth].caller is not loop:
@@ -292,9 +308,9 @@ class Stepper:
     _result: Any = None
 
     def result(self) -> Any:
-        """The function's result. RuntimeError before the end."""
+        """The function's result. StepError before the end."""
         if not self.is_over:
-            raise RuntimeError("the program is not over: resume() runs to its end")
+            raise StepError("the program is not over: resume() runs to its end")
         if self._result is None:
             self._result = self._program.wrap([np.array(x, order="C") for x in leaves_of(self._execution.result)])
         return self._result
