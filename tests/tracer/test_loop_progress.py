@@ -251,12 +251,20 @@ def test_the_body_is_marked_once() -> None:
     [
         ({"body": 3}, TypeError, "takes the body of a loop or an iterable, not 3 of int"),
         ({"body": scan, "every": 0}, ValueError, "every must be at least 1, not 0"),
+        ({"body": scan, "every": 1.5}, TypeError, "every must be an integer, not 1.5"),
+        ({"body": scan, "every": "x"}, TypeError, "every must be an integer, not 'x'"),
         ({"body": scan, "total": -1}, ValueError, "total is negative: -1"),
+        ({"body": scan, "total": 1.5}, TypeError, "total must be an integer, not 1.5"),
     ],
 )
 def test_errors(options: dict[str, Any], error: type[Exception], match: str) -> None:
     with pytest.raises(error, match=match):
         hloom.progress(options.pop("body"), **options)
+
+
+def test_every_above_all_numbers_of_iterations(bars: list[Any]) -> None:
+    hloom.config.update("hloom_backend", "numba")
+    assert hloom.jit(lambda x: lax.fori_loop(0, 10, hloom.progress(lambda i, c: c + 1.0, every=2**40), x))(0.0) == 10
 
 
 def test_disable_jit() -> None:

@@ -129,7 +129,8 @@ def progress(body: Any, *, total: int | None = None, every: int | None = None, d
     every: updates come after a multiple of so many iterations, but at most twenty times a second. None: 1.
     desc: the text before the bar, by default the name of the function.
 
-    TypeError if `body` is neither a function nor an iterable; ValueError for `every` below 1 or a negative `total`.
+    TypeError if `body` is neither a function nor an iterable, or if a number is no integer; ValueError for `every`
+    below 1 or a negative `total`.
 
     >>> import hloom, hloom.numpy as jnp
     >>> from hloom import lax
@@ -141,6 +142,9 @@ def progress(body: Any, *, total: int | None = None, every: int | None = None, d
     >>> [2 * k for k in hloom.progress(range(3))]
     [0, 2, 4]
     """
+    for name, given in (("every", every), ("total", total)):
+        if given is not None and not hasattr(given, "__index__"):
+            raise TypeError(f"progress: {name} must be an integer, not {given!r}")
     if every is not None and every < 1:
         raise ValueError(f"progress: every must be at least 1, not {every}")
     if total is not None and total < 0:

@@ -36,7 +36,7 @@ from ...opcode import Opcode
 from ...ops.control_flow import WhileAttributes
 from ...ops.elementwise import CompareAttributes, ComparisonDirection
 from ...shape import Shape
-from ...support.loop_progress import TARGET
+from ...support.loop_progress import MOST, TARGET
 from .unroll_rotation import elements_of, on_state, takes_elements, with_loops
 
 S32 = Shape.array(ElementType.S32, ())
@@ -145,4 +145,4 @@ def _first(report: HloInstruction, loop: HloInstruction) -> int:
     """The iterations of the first chunk: a small part of the loop, and a multiple of the user's `every`."""
     said = re.search(r"every = (\d+)", report.attributes.backend_config)
     every = max(1, int(said[1])) if said is not None else 1
-    return max(1, (known_trip_count(loop) or 1) // FIRST // every) * every
+    return min(MOST, max(1, (known_trip_count(loop) or 1) // FIRST // every) * every)
