@@ -417,6 +417,8 @@ def test_commands(commands: str, expected: list[str]) -> None:
 def test_keys_are_shown_as_they_are() -> None:
     _, text = typed(*PROGRAMS["keys"][:1], *PROGRAMS["keys"][1], commands="locals\nwhatis k\nc\n")
     assert "k = key<fry>[]" in text and "\n***" not in text
+
+
 @pytest.mark.parametrize("expression", ["h > 0", "1 / 0"])
 def test_an_expression_that_fails_ends_nothing(expression: str) -> None:
     """`h > 0` is an array, which is neither true nor false."""
