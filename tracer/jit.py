@@ -54,7 +54,7 @@ from .arrays.operators import ArrayBase
 from .arrays.overlay import storages
 from .caches import BoundedCache, FastTable, belonging_to, register_cache
 from .checks.nan_checks import checked, is_checking
-from .core import thread_state
+from .core import places_are_exact, thread_state
 from .deferred.deferral import recorded_call
 from .errors import NonArrayArgumentError
 from .execution import CompileOptions, check_is_alone, compile_module, runner
@@ -524,9 +524,10 @@ class PjitFunction(SharedValue, Generic[P, R]):
         trace = self._state.trace
         is_shown = capturing_block() != 0
         known = self._programs.shown if is_shown else self._programs.traced
-        traced = known.get(key)
+        kept = (*key, "exact places") if places_are_exact() else key
+        traced = known.get(kept)
         if traced is None and trace.programs is not None:
-            traced, contents = trace.programs.get((self._programs, key), (None, ()))
+            traced, contents = trace.programs.get((self._programs, kept), (None, ()))
             if traced is not None and [*map(id, contents)] != [*map(id, _closure_contents(self._fun))]:
                 traced = None
         if traced is None:
@@ -537,18 +538,19 @@ class PjitFunction(SharedValue, Generic[P, R]):
                 )
             labels = leaf_names(self._fun, args, kwargs, statics)
             if EXPLAIN_CACHE_MISSES.value and not self._is_library:
-                explain_miss(self._fun, key, self._programs.traced.keys(), labels)
+                others = [k[:4] for k in self._programs.traced.keys()]  # noqa: SIM118  # it has no __iter__
+                explain_miss(self._fun, key, others, labels)
             with timed(f"tracing {self._name} for jit", TRACE_EVENT), collecting_seldom():
                 traced = trace_function(self._fun, treedef, avals, statics, labels, float0_results=True)
             if key[3].debug_key_reuse:
                 load(".checks.key_reuse", __package__).check(traced)
             if traced.is_closed:
-                known[key] = traced
+                known[kept] = traced
                 if is_shown and all(v.aval.size > MAX_CONSTANT_SIZE for v in traced.captured if isinstance(v, Array)):
-                    self._programs.traced[key] = traced
+                    self._programs.traced[kept] = traced
             elif trace.parent is not None and not traced.has_references:
                 trace.programs = trace.programs or {}
-                trace.programs[self._programs, key] = traced, _closure_contents(self._fun)
+                trace.programs[self._programs, kept] = traced, _closure_contents(self._fun)
         return replace(traced, donated=self._donated_leaves(args, kwargs, statics)) if self._donated else traced
 
     def _donated_leaves(self, args: Sequence[Any], kwargs: dict[str, Any], statics: StaticArguments) -> tuple[int, ...]:

@@ -123,6 +123,24 @@ def test_lines_names_and_values() -> None:
         assert run.instruction is not None and run.value(f"%{run.instruction.name}") is not None
 
 
+def test_a_function_that_ran_before_has_names() -> None:
+    """It is traced once more, with exact places."""
+
+    @hloom.jit
+    def f(x: Any) -> Any:
+        h = jnp.tanh(x)
+        return h * 2
+
+    f(X)
+    names: set[str] = set()
+    with debug.step(f, X, prompt=False) as run:
+        run.step_instruction()
+        while run.frames:
+            names |= run.names().keys()
+            run.step_instruction()
+    assert "h" in names
+
+
 def test_a_call_of_a_function_of_ones_own_gives_no_wrong_name() -> None:
     """Its argument starts at another column than the call."""
 
