@@ -8,7 +8,7 @@ variable. `builder.py` is above this file, so that it imports nothing but the IR
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 
@@ -100,14 +100,17 @@ def not_recording() -> Iterator[None]:
         RECORDING.reset(token)
 
 
-def note_replacements(replacements: Replacements, *, trees: bool = False) -> None:
-    """Note that each value of `replacements` stands for its key. `trees`: so do new instructions that it is computed
-    from; the order is that of the making."""
+def note_replacements(
+    replacements: Replacements, *, trees: bool = False, besides: Container[HloInstruction] = ()
+) -> None:
+    """Note that each value of `replacements` stands for its key, if that is not in `besides`. `trees`: so do new
+    instructions that it is computed from; the order is that of the making."""
     notes = NOTES.get()
     if notes is not None:
         note = notes.note_tree if trees else notes.note
         for old, new in replacements.items():
-            note(new, old)
+            if old not in besides:
+                note(new, old)
 
 
 def note_made(new: HloInstruction, olds: Iterable[HloInstruction]) -> None:

@@ -26,9 +26,22 @@ from . import (  # each registers its rules
     structure,
     window,
 )
-from .table import EVALUATE, Value, evaluate, evaluate_all, evaluate_computation, evaluate_op, is_silent
+from .control_flow import branch_taken
+from .table import (
+    EVALUATE,
+    Value,
+    evaluate,
+    evaluate_all,
+    evaluate_computation,
+    evaluate_instruction,
+    evaluate_op,
+    is_silent,
+)
 
-__all__ = ["EVALUATE", "Value", "evaluate", "evaluate_all", "evaluate_computation", "evaluate_op", "is_silent"]
+__all__ = [
+    "EVALUATE", "Value", "branch_taken", "evaluate", "evaluate_all", "evaluate_computation", "evaluate_instruction",
+    "evaluate_op", "is_silent",
+]  # fmt: skip
 
 _FAMILIES = (
     asynchronous, collective, control_flow, convolution, custom_call, dot, dynamic_size, elementwise, indexing, linalg,

@@ -26,13 +26,17 @@ def _while(shape: Shape, attributes: WhileAttributes, state: Value) -> Value:
 
 @EVALUATE.register(Opcode.CONDITIONAL)
 def _conditional(shape: Shape, attributes: ConditionalAttributes, index: NDArray, *operands: Value) -> Any:
-    """A pred index takes branch 0 when it is true; an integer out of range takes the last branch."""
     branches = attributes.branch_computations
-    if index.dtype == bool:
-        taken = 0 if index else 1
-    else:
-        taken = int(index) if 0 <= index < len(branches) else len(branches) - 1
+    taken = branch_taken(index, len(branches))
     return interpret(branches[taken], [operands[taken]])
+
+
+def branch_taken(index: NDArray, count: int) -> int:
+    """The number of the branch of `count`: a pred index takes branch 0 when it is true; an integer out of range takes
+    the last branch."""
+    if index.dtype == bool:
+        return 0 if index else 1
+    return int(index) if 0 <= index < count else count - 1
 
 
 @EVALUATE.register(Opcode.SCAN)

@@ -144,9 +144,14 @@ def _all_values(computation: HloComputation, arguments: Sequence[Value]) -> dict
     return values
 
 
+def evaluate_instruction(instruction: HloInstruction, operands: Sequence[Value]) -> Any:
+    """The value of an instruction of a program, for values of its operands. Nothing is checked."""
+    return _QUIET.copy().run(_value, instruction, list(operands))
+
+
 def _value(instruction: HloInstruction, operands: list[Value]) -> Value:
     if instruction.opcode is Opcode.BITCAST:
-        operands = [buffer_of(operands[0], instruction.operands[0].shape)]
+        operands = [_buffer(operands[0], instruction.operands[0].shape)]
     rule = EVALUATE[instruction.opcode]
     value: Value
     try:
@@ -185,7 +190,7 @@ def _steps(computation: HloComputation) -> _Steps:
     return known
 
 
-def buffer_of(array: Any, shape: Shape) -> Any:
+def _buffer(array: Any, shape: Shape) -> Any:
     """An array whose row-major bytes are the bytes of `array` in the layout of `shape`."""
     layout = shape.array_layout
     if not layout.is_dense:

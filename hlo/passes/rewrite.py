@@ -206,7 +206,7 @@ def clone_computation(
             copied = tuple([mapping[o] for o in old.operands])
             new = old.with_operands(copied) if copied else replace(old)
             mapping[old] = new if caller is None else _located(new, caller)
-    note_replacements({old: new for old, new in mapping.items() if old not in operands})
+    note_replacements(mapping, besides=operands)
     return mapping[computation.root], mapping
 
 

@@ -11,11 +11,11 @@ from typing import Any
 from ..hlo.backend import Executable, get_compiler
 from ..hlo.errors import UnsupportedError
 from ..hlo.ir import HloModule
+from ..hlo.passes import partitioning
 from ..hlo.passes.history import History, recording
-from ..hlo.passes.partitioning import WholeArrays
 from ..hlo.support.records import dataclass
 from ..hlo.target import Target
-from ..tracer.jit import jit
+from ..tracer.jit import block_until_ready, jit
 from ..tracer.sharding.shardings import NamedSharding
 from ..tracer.stages import Compiled, Lowered, Traced
 from ..tracer.trees import tree
@@ -99,29 +99,21 @@ def inspect_module(
     started = time.perf_counter()
     compile = partial(get_compiler(backend).compile, target=target, donated=donated)
     with recording() as history:
-        whole = _compiled(module, compile)
+        _, whole = partitioning.compiled(module, compile)
     seconds = time.perf_counter() - started
-    executable = whole.executable if isinstance(whole, WholeArrays) else whole
+    executable = whole.executable if isinstance(whole, partitioning.WholeArrays) else whole
     times = None
     if calls and arguments is not None:
         given = arguments(module)
-        if isinstance(whole, WholeArrays):
+        if isinstance(whole, partitioning.WholeArrays):
             given = given[:1]
         times = times_of_runs(lambda: whole.execute_on_devices(given), calls, executable.module.name)
     return Inspection(_title(module.name), history, executable, seconds, is_traced, "", times)
 
 
-def _compiled(module: HloModule, compile: Callable[[HloModule], Executable]) -> Executable | WholeArrays:
-    from ..hlo.passes.partitioning import compiled
-
-    return compiled(module, compile)[1]
-
-
 def _runner(compiled: Compiled, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Callable[[], object]:
     """A call of the program that waits for its results, and that leaves the caller's arrays as they are: those that
     it may overwrite are copied."""
-    from ..tracer.jit import block_until_ready
-
     leaves, structure = tree.flatten((args, kwargs))
     donated = set(compiled.donate_argnums)
 

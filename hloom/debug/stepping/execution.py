@@ -11,8 +11,7 @@ from collections.abc import Callable, Generator, Sequence
 from typing import Any, TypeAlias
 
 from ...hlo.effects import live_instructions
-from ...hlo.evaluator import evaluate_op
-from ...hlo.evaluator.table import buffer_of
+from ...hlo.evaluator import branch_taken, evaluate_instruction
 from ...hlo.ir import HloComputation, HloInstruction
 from ...hlo.opcode import Opcode
 from ...hlo.support.records import dataclass
@@ -68,7 +67,7 @@ class Execution:
         self.result: Value = None
         self.is_over = False
         self._enters = enters
-        self._compute = compute or evaluated
+        self._compute = compute or evaluate_instruction
         self._skip = skip
         self._steps = self._whole(computation, arguments)
 
@@ -118,10 +117,7 @@ class Execution:
     def _conditional(self, i: HloInstruction, operands: Sequence[Value]) -> Steps:
         index, *given = operands
         branches = i.attributes.branch_computations
-        if index.dtype == bool:
-            taken = 0 if index else 1
-        else:
-            taken = int(index) if 0 <= index < len(branches) else len(branches) - 1
+        taken = branch_taken(index, len(branches))
         return (yield from self._run(branches[taken], [given[taken]], "branch", i))
 
     def _while(self, i: HloInstruction, operands: Sequence[Value]) -> Steps:
@@ -134,13 +130,6 @@ class Execution:
                 return state
             state = yield from self._run(i.attributes.body, [state], "body", i, iteration)
             iteration += 1
-
-
-def evaluated(i: HloInstruction, operands: Sequence[Value]) -> Value:
-    """The evaluator's value of an instruction."""
-    if i.opcode is Opcode.BITCAST:
-        operands = [buffer_of(operands[0], i.operands[0].shape)]
-    return evaluate_op(i.opcode, operands, i.attributes, i.shape)
 
 
 _ENTERED: dict[Opcode, Callable[[Execution, HloInstruction, Sequence[Value]], Steps]] = {

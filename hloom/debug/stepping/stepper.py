@@ -13,13 +13,14 @@ from ...hlo.backend import get_compiler
 from ...hlo.cutout import cut_out
 from ...hlo.effects import effects_of, has_side_effect
 from ...hlo.errors import UnsupportedError
+from ...hlo.evaluator import evaluate_instruction
 from ...hlo.ir import HloComputation, HloInstruction, HloModule
 from ...hlo.metadata import PlacedMetadata, line_of
 from ...hlo.opcode import Opcode
 from ...hlo.support.records import dataclass
 from ...hlo.support.value_tree import leaves_of, value_of
 from . import loops, stops
-from .execution import Execution, Frame, Value, evaluated
+from .execution import Execution, Frame, Value
 from .programs import Program
 from .stops import Stop
 from .variables import named, variables_of
@@ -78,7 +79,7 @@ class Stepper:
         source = iter(program.leaves)
         arguments = [value_of(p.shape, source) for p in module.entry.parameters]
         self._execution = Execution(
-            module.entry, arguments, self._enters, self._by_kernel if kernels else evaluated, self._skip
+            module.entry, arguments, self._enters, self._by_kernel if kernels else evaluate_instruction, self._skip
         )
         self._breakpoints: list[Breakpoint] = []
         self._numbers = 0
@@ -378,7 +379,7 @@ class Stepper:
 
     def _by_kernel(self, i: HloInstruction, operands: Sequence[Value]) -> Value:
         if i.opcode in _PLAIN or has_side_effect(i):
-            return evaluated(i, operands)
+            return evaluate_instruction(i, operands)
         run = self._kernels.get(i)
         if run is None:
             run = self._kernels[i] = _compiled(i)
