@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import importlib.metadata
 import importlib.util
 import mmap
 import os
@@ -157,4 +158,6 @@ def install(name: str) -> None:
 
 
 if "HLOOM_TESTS_LACK" in os.environ:
+    for plugin in importlib.metadata.entry_points(group="pytest11"):
+        plugin.load()  # that of platformdirs wants os.getuid wherever the process began on Linux
     install(os.environ["HLOOM_TESTS_LACK"])
