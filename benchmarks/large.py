@@ -13,42 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from .table.training import MOMENTUM, RATE, bias, weight
+from .table.training import Model, bias, weight
 
 f4 = np.float32
 Params = dict[str, Any]
-
-
-@dataclass(frozen=True)
-class Network:
-    """A training step with momentum: `loss(jax, jnp, params, *batch)`, of NumPy arrays that `params(rng)` and
-    `batch(rng, size)` make."""
-
-    title: str
-    params: Callable[[np.random.Generator], Params]
-    batch: Callable[[np.random.Generator, int], Sequence[Any]]
-    loss: Callable[..., Any]
-    size: int = 8
-    new_size: int = 6
-
-    def step(self, package: str) -> Callable[..., Any]:
-        """The jitted (state, *batch) -> (state, loss)."""
-        jax, jnp = importlib.import_module(package), importlib.import_module(package + ".numpy")
-
-        def step(state: Any, *batch: Any) -> Any:
-            params, velocity = state
-            value, gradient = jax.value_and_grad(lambda p: self.loss(jax, jnp, p, *batch))(params)
-            velocity = {name: MOMENTUM * velocity[name] - RATE * gradient[name] for name in params}
-            return ({name: params[name] + velocity[name] for name in params}, velocity), value
-
-        return jax.jit(step)  # type: ignore[no-any-return]
-
-    def arguments(self, package: str, size: int) -> tuple[Any, ...]:
-        """(state, *batch) in the package's own arrays."""
-        jnp = importlib.import_module(package + ".numpy")
-        rng = np.random.default_rng(17)
-        own = {name: jnp.asarray(p) for name, p in self.params(rng).items()}
-        return (own, {name: jnp.zeros_like(p) for name, p in own.items()}), *map(jnp.asarray, self.batch(rng, size))
 
 
 @dataclass(frozen=True)
@@ -61,16 +29,15 @@ class Integrator:
     advance: Callable[[Any, Any], Any]
     state: Callable[[np.random.Generator, int], tuple[Any, ...]]
     size: int
-    new_size: int
 
     def step(self, package: str) -> Callable[..., Any]:
-        """The jitted (state) -> (state, mean of its first array)."""
+        """The jitted (state) -> (state, its first array)."""
         jax, jnp = importlib.import_module(package), importlib.import_module(package + ".numpy")
 
         def run(state: Any) -> Any:
             for _ in range(self.steps):
                 state = self.advance(jnp, state)
-            return state, state[0].mean()
+            return state, state[0]
 
         return jax.jit(run)  # type: ignore[no-any-return]
 
@@ -300,22 +267,26 @@ def _random(*before: int) -> Callable[[np.random.Generator, int], tuple[Any, ...
     return state
 
 
-PROGRAMS: Mapping[str, Network | Integrator] = {
+def _network(title: str, params: Callable[..., Params], batch: Callable[..., Sequence[Any]], loss: Any) -> Model:
+    return Model(title, 8, params, batch, loss, None)
+
+
+PROGRAMS: Mapping[str, Model | Integrator] = {
     **{
-        f"transformer-{n}": Network(
+        f"transformer-{n}": _network(
             f"transformer of {n} layers", _transformer_params(n), _sentences, _transformer_loss(n)
         )
         for n in (2, 8, 24, 48)
     },
     **{
-        f"resnet-{6 * n + 2}": Network(
+        f"resnet-{6 * n + 2}": _network(
             f"residual network of {6 * n + 2} layers", _residual_params(n), _images, _residual_loss(n)
         )
         for n in (3, 9, 18)
     },
-    "unet": Network("U-Net of 3 levels", _unet_params, _images, _unet_loss),
-    "experts": Network("mixture of experts, 4 layers", _experts_params(4), _sentences, _experts_loss(4)),
-    "lorenz-50": Integrator("Lorenz, 50 steps of RK4 unrolled", 50, _lorenz, _random(), 1000, 700),
-    "lorenz-400": Integrator("Lorenz, 400 steps of RK4 unrolled", 400, _lorenz, _random(), 1000, 700),
-    "water-170": Integrator("shallow water, 10,000 operations", 170, _shallow_water, _random(32), 32, 24),
+    "unet": _network("U-Net of 3 levels", _unet_params, _images, _unet_loss),
+    "experts": _network("mixture of experts, 4 layers", _experts_params(4), _sentences, _experts_loss(4)),
+    "lorenz-50": Integrator("Lorenz, 50 steps of RK4 unrolled", 50, _lorenz, _random(), 1000),
+    "lorenz-400": Integrator("Lorenz, 400 steps of RK4 unrolled", 400, _lorenz, _random(), 1000),
+    "water-170": Integrator("shallow water, 10,000 operations", 170, _shallow_water, _random(32), 32),
 }
