@@ -86,7 +86,7 @@ def test_modules_in_random_layouts(rng: random.Random) -> None:
 
 @pytest.mark.slow
 @hypothesis.given(st.randoms(use_true_random=False))
-@hypothesis.settings(max_examples=300, suppress_health_check=list(hypothesis.HealthCheck), deadline=None)
+@hypothesis.settings(max_examples=150, suppress_health_check=list(hypothesis.HealthCheck), deadline=None)
 def test_many_modules_in_random_layouts(rng: random.Random) -> None:
     check_module(rng)
 

@@ -140,7 +140,7 @@ def drawn(count: int, by_default: int) -> list[object]:
     ]
 
 
-@pytest.mark.parametrize(("mode", "seed"), drawn(60, by_default=8))
+@pytest.mark.parametrize(("mode", "seed"), drawn(40, by_default=8))
 def test_random_programs_agree_with_evaluator(mode: Mode, seed: int) -> None:
     """Loops, branches, calls, every family of ops."""
     module = mode.of(random_module(random.Random(seed)), seed)
@@ -149,7 +149,7 @@ def test_random_programs_agree_with_evaluator(mode: Mode, seed: int) -> None:
     assert_same_arrays(evaluate(module, *arguments), executable.execute(arguments), 2e-4)
 
 
-@pytest.mark.parametrize(("mode", "seed"), drawn(60, by_default=8))
+@pytest.mark.parametrize(("mode", "seed"), drawn(40, by_default=8))
 def test_random_nests_agree_with_evaluator(mode: Mode, seed: int) -> None:
     """Much that fuses, updates in place, element types of every width."""
     module = mode.of(nest_module(random.Random(seed)), seed)
