@@ -121,7 +121,11 @@ def memory_of(fused: HloComputation, pieces: Pieces | None, can_share: CanShare)
                 placements.update(dict.fromkeys(leaves, Placement(outputs[member, k])))
                 continue
             size = shape.byte_size // rows * most
-            own.append((leaves, Request(size, position[leaves[-1][0]], ends[member, k] + 1)))
+            begin, end = position[leaves[-1][0]], ends[member, k] + 1
+            if pieces is None or not pieces.parts:
+                # threads are at different members: rows of one value lie where another has other rows
+                begin, end = 0, len(members)
+            own.append((leaves, Request(size, begin, end)))
     offsets, part = place([request for _, request in own], ALIGNMENT)
     for (leaves, request), offset in zip(own, offsets, strict=True):
         row = request.size // most if pieces is not None else 0

@@ -13,8 +13,9 @@ from hloom.hlo import parse
 from hloom.hlo.evaluator import evaluate
 from hloom.numba_backend.ahead import standalone
 from hloom.numba_backend.compiler import NumbaCompiler
+from hloom.numba_backend.fused_computations import FusedComputations
 from hloom.numba_backend.machine import compiling_for, this_machine
-from hloom.numba_backend.output_fusion import find, is_output_fusion
+from hloom.numba_backend.output_fusion import find, is_output_fusion, memory_of, pieces_of
 from hloom.numba_backend.pipeline import pipeline
 from hloom.numba_backend.runtime import threads
 from hloom.numba_backend.runtime.executor import Op
@@ -227,3 +228,24 @@ def test_a_chain_ahead_of_time_gives_what_jit_gives(name: str, tmp_path: Path, m
     for a, b in zip(found, expected, strict=True):
         assert a.dtype == b.dtype
         np.testing.assert_allclose(a, np.asarray(b), rtol=tolerance, atol=tolerance)
+
+
+def test_values_for_all_rows_share_no_memory() -> None:
+    """Threads are at different members at the same time: rows of one value would lie where others have other rows."""
+
+    def layers(x: Any, *weights: Any) -> Any:
+        for w in weights:
+            x = jnp.tanh(x @ w)
+        return x
+
+    arguments = [numbers(256, 64), *[numbers(a, b) for a, b in ((64, 256), (256, 64), (64, 192), (192, 32))]]
+    bodies = FusedComputations()
+    optimized, _ = pipeline("cpu", bodies).run(hloom.jit(layers).lower(*arguments).module)
+    (fusion,) = [i for i in optimized.entry.instructions if is_output_fusion(i)]
+    pieces = pieces_of(fusion)
+    assert pieces is not None
+    memory = memory_of(fusion.attributes.calls, pieces._replace(parts=0), bodies.can_share)
+    own = {place.offset: place.row for place in memory.placements.values() if place.output is None}
+    assert len(set(own.values())) == 3
+    ends = [offset + 256 * row for offset, row in sorted(own.items())]
+    assert all(end <= begin for end, begin in zip(ends, sorted(own)[1:], strict=False))
