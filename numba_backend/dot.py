@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 
 from ..hlo.errors import UnsupportedError
 from ..hlo.ir import HloInstruction
 from ..hlo.shape import Shape
+from ..hlo.support.records import dataclass
 from .runtime.blas import BatchDimension, Gemm
 
 

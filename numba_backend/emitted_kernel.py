@@ -7,13 +7,14 @@ in which the emitter meets things, not on names that a user or a file chose, so 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 from weakref import WeakKeyDictionary
 
 from ..hlo.element_type import ElementType
 from ..hlo.support.lazy import lazy_property
 from ..hlo.support.memory_pressure import on_pressure
+from ..hlo.support.records import dataclass
 from .cost import nanoseconds
 from .loops.dead import without_dead_variables
 from .loops.expressions import Name

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ..hlo.analyses.bands import EVERYTHING, looked_at, repeated_outside
 from ..hlo.buffers.assignment import ALIGNMENT, AllocationKind, BufferAssignment, BufferCopy, BufferSlice, is_alias
@@ -23,6 +23,7 @@ from ..hlo.passes.layout.layout_erasure import keeps_layouts
 from ..hlo.shape import Shape
 from ..hlo.support.loading import load
 from ..hlo.support.progress import current
+from ..hlo.support.records import dataclass
 from ..hlo.timeline.spans import Track, spanning
 from .choices import compiler_of, schedules_of
 from .dot import gemm_of, strides_of

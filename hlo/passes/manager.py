@@ -11,13 +11,14 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 from pathlib import Path
 
 from ..errors import HloError, VerificationError
 from ..ir import HloInstruction, HloModule
 from ..support.progress import current
+from ..support.records import dataclass
 from ..text.dot_graph import to_dot
 from ..timeline.spans import RECORDERS, Track
 from ..verifier import verify

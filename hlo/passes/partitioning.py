@@ -6,7 +6,7 @@ The partitioner itself is in `partition/`. It is loaded when a program for sever
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,7 @@ import numpy as np
 from ..errors import ExecutionError
 from ..ir import HloInstruction, HloModule
 from ..sharding import HloSharding
+from ..support.records import dataclass
 from .rewrite import map_computations, rewrite_computation
 
 if TYPE_CHECKING:

@@ -8,11 +8,12 @@ number of applications: `hloom bisect` finds a wrong one in this way.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Protocol, TypeGuard
 
 from ..analyses.ranges import Ranges
 from ..ir import HloComputation, HloInstruction, HloModule
+from ..support.records import dataclass
 from .rewrite import Effects, HloPass, calling, map_each_computation, rewrite_computation
 from .rewrite_text import application_text
 from .rules import NO_RANGES, Replacement, Rule, RuleSet, Site

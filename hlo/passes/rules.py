@@ -8,7 +8,6 @@ so an instruction without an applicable rule stays one, even if other instructio
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from ..analyses.intervals import Range
@@ -16,6 +15,7 @@ from ..analyses.ranges import Ranges
 from ..ir import HloComputation, HloInstruction
 from ..opcode import Opcode
 from ..support.lazy import lazy_property
+from ..support.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

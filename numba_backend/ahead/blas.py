@@ -6,10 +6,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Literal
 
 from ...hlo.errors import HloError
+from ...hlo.support.records import dataclass
 from ..runtime.blas import ROUTINES, Gemm
 
 ROW_MAJOR = 101

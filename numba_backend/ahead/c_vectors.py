@@ -25,8 +25,8 @@ Products and sums are rounded as in the plain loop.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
+from ...hlo.support.records import dataclass
 from ..loops.expressions import Binary, Expr, Load, Name, Number
 from ..loops.statements import Assign, For, LocalArray, Statement, Store
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 import functools
 import math
 import re
-from dataclasses import dataclass
 from typing import Any
 
 import llvmlite.binding as llvm
 import llvmlite.ir as llir
 
 from ...hlo.buffers.assignment import ALIGNMENT
+from ...hlo.support.records import dataclass
 from ..runtime.dialect import SCOPE
 from ..runtime.dialect_define import DialectFunction, Kind, Resolved
 from ..runtime.frontend import to_llvm

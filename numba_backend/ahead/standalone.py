@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import bisect
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from typing import Any, NoReturn
 
 import numpy as np
@@ -18,6 +18,7 @@ import numpy as np
 from ...hlo.buffers.assignment import ALIGNMENT, BufferAssignment
 from ...hlo.opcode import Opcode
 from ...hlo.shape import Shape
+from ...hlo.support.records import dataclass
 from ..fused_computations import FusedComputations
 from ..lowering import lower_into
 from ..runtime.blas import Gemm

@@ -7,12 +7,12 @@ import functools
 import re
 import subprocess
 import sys
-from dataclasses import dataclass
 from typing import Any
 
 import llvmlite.binding as llvm
 
 from ...hlo.errors import HloError
+from ...hlo.support.records import dataclass
 from ..runtime.llvm_backend import host_target
 
 _TRIPLE = re.compile(r"[A-Za-z0-9_.]+(-[A-Za-z0-9_.]+){1,3}")

@@ -7,9 +7,10 @@ https://github.com/WebAssembly/tool-conventions/blob/main/Linking.md
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ...hlo.errors import HloError
+from ...hlo.support.records import dataclass
 
 MAGIC = b"\0asm\x01\0\0\0"
 TYPE, IMPORT, FUNCTION, TABLE, MEMORY, GLOBAL, EXPORT, ELEMENT, CODE, DATA = 1, 2, 3, 4, 5, 6, 7, 9, 10, 11

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ...hlo.ir import HloComputation, HloInstruction
 from ...hlo.opcode import Opcode
+from ...hlo.support.records import dataclass
 
 
 def roots_of(computation: HloComputation) -> tuple[HloInstruction, ...]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from functools import partial
 
 from ...hlo.analyses.in_bounds import INDEXED, in_bounds, window_sizes, with_in_bounds
@@ -28,6 +28,7 @@ from ...hlo.ops.movement import (
 from ...hlo.ops.reduce import ReduceAttributes
 from ...hlo.shape import Shape
 from ...hlo.support.disjoint_sets import DisjointSets
+from ...hlo.support.records import dataclass
 from .alignment import alignment_of, roots_of
 from .collapse_gather import Groups, merging_neighbours, positions, regrouped_gather, with_same_bounds
 from .flatten import flattened

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from ...hlo.element_type import ElementType
 from ...hlo.ir import HloInstruction
 from ...hlo.passes.expand.convolution import is_channels_last
+from ...hlo.support.records import dataclass
 from ...hlo.window import Window, WindowDimension
 from ..runtime.blas import ROUTINES
 from .window_axes import NOTHING, Axis

@@ -15,10 +15,11 @@ import functools
 import itertools
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
+from ...hlo.support.records import dataclass
 from ...hlo.window import WindowDimension
 from ..emitted_kernel import HI, LO, EmittedKernel, memory_type
 from ..loops.expressions import ZERO, Expr, Name, Number, Unary, all_of, is_number, maximum, minimum, product

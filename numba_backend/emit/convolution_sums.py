@@ -15,12 +15,12 @@ rows of the copy, including cells that are no positions; `n` are images and `s` 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
 from ...hlo.element_type import ElementType
+from ...hlo.support.records import dataclass
 from ..emitted_kernel import EmittedKernel, memory_type
 from ..loops.expressions import ONE, ZERO, Expr, Name, Number, product_of, sum_of
 from ..loops.statements import PointerParameter

@@ -25,10 +25,10 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
+from ...hlo.support.records import dataclass
 from .texts import indented
 
 NDArray = np.ndarray

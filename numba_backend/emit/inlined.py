@@ -10,12 +10,13 @@ reads each of them once can compute it there, which saves a pass that writes an 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ...hlo.builder import make_parameter, make_tuple
 from ...hlo.ir import HloComputation, HloInstruction
 from ...hlo.opcode import Opcode
 from ...hlo.ops import Trait, has_trait
+from ...hlo.support.records import dataclass
 from .collapse import FusedBody
 
 MOST_MEMBERS = 16

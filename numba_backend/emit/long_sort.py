@@ -30,10 +30,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 from ...hlo.element_type import ElementType
 from ...hlo.ir import HloComputation, HloInstruction
+from ...hlo.support.records import dataclass
 from ..emitted_kernel import HI, LO, EmittedKernel
 from ..loops.expressions import ZERO, Binary, Expr, Name, Number, call, is_number, minimum
 from ..loops.writer import cast

@@ -35,7 +35,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 from ...hlo.element_type import ElementType
@@ -44,6 +44,7 @@ from ...hlo.ir import HloInstruction
 from ...hlo.opcode import Opcode
 from ...hlo.ops import Trait, has_trait
 from ...hlo.passes.patterns import reducer_opcode
+from ...hlo.support.records import dataclass
 from ..emitted_kernel import HI, LO, EmittedKernel
 from ..loops.expressions import ONE, ZERO, Expr, Name, Number, minimum
 from ..loops.writer import cast

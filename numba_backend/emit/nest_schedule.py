@@ -18,10 +18,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from ...hlo.errors import ScheduleError
 from ...hlo.ir import HloInstruction
+from ...hlo.support.records import dataclass
 from ..loops.expressions import Name
 from ..schedule.algorithm import Dimension
 from ..schedule.nest import MOST_SUMS, check_steps, loops_of, plain_algorithm

@@ -18,12 +18,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ...hlo.ir import HloInstruction
 from ...hlo.opcode import Opcode
 from ...hlo.ops import is_elementwise
 from ...hlo.support.permutations import inverse
+from ...hlo.support.records import dataclass
 from ..loops.expressions import ZERO, Binary, Expr, Number, call, is_number
 from ..loops.writer import Writer
 from .physical_layouts import Digit, PhysicalLayout

@@ -12,11 +12,12 @@ simple: all arrays of one dimension with tiles, and matrices of up to 128 column
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 
 from ...hlo.physical_form import PhysicalDimension
 from ...hlo.shape import Shape
+from ...hlo.support.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

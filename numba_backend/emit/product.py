@@ -7,10 +7,10 @@ which processors multiply. The operands may have other types than the result; no
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from ...hlo.element_type import ElementType
 from ...hlo.ir import HloInstruction
+from ...hlo.support.records import dataclass
 from ..dot import Strides, strides_of
 from ..emitted_kernel import EmittedKernel, memory_type
 from ..loops.expressions import Expr, Name, Number, call, sum_of, times

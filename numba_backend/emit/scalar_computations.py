@@ -7,12 +7,12 @@ one kernel, and writes out a computation where it is applied.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from ...hlo.builder import make_parameter
 from ...hlo.element_type import ElementType
 from ...hlo.ir import HloComputation, HloInstruction
 from ...hlo.shape import Shape
+from ...hlo.support.records import dataclass
 from ..emitted_kernel import EmittedKernel, pointer_of, program_of
 from ..loops.expressions import Expr, Name, Number
 from ..loops.statements import KernelParameter, PointerParameter, SizeParameter

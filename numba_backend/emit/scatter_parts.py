@@ -36,7 +36,6 @@ are f64 there, and so are their sums::
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -46,6 +45,7 @@ from ...hlo.ir import HloComputation, HloInstruction
 from ...hlo.opcode import Opcode
 from ...hlo.passes.patterns import reducer_identity, reducer_opcode
 from ...hlo.passes.simplify.reducers import binary_reducer
+from ...hlo.support.records import dataclass
 from ..emitted_kernel import HI, LO, EmittedKernel, memory_type
 from ..loops.expressions import minimum
 from ..loops.writer import cast

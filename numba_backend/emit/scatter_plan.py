@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ...hlo.ops.indexing import ScatterAttributes
 from ...hlo.shape import Shape
+from ...hlo.support.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

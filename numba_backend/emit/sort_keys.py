@@ -7,14 +7,13 @@ number of bits can be sorted without comparisons (see radix_sort.py).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from ...hlo.element_type import ElementType
 from ...hlo.ir import HloComputation, HloInstruction
 from ...hlo.opcode import Opcode
 from ...hlo.ops.elementwise import ComparisonDirection, ComparisonType
+from ...hlo.support.records import dataclass
 from ..loops.expressions import Expr, Number, call
 from ..loops.writer import cast
 from .element import CAST

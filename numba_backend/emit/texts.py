@@ -14,12 +14,13 @@ import ast
 import functools
 import operator
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Protocol
 
 import numpy as np
 
 from ...hlo.element_type import ElementType
+from ...hlo.support.records import dataclass
 from ..emitted_kernel import memory_type
 from ..loops.expressions import Binary, Call, Expr, Name, Number, Unary
 from ..loops.inward import temporaries

@@ -30,11 +30,11 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 
 from ...hlo.ir import HloInstruction
 from ...hlo.opcode import Opcode
 from ...hlo.support.permutations import inverse
+from ...hlo.support.records import dataclass
 from ..emitted_kernel import HI, LO
 from ..loops.expressions import ZERO, Expr, Name, Number, call
 from ..loops.statements import LoopKind

@@ -16,8 +16,8 @@ import itertools
 import math
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 
+from ...hlo.support.records import dataclass
 from ...hlo.window import Window, WindowDimension, dilated, is_plain, is_trivial
 from ..loops.expressions import ZERO, Binary, Expr, Name, Number, all_of, is_number, maximum, minimum, product
 from .scalar_computations import KernelText

@@ -13,10 +13,9 @@ dimension, and `k` the elements of a window. As in `nest_schedule.py`, the other
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ...hlo.errors import ScheduleError
 from ...hlo.ir import HloInstruction
+from ...hlo.support.records import dataclass
 from ..loops.expressions import Name
 from ..schedule.algorithm import Dimension
 from ..schedule.nest import MOST_SUMS, check_steps, loops_of, plain_algorithm

@@ -17,10 +17,10 @@ smallest number is found; where it is less, the sums are made by other instructi
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 from ...hlo.element_type import ElementType
 from ...hlo.ir import HloInstruction
+from ...hlo.support.records import dataclass
 from ..emitted_kernel import memory_type
 from ..loops.expressions import Expr, Name, call, product_of, sum_of
 from ..loops.typing import is_float

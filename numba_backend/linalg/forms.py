@@ -17,9 +17,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from ...hlo.element_type import ElementType
+from ...hlo.support.records import dataclass
 from ..emit.text_kernels import kernel_of_text
 from ..emit.texts import LANES, Text, View, indented
 from ..emitted_kernel import EmittedKernel

@@ -17,8 +17,9 @@ a condition. Values are the same bits.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from ...hlo.support.records import dataclass
 from .expressions import ZERO, Binary, Call, Expr, Load, Name, Number, Unary, all_of, is_number
 from .rewrite import rewritten, with_new_parts
 from .statements import (

@@ -12,8 +12,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from ...hlo.support.records import dataclass
 from .expressions import ZERO, Binary, Call, Expr, Load, Name, Number, all_of
 from .inward import between
 from .rewrite import Substitution, rewritten

@@ -18,8 +18,9 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from ...hlo.support.records import dataclass
 from .expressions import ZERO, Binary, Expr, Name, Number, all_of, call, minus, plus
 from .forward import assigned
 from .rewrite import Substitution

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, Literal, get_args
 
 import numpy as np
 
 from ...hlo.element_type import ElementType
+from ...hlo.support.records import dataclass
 from .expressions import Expr, Name
 
 

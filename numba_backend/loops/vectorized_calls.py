@@ -16,8 +16,9 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
+from ...hlo.support.records import dataclass
 from .expressions import Call, Expr, Load, Name, Number
 from .rewrite import rewritten
 from .statements import Assign, Block, Comment, For, LocalArray, Statement, Store, expressions_of, with_values

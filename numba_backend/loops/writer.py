@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from ...hlo.support.records import dataclass
 from .expressions import Call, Expr, Name, Number, as_expr
 from .lanes import check_kind, in_lanes
 from .statements import Assign, Augment, Block, For, If, LocalArray, LoopKind, Statement, Store, While

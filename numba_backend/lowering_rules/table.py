@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from ...hlo.element_type import ElementType
 from ...hlo.ir import HloInstruction
 from ...hlo.opcode import Opcode
+from ...hlo.support.records import dataclass
 from ..emit.collapse import FusedBody
 from ..emitted_kernel import EmittedKernel
 from ..runtime.blas import Gemm

@@ -10,8 +10,6 @@ does not matter how large the batch makes a kernel.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ...hlo.analyses.batch import Batch, NotABatch, batch_of
 from ...hlo.analyses.trip_count import induction_variable
 from ...hlo.buffers.values import is_alias
@@ -19,6 +17,7 @@ from ...hlo.effects import has_side_effect
 from ...hlo.ir import HloComputation, HloInstruction
 from ...hlo.opcode import Opcode
 from ...hlo.ops import Trait, has_trait
+from ...hlo.support.records import dataclass
 from ..cost import KERNEL_OF_LOOP, MULTIPLICATION, OPERATION, OPERATION_OF_FUNCTION, PARTED, UPDATED
 from ..dot import is_gemm
 from ..policy.small_products import MOST_VECTOR_WORK, MOST_WORK, SUPPORTED, work_of

@@ -18,7 +18,6 @@ known counter is a `for`; the others are `while`. Loops that may run long look f
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -31,6 +30,7 @@ from ...hlo.element_type import ElementType
 from ...hlo.errors import UnsupportedError
 from ...hlo.ir import HloComputation, HloInstruction
 from ...hlo.opcode import Opcode
+from ...hlo.support.records import dataclass
 from ..cost import PATIENCE
 from ..emitted_kernel import EmittedKernel, memory_type
 from ..fused_computations import FusedComputations

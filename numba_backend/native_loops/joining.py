@@ -7,7 +7,7 @@ of Python and of BLAS. `cost.py` estimates their time, and `emit.py` writes them
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -16,6 +16,7 @@ import numpy as np
 from ...hlo.element_type import ElementType
 from ...hlo.ir import HloComputation, HloInstruction
 from ...hlo.opcode import Opcode
+from ...hlo.support.records import dataclass
 from ..cost import BYTE
 from ..emit.convolution import sizes_of
 from ..emitted_kernel import EmittedKernel

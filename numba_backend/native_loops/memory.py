@@ -9,8 +9,8 @@ uint16.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
+from ...hlo.support.records import dataclass
 from ..loops.expressions import ZERO, Expr, Load, Name
 from ..loops.statements import Assign, Statement, Store
 from ..machine import target_machine

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ...hlo.element_type import ElementType
 from ...hlo.ir import HloInstruction
+from ...hlo.support.records import dataclass
 from ..dot import gemm_of
 from ..emit.product import zero_of
 from ..emitted_kernel import EmittedKernel, memory_type, program_of

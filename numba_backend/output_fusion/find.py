@@ -21,13 +21,13 @@ import itertools
 import math
 import operator
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass
 
 from ...hlo.buffers.values import is_alias
 from ...hlo.ir import HloComputation, HloInstruction
 from ...hlo.opcode import Opcode
 from ...hlo.ops import Trait, has_trait
 from ...hlo.passes.fuse.outline_loops import is_outlined_loop
+from ...hlo.support.records import dataclass
 from ..dot import gemm_of, strides_of
 from ..emit.inlined import may_be_inlined
 from ..emitted_kernel import EmittedKernel

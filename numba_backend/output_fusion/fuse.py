@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from ...hlo.builder import make_get_tuple_element, make_tuple
 from ...hlo.ir import HloComputation, HloInstruction, HloModule
@@ -11,6 +10,7 @@ from ...hlo.opcode import Opcode
 from ...hlo.ops import Trait, has_trait
 from ...hlo.passes.rewrite import map_each_computation
 from ...hlo.provenance import note_made, note_replacements
+from ...hlo.support.records import dataclass
 from ..fused_computations import FusedComputations
 from ..machine import target_machine
 from .find import Group, find_groups

@@ -8,13 +8,13 @@ memory. It has a part for each range of pieces that a thread takes.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 from ...hlo.buffers.assignment import ALIGNMENT
 from ...hlo.buffers.coalescing import CanShare
 from ...hlo.buffers.heap import Request, place
 from ...hlo.ir import HloComputation, HloInstruction
 from ...hlo.opcode import Opcode
+from ...hlo.support.records import dataclass
 from .form import Leaf, Pieces, leaf_of
 
 MEMBERS = frozenset((Opcode.CONVOLUTION, Opcode.DOT, Opcode.FUSION, Opcode.REDUCE_WINDOW))

@@ -8,10 +8,10 @@ there is one. Channels first, columns are positions along the rows of the copy, 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from functools import lru_cache
 
 from ...hlo.element_type import ElementType
+from ...hlo.support.records import dataclass
 from ..emit.convolution import Sizes
 from ..emit.convolution_copy import Geometry, geometry_of
 from ..emit.convolution_sums import Form, Matrices, emit_sums

@@ -31,10 +31,10 @@ import math
 import os
 import struct
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from ...hlo.support.named_address import NamedAddress
+from ...hlo.support.records import dataclass
 from ...hlo.system import system
 from .errors import ProgramError
 from .executor import GEMM_WORDS, native_function

@@ -13,11 +13,11 @@ functions for those who compile a kernel with it.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from llvmlite import ir
 
+from ...hlo.support.records import dataclass
 from .llvm_values import pair_of, parts
 from .math.complex_value import Complex
 from .math.value import Boolean, Float, Integer

@@ -12,12 +12,12 @@ compiler.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from llvmlite import ir
 
+from ...hlo.support.records import dataclass
 from .dialect_define import define_exact
 from .math.value import F32, F64, Float, Integer, absolute, choose, from_bits, select
 

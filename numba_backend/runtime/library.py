@@ -11,10 +11,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import llvmlite.binding as llvm
+
+from ...hlo.support.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,12 +15,13 @@ from __future__ import annotations
 import ctypes
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
 
 from ...hlo.support.forking import Order, fork_lock
+from ...hlo.support.records import dataclass
 from ...hlo.system import at_fork, system
 from .executor import EXECUTOR, native_function
 from .executor_hook import EXECUTE, HOOK, HOOK_WORD, hook_address

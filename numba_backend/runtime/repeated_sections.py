@@ -17,8 +17,8 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass
 
+from ...hlo.support.records import dataclass
 from ..loops.expressions import Name, Number
 from ..loops.forward import assigned
 from ..loops.printer import lines_of

@@ -12,8 +12,9 @@ Extents and strides are expressions of the kernel's parameters, or literals.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from ...hlo.support.records import dataclass
 from ..loops.expressions import ONE, ZERO, Binary, Call, Expr, Name, Number, call, minimum, times
 from ..loops.rewrite import rewritten
 from ..loops.typing import pointee

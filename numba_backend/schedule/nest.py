@@ -4,10 +4,11 @@ ScheduleError, if it would change the results, or if no loop program can be made
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
 
 from ...hlo.errors import ScheduleError
+from ...hlo.support.records import dataclass
 from ..loops.expressions import ZERO, Name, Number
 from .algorithm import TOTAL, Access, Algorithm, Dimension
 from .steps import (

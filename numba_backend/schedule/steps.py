@@ -15,9 +15,10 @@ Names of variables (`names`, `start`, `count`, `above`) are for the text alone, 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
 
+from ...hlo.support.records import dataclass
 from ..loops.expressions import Name
 
 Tail = Literal["shift", "rest", "short"]

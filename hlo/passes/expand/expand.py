@@ -8,10 +8,9 @@ and rng-bit-generator-expander.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ...ir import HloModule
 from ...opcode import Opcode
+from ...support.records import dataclass
 from ..rewriter import RewriteLog, apply_rules
 from ..rules import RuleSet, rule
 from .asynchronous import ASYNCHRONOUS

@@ -15,9 +15,9 @@ maintaining order in a list", 2002).
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from operator import attrgetter
 
+from ...support.records import dataclass
 from .clusters import Cluster
 
 MOST_STEPS = 1024

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from ...ir import HloInstruction
 from ...opcode import Opcode
+from ...support.records import dataclass
 from .fusible import Dimensions, squeezed, squeezed_positions
 
 

@@ -8,14 +8,13 @@ f32 and back that the program itself has go too. Source: XLA's SimplifyFPConvers
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ...backend import ALLOWS_EXCESS
 from ...builder import make_instruction
 from ...element_type import ElementType
 from ...ir import HloComputation, HloInstruction, HloModule
 from ...opcode import Opcode
 from ...ops import Trait, has_trait
+from ...support.records import dataclass
 from ..patterns import convert
 from ..rewrite import map_each_computation, rewrite_computation
 

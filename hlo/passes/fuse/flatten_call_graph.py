@@ -6,12 +6,13 @@ fusions have no buffers and stay shared. Source: XLA's FlattenCallGraph.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ...builder import with_unique_names
 from ...ir import HloComputation, HloInstruction, HloModule
 from ...opcode import Opcode
 from ...provenance import note_replacements
+from ...support.records import dataclass
 from ..rewrite import rewrite_computation
 
 CONTROL_FLOW = frozenset({Opcode.WHILE, Opcode.CONDITIONAL, Opcode.CALL})

@@ -18,7 +18,7 @@ parallelism of a large computation. The backend chooses the limit for "large": `
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ...builder import make_get_tuple_element, make_instruction, make_parameter, make_tuple, with_unique_names
 from ...effects import effects_of
@@ -27,6 +27,7 @@ from ...opcode import Opcode
 from ...ops import Trait, has_trait
 from ...ops.structure import FusionAttributes, FusionKind
 from ...provenance import note_made, note_replacements
+from ...support.records import dataclass
 from .clusters import Cluster, FusionLimits, is_full_in, is_kept_in
 from .early_order import with_early_uses
 from .fuser import Fuser

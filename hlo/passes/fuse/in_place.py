@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ...ir import HloComputation
 from ...opcode import Opcode
+from ...support.records import dataclass
 from .fusible import is_free
 from .overwriting import Leaf, Overwriting
 from .temporaries import LARGE_STATE_BYTES, temporaries

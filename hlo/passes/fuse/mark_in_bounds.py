@@ -8,11 +8,10 @@ out of loops; passes that only merge or copy instructions within a computation m
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ...analyses.in_bounds import INDEXED, KEY, known_in_bounds, with_in_bounds
 from ...analyses.ranges import Ranges, has_loops, known_ranges
 from ...ir import HloComputation, HloInstruction, HloModule
+from ...support.records import dataclass
 from ..rewrite import calling, map_each_computation, rewrite_computation
 
 

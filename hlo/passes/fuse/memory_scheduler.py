@@ -10,7 +10,7 @@ written in place, without a copy in every iteration. Source of the idea: XLA's L
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from heapq import heappop, heappush
 from itertools import pairwise
 
@@ -19,6 +19,7 @@ from ...effects import effects_of
 from ...ir import HloComputation, HloInstruction, HloModule
 from ...opcode import Opcode
 from ...ops import Trait, has_trait
+from ...support.records import dataclass
 from ..rewrite import map_each_computation
 from .overwriting import find_overwriting
 

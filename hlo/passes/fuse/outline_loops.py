@@ -19,7 +19,7 @@ CPU compiler outlines small loops too (`small_while_loop_hoisting_pass.cc`).
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ...builder import (
     make_computation,
@@ -34,6 +34,7 @@ from ...ir import HloComputation, HloInstruction, HloModule
 from ...opcode import Opcode
 from ...ops.structure import FusionAttributes, FusionKind
 from ...provenance import note_replacements
+from ...support.records import dataclass
 from ..rewrite import rewrite_computation
 from ..simplify.loops import has_tuple_state, unchanged_elements
 from .flatten_call_graph import CONTROL_FLOW

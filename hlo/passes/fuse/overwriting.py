@@ -13,7 +13,7 @@ Only the order of instructions is decided here. A *leaf* is one array among the 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import pairwise
 
 from ...buffers.values import FirstLeaves, is_alias, leaf_count, leaf_number
@@ -21,6 +21,7 @@ from ...effects import effects_of
 from ...ir import HloComputation, HloInstruction, HloModule
 from ...opcode import Opcode
 from ...shape import Shape
+from ...support.records import dataclass
 
 MOST_VISITS = 16
 """Ordering visits each instruction of a computation at most so often, on average: the time is linear."""

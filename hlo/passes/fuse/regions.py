@@ -9,7 +9,7 @@ borders there are reshapes, which need no code.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ...builder import make_instruction
 from ...ir import HloComputation, HloInstruction
@@ -18,6 +18,7 @@ from ...ops import is_elementwise
 from ...ops.movement import BroadcastAttributes, TransposeAttributes
 from ...ops.reduce import ReduceAttributes
 from ...shape import Shape
+from ...support.records import dataclass
 from ..rewrite import rebuild
 
 Dimensions = tuple[int, ...]

@@ -7,13 +7,12 @@ and both must be written in the same way for it. This comes after the last simpl
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ...builder import make_instruction
 from ...ir import HloComputation, HloInstruction, HloModule
 from ...opcode import Opcode
 from ...ops import Trait, has_trait
 from ...ops.movement import DynamicSliceAttributes
+from ...support.records import dataclass
 from ..patterns import splat_value
 from ..rewrite import map_computations, rewrite_computation
 

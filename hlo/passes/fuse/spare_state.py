@@ -16,8 +16,6 @@ schemes for partial differential equations).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ...analyses.trip_count import body_results, induction_variable, state_element
 from ...builder import make_computation, make_instruction, make_parameter, make_tuple
 from ...effects import effects_of
@@ -26,6 +24,7 @@ from ...opcode import Opcode
 from ...ops import Trait, has_trait
 from ...ops.control_flow import WhileAttributes
 from ...shape import Shape
+from ...support.records import dataclass
 from ..patterns import splat_value
 from .fusible import is_free, is_fusible
 from .temporaries import LARGE_STATE_BYTES

@@ -8,11 +8,11 @@ with one nest for each; the groups are joined afterwards, which copies them once
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from ...builder import make_instruction
 from ...ir import HloComputation, HloInstruction, HloModule
 from ...opcode import Opcode
+from ...support.records import dataclass
 from ..rewrite import map_computations, rewrite_computation
 
 

@@ -25,7 +25,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ...analyses.trip_count import body_results, induction_variable, known_trip_count
 from ...builder import make_computation, make_constant, make_instruction, make_parameter, make_tuple
@@ -37,6 +37,7 @@ from ...ops.control_flow import WhileAttributes
 from ...ops.elementwise import CompareAttributes, ComparisonDirection
 from ...shape import Shape
 from ...support.loop_progress import MOST, TARGET
+from ...support.records import dataclass
 from .unroll_rotation import elements_of, on_state, takes_elements, with_loops
 
 S32 = Shape.array(ElementType.S32, ())

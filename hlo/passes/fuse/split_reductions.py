@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -23,6 +22,7 @@ from ...builder import make_constant, make_instruction
 from ...ir import HloComputation, HloInstruction, HloModule
 from ...opcode import Opcode
 from ...ops.reduce import ReduceAttributes
+from ...support.records import dataclass
 from ..rewrite import map_computations
 from .regions import Region, Regions, renumbered, with_splits
 from .split_arg_reductions import split_arg_reductions

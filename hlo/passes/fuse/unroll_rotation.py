@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -32,6 +32,7 @@ from ...ir import HloComputation, HloInstruction, HloModule
 from ...opcode import Opcode
 from ...ops.control_flow import ConditionalAttributes, WhileAttributes
 from ...ops.elementwise import CompareAttributes, ComparisonDirection
+from ...support.records import dataclass
 from ..rewrite import map_computations, rewrite_computation
 from .temporaries import LARGE_STATE_BYTES
 

@@ -7,10 +7,11 @@ pass each is written directly into its buffer. It must run after the last cse, w
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ...ir import HloComputation, HloInstruction, HloModule
 from ...opcode import Opcode
+from ...support.records import dataclass
 from ..rewrite import map_computations, rewrite_computation
 from ..simplify.loops import unchanged_elements
 

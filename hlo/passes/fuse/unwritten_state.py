@@ -10,7 +10,7 @@ written. It must run after all passes that merge equal values or move them: each
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 
@@ -29,6 +29,7 @@ from ...ir import HloComputation, HloInstruction, HloModule
 from ...opcode import Opcode
 from ...ops.custom_call import CustomCallAttributes
 from ...shape import Shape
+from ...support.records import dataclass
 from ..patterns import splat_value
 from ..rewrite import map_computations, rewrite_computation
 from ..simplify.loops import has_tuple_state, is_only_written, is_unchanged

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from ...builder import make_computation, make_constant, make_instruction, make_parameter
 from ...element_type import ElementType
@@ -26,6 +25,7 @@ from ...opcode import Opcode
 from ...ops.movement import BroadcastAttributes, TransposeAttributes
 from ...ops.reduce import ReduceAttributes
 from ...shape import Shape
+from ...support.records import dataclass
 from ..rewrite import map_each_computation, rewrite_computation
 
 _TYPES = frozenset((ElementType.F32, ElementType.F64))

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -22,6 +21,7 @@ from ...ops.movement import PadAttributes, SliceAttributes
 from ...physical_form import tile_groups
 from ...shape import Shape
 from ...support.permutations import inverse
+from ...support.records import dataclass
 from ..patterns import make_splat, reshape, transpose
 
 MAX_CHECKED = 1 << 28

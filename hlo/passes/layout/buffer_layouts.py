@@ -8,7 +8,7 @@ dense array. Inside fused computations only parameters and outputs are buffers: 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from ...builder import make_get_tuple_element, make_instruction, make_parameter, make_tuple
 from ...effects import effects_of
@@ -18,6 +18,7 @@ from ...opcode import Opcode
 from ...ops.structure import FusionAttributes, FusionKind
 from ...provenance import note_made, note_replacements
 from ...shape import Shape
+from ...support.records import dataclass
 from ...target import Target
 from ..rewrite import map_each_computation, rewrite_computation
 from .layout_erasure import keeps_layouts

@@ -9,13 +9,14 @@ Source of the idea: XLA's DotDecomposer and TransposeFolding.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ...analyses.trip_count import state_element
 from ...builder import make_instruction
 from ...ir import HloComputation, HloInstruction, HloModule
 from ...opcode import Opcode
 from ...shape import Shape
+from ...support.records import dataclass
 from ..patterns import broadcast, convert, reshape, transpose
 from ..rewrite import map_each_computation, rewrite_computation
 from ..simplify.loops import unchanged_elements

@@ -11,12 +11,13 @@ Source: XLA's LayoutAssignment. XLA applies one constraint after the other; here
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ...builder import make_get_tuple_element, make_instruction, make_tuple, with_unique_names
 from ...ir import HloComputation, HloInstruction, HloModule
 from ...opcode import Opcode
 from ...shape import Shape
+from ...support.records import dataclass
 from ..rewrite import calling, rebuild, rewrite_computation
 from .flow import Flow, IsMatrix, Preferences
 from .layout_erasure import is_row_major, keeps_layouts

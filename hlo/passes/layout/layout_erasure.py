@@ -10,7 +10,7 @@ space. `layout_assignment.py` and `layout_normalization.py` use them later, when
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ...custom_calls import is_built_in
 from ...errors import UnsupportedError
@@ -19,6 +19,7 @@ from ...layout import Layout
 from ...opcode import Opcode
 from ...ops.custom_call import CustomCallAttributes
 from ...shape import Shape
+from ...support.records import dataclass
 from ..rewrite import map_computations, rewrite_computation
 from .bitcast import bitcast_as_moves
 

@@ -14,7 +14,7 @@ Source: XLA's LayoutNormalization.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ...builder import make_get_tuple_element, make_instruction, make_tuple, with_unique_names
 from ...ir import HloComputation, HloInstruction, HloModule
@@ -22,6 +22,7 @@ from ...layout import Layout
 from ...opcode import Opcode
 from ...ops.dimensions import maps_dimensions
 from ...shape import Shape
+from ...support.records import dataclass
 from ..rewrite import calling, rebuild, rewrite_computation
 from .layout_erasure import is_row_major, keeps_layouts
 from .order_rules import ROW_MAJOR, first_result, rule_of

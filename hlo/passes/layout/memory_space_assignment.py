@@ -11,7 +11,7 @@ Source: XLA's MemorySpaceAssignment; fusions are annotated as in XLA's MemorySpa
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ...buffers.assignment import ALIGNMENT, shared_buffers
 from ...buffers.coalescing import Buffer, CanShare, Coalescing
@@ -23,6 +23,7 @@ from ...layout import Layout
 from ...opcode import Opcode
 from ...provenance import note_replacements
 from ...shape import Shape
+from ...support.records import dataclass
 from ...target import MemorySpace
 
 

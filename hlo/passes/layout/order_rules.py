@@ -12,7 +12,6 @@ Source of the idea: the propagation rules of XLA's LayoutAssignment.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cache
 
 from ...ir import HloInstruction
@@ -24,6 +23,7 @@ from ...ops.dimensions import correspondence, corresponds, last_dimensions, work
 from ...ops.dot import DotAttributes
 from ...ops.indexing import GatherAttributes, ScatterAttributes
 from ...shape import Shape
+from ...support.records import dataclass
 from ...text.codecs_dimensions import WINDOW
 from ...window import ConvolutionDimensionNumbers
 from ..expand.convolution import canonical_numbers

@@ -15,9 +15,10 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ...support.permutations import inverse
+from ...support.records import dataclass
 from .orders import Order, completed, identity, meets, positions
 
 MAX_ROUNDS = 4

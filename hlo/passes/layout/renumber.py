@@ -8,7 +8,7 @@ computes the same. `order_rules.py` has determined the orders of the operands; t
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -22,6 +22,7 @@ from ...ops.dimensions import fields_with_dimensions, operands_of
 from ...ops.indexing import GatherAttributes, ScatterAttributes
 from ...ops.structure import ConstantAttributes
 from ...shape import Shape
+from ...support.records import dataclass
 from ...window import ConvolutionDimensionNumbers
 from ..patterns import reshape, transpose
 from .order_rules import convolution_places, dot_dimensions

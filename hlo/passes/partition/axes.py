@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import TypeAlias
 
 from ...errors import UnsupportedError
 from ...sharding import HloSharding
+from ...support.records import dataclass
 
 Axes: TypeAlias = tuple[int, ...]
 """Numbers of axes, the slowest first."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from ...ops.collective import CollectiveAttributes, CollectiveBroadcastAttribute
 from ...ops.movement import DynamicSliceAttributes
 from ...replica_groups import ReplicaGroups
 from ...shape import Shape
+from ...support.records import dataclass
 from ..patterns import reshape, transpose
 from .axes import Axes, DeviceMesh
 from .records import PartitionRecord

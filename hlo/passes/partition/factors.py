@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -27,6 +27,7 @@ from ...ops import Trait, spec_of
 from ...ops.declare import SIZE, declared
 from ...ops.dimensions import correspondence, corresponds, last_dimensions, operands_of, works_along_last
 from ...shape import Shape
+from ...support.records import dataclass
 from ..patterns import reducer_opcode, splat_value
 
 Dimensions: TypeAlias = tuple[tuple[int, ...], ...]

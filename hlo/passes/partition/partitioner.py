@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ...aliases import InputOutputAlias
 from ...builder import with_unique_names
@@ -12,6 +12,7 @@ from ...ir import HloComputation, HloInstruction, HloModule
 from ...shape import Shape
 from ...sharding import HloSharding, ShardingError
 from ...shardy import MESHES
+from ...support.records import dataclass
 from ..history import recorded
 from .axes import mesh_of
 from .collectives import Collectives

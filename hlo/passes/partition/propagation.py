@@ -9,11 +9,12 @@ ShardingPropagation, and Shardy's basic propagation.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ...ir import HloInstruction
 from ...opcode import Opcode
 from ...ops import Trait, has_trait
+from ...support.records import dataclass
 from .axes import Axes, DeviceMesh, Spec
 from .factors import Dimensions, Factors
 

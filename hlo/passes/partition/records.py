@@ -3,9 +3,8 @@ whole."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ...notebooks import in_notebooks
+from ...support.records import dataclass
 from ...support.tables import Table
 
 

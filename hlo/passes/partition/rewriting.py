@@ -9,7 +9,7 @@ result: that is always right, and a record says where it happens.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 import numpy as np
@@ -36,6 +36,7 @@ from ...ops.movement import DynamicSliceAttributes
 from ...provenance import note_replacements
 from ...shape import Shape
 from ...sharding import HloSharding
+from ...support.records import dataclass
 from ..patterns import broadcast, convert, make_zeros, reshape
 from . import terms
 from .axes import Axes, DeviceMesh, Spec

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from ...builder import make_get_tuple_element, make_tuple, with_unique_names
 from ...ir import HloComputation, HloInstruction, HloModule
@@ -29,6 +29,7 @@ from ...shardy import (
     meshes_of,
     shardings_of,
 )
+from ...support.records import dataclass
 from ..rewrite import calling, rewrite_computation
 from .prepare import BODIES, OF_DEVICES, REGION, target_of
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ...errors import UnsupportedError
 from ...ir import HloComputation, HloInstruction, HloModule
@@ -27,6 +27,7 @@ from ...shardy import (
     meshes_of,
     shardings_of,
 )
+from ...support.records import dataclass
 from .axes import Axes, DeviceMesh, Spec
 from .factors import PASSED_ON, Factors, factors_of
 from .prepare import BORDERS, NOWHERE, TO_PARTS, TO_WHOLE, Region, sorted_out, target_of

@@ -5,11 +5,10 @@ The rules are in arithmetic.py, movement.py, indexing.py, updates.py and reduce_
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ...ir import HloModule
 from ...opcode import Opcode
 from ...ops import Trait, has_trait
+from ...support.records import dataclass
 from ..rewriter import RewriteLog, apply_rules
 from ..rules import RuleSet, rule
 from .arithmetic import ARITHMETIC_RULES, compute_before_broadcast, compute_before_reshape

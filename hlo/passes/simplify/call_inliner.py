@@ -8,12 +8,11 @@ CallInliner.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ...builder import make_tuple
 from ...errors import UnsupportedError
 from ...ir import HloComputation, HloInstruction, HloModule
 from ...opcode import Opcode
+from ...support.records import dataclass
 from ..patterns import make_zeros
 from ..rewrite import Effects, clone_computation, cloned_effects, map_computations, rewrite_computation
 

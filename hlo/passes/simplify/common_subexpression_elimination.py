@@ -9,13 +9,13 @@ HloComputationDeduplicator.
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass
 
 from ...custom_calls import is_unwritten
 from ...effects import effects_of
 from ...ir import HloComputation, HloInstruction, HloModule
 from ...opcode import Opcode
 from ...ops import SPECS, Trait, has_trait
+from ...support.records import dataclass
 from ..rewrite import map_computations, rewrite_computation, with_called
 
 _COMMUTATIVE = frozenset(o for o, spec in SPECS.items() if Trait.COMMUTATIVE in spec.traits)

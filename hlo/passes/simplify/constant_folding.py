@@ -7,7 +7,6 @@ bits that the same number has as an argument. Source: XLA's HloConstantFolding.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,6 +19,7 @@ from ...ir import HloInstruction, HloModule
 from ...literal import Literal
 from ...opcode import Opcode
 from ...ops.collective import COLLECTIVES
+from ...support.records import dataclass
 from ..rewrite import map_computations, rewrite_computation
 
 NOT_FOLDED = COLLECTIVES | frozenset(

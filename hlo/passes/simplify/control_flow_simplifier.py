@@ -6,7 +6,7 @@ WhileLoopSimplifier, WhileLoopConstantSinking and ConditionalSimplifier.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ...analyses.trip_count import body_results, known_trip_count, state_element
 from ...builder import make_get_tuple_element, make_tuple
@@ -14,6 +14,7 @@ from ...effects import effects_of
 from ...ir import HloComputation, HloInstruction, HloModule
 from ...opcode import Opcode
 from ...provenance import note_made
+from ...support.records import dataclass
 from ..patterns import is_progression, splat_value
 from ..rewrite import clone_computation, cloned_effects, rewrite_computation
 from ..rewriter import RewriteLog, apply_rules

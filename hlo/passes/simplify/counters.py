@@ -9,7 +9,7 @@ wrap around: t iterations from `start` with step c give start + t c modulo 2^n, 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ...analyses.intervals import limits
 from ...analyses.trip_count import InductionVariable, body_results, constant_step, induction_variable, state_element
@@ -18,6 +18,7 @@ from ...ir import HloComputation, HloInstruction
 from ...opcode import Opcode
 from ...ops.control_flow import WhileAttributes
 from ...ops.elementwise import CompareAttributes, ComparisonDirection
+from ...support.records import dataclass
 from ..patterns import binary, make_splat, splat_value
 from ..rewrite import rewrite_computation
 from .loops import has_tuple_state, initial_element, unchanged_elements, with_state

@@ -6,11 +6,10 @@ have one. An opt-barrier is not an effect: it is dead if its result has no use. 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ...effects import live_instructions
 from ...ir import HloComputation, HloModule
 from ...opcode import Opcode
+from ...support.records import dataclass
 from ..rewrite import map_computations
 
 

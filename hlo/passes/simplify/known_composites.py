@@ -11,7 +11,6 @@ inlined, since afterwards the operation cannot be found in its parts.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from ...builder import make_instruction, make_tuple
 from ...custom_calls import is_built_in
@@ -19,6 +18,7 @@ from ...ir import HloComputation, HloInstruction, HloModule
 from ...opcode import Opcode
 from ...ops.control_flow import TARGET_KEY
 from ...ops.custom_call import CustomCallApiVersion, CustomCallAttributes
+from ...support.records import dataclass
 from ...text.mlir_dictionary import write_dictionary
 from ..rewrite import map_computations, rewrite_computation
 

@@ -8,7 +8,7 @@ Source: XLA's WhileLoopInvariantCodeMotion.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ...analyses.in_bounds import with_in_bounds
 from ...analyses.trip_count import state_element
@@ -19,6 +19,7 @@ from ...opcode import Opcode
 from ...ops import SPECS, Trait
 from ...ops.collective import COLLECTIVES
 from ...provenance import note_replacements
+from ...support.records import dataclass
 from ..patterns import is_progression
 from ..rewrite import map_computations, rewrite_computation
 from .loops import has_tuple_state, initial_element, unchanged_elements, with_state

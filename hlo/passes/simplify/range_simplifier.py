@@ -9,7 +9,6 @@ WhileLoopTripCountAnnotator and Range (value_range.cc) for the idea; the rules a
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from ...analyses.in_bounds import known_in_bounds, window_sizes
 from ...analyses.intervals import BOOLEAN, TRANSFER, Range, compared, limits, narrowed
@@ -20,6 +19,7 @@ from ...opcode import Opcode
 from ...ops.elementwise import CompareAttributes, ComparisonDirection
 from ...ops.movement import DynamicSliceAttributes, SliceAttributes
 from ...shape import Shape
+from ...support.records import dataclass
 from ..map_inliner import apply_to_arrays
 from ..patterns import binary, convert, is_progression, make_splat, reshape, splat_value
 from ..rewriter import RewriteLog, apply_rules

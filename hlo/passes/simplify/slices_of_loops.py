@@ -13,7 +13,7 @@ smaller array first; `range-simplifier` removes that where the index is known to
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -27,6 +27,7 @@ from ...opcode import Opcode
 from ...ops.control_flow import WhileAttributes
 from ...ops.movement import ConcatenateAttributes, SliceAttributes
 from ...shape import Shape
+from ...support.records import dataclass
 from ..patterns import splat_value
 from ..rewrite import map_computations, rewrite_computation
 from .loops import has_tuple_state, initial_element, is_only_written, unchanged_elements

@@ -9,7 +9,6 @@ Where derivatives use the factors again, they stay.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -18,6 +17,7 @@ from ...custom_calls import is_built_in
 from ...ir import HloComputation, HloInstruction, HloModule
 from ...opcode import Opcode
 from ...ops.custom_call import CustomCallApiVersion, CustomCallAttributes
+from ...support.records import dataclass
 from ..patterns import splat_value
 from ..rewrite import map_computations, rewrite_computation
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from ....hlo.support.records import dataclass
 from .value import Float
 
 

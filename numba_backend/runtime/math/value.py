@@ -15,11 +15,12 @@ and a product that is silently fused breaks error-free transformations. Fusing i
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
 
 from llvmlite import ir
+
+from ....hlo.support.records import dataclass
 
 # `allow_contraction`, and Numba's fast-math pass, leave an llvmlite instruction with a non-empty flag list unchanged;
 # the empty flag prints as nothing.
