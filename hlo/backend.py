@@ -223,6 +223,9 @@ has no variants does not look at it."""
 SCHEDULES = "hloom_schedules"
 """The frontend attribute of a module with other schedules for its kernels, as text, where a backend has such."""
 
+MEMORY_BUDGET = "hloom_memory_budget"
+"""The frontend attribute of a module with the most bytes that its program may need, where a backend can keep that."""
+
 ALLOWS_EXCESS = ("xla_allow_excess_precision", "true")
 """The frontend attribute of a module that allows results that are more precise than each operation's own type is."""
 

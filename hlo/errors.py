@@ -104,6 +104,18 @@ class ExecutionError(HloError, JaxRuntimeError):
     """A module could not be run on the given arguments."""
 
 
+class MemoryBudgetError(HloError, JaxRuntimeError):
+    """A program needs more memory than its budget, and computing values again does not change that. `budget`, and
+    `reached`: the fewest bytes that were found."""
+
+    def __init__(self, program: str, budget: int, reached: int) -> None:
+        self.budget, self.reached = budget, reached
+        super().__init__(
+            f"RESOURCE_EXHAUSTED: {program} needs {reached:,} bytes at least for arguments, results and temporaries, "
+            f"and its memory budget is {budget:,} bytes"
+        )
+
+
 class CustomCallError(ExecutionError):
     """The function of a custom call raised an error, or returned a result that is not of the declared type."""
 

@@ -1,7 +1,7 @@
 from .hlo.errors import (
     BytecodeError as BytecodeError, CollectiveError as CollectiveError, CustomCallError as CustomCallError,
-    EmptyQueueError as EmptyQueueError, HloParseError as HloParseError, ScheduleError as ScheduleError,
-    VerificationError as VerificationError,
+    EmptyQueueError as EmptyQueueError, HloParseError as HloParseError, MemoryBudgetError as MemoryBudgetError,
+    ScheduleError as ScheduleError, VerificationError as VerificationError,
 )
 from .tracer.errors import (
     AxisError as AxisError, CompileOptionError as CompileOptionError,

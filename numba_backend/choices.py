@@ -1,6 +1,6 @@
-"""A module's attributes for its kernels: their schedules, and their compiler.
+"""A module's attributes for its kernels: their schedules, and their compiler; and for its memory.
 
-Both are attributes of the module, so they are seen in its text, and are a part of the key under which its program is
+All are attributes of the module, so they are seen in its text, and are a part of the key under which its program is
 stored: ``frontend_attributes={hloom_schedules="*:\\n    Vectors(bits=256)\\n"}``. Users give schedules
 (`hloom.schedule`), and `autotuning.py` finds such by measuring; a request for that is an attribute too (`AUTOTUNE`).
 """
@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Literal
 
-from ..hlo.backend import AUTOTUNE, DEFAULT_KERNEL_COMPILER, KERNEL_COMPILER, SCHEDULES
+from ..hlo.backend import AUTOTUNE, DEFAULT_KERNEL_COMPILER, KERNEL_COMPILER, MEMORY_BUDGET, SCHEDULES
 from ..hlo.errors import UnsupportedError
 from ..hlo.ir import HloModule
 from ..hlo.support.loading import load
@@ -29,6 +29,16 @@ def schedules_of(module: HloModule) -> Schedules:
     text = dict(module.frontend_attributes).get(SCHEDULES, "")
     found: Schedules = load(".schedule.text", __package__).parse(text) if text else {}
     return found
+
+
+def budget_of(module: HloModule) -> int | None:
+    """The most bytes that the program of a module may need, where it has such a limit."""
+    text = dict(module.frontend_attributes).get(MEMORY_BUDGET)
+    if text is None:
+        return None
+    if not text.isdecimal():
+        raise UnsupportedError(f"{MEMORY_BUDGET} is a number of bytes, not {text!r}")
+    return int(text)
 
 
 def compiler_of(module: HloModule) -> Literal["numba"] | None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from ..hlo.backend import MemoryAnalysis
 from ..hlo.buffers.assignment import AllocationKind, BufferAssignment, assign_buffers
+from ..hlo.errors import MemoryBudgetError
 from ..hlo.ir import HloModule
 from ..hlo.kernel_texts import KernelText, KernelTexts
 from ..hlo.passes.manager import Pipeline
@@ -24,7 +25,7 @@ from ..hlo.text.escape import escape
 from ..hlo.timeline.spans import Track, spanning
 from ..hlo.timeline.work import Work
 from . import stored_programs
-from .choices import schedules_of
+from .choices import budget_of, schedules_of
 from .executable import Details, Frame, NumbaExecutable
 from .fused_computations import FusedComputations
 from .lowering import LoweredModule, lower
@@ -38,34 +39,52 @@ if TYPE_CHECKING:
 def compiled(module: HloModule, target: Target, key: str | None = None) -> NumbaExecutable:
     """The executable of a module. It is stored under `key`, if there is one and if it can be stored."""
     with working(f"compile {module.name}"):
-        bodies = FusedComputations()
-        optimized, records = pipeline(target, bodies, schedules_of(module)).run(module)
-        return assembled(optimized, target, bodies, records, key, module)
+        return _executable(*_within_budget(module, target, to_keep=key is not None), key)
 
 
 def details_of(module: HloModule, target: Target) -> Details:
     """Run the stages for a module with a program that came from the store, and return their results."""
-    bodies = FusedComputations()
-    optimized, records = pipeline(target, bodies, schedules_of(module)).run(module)
-    return _staged(optimized, target, bodies, records, module, to_keep=False)[0]
+    return _within_budget(module, target, to_keep=False)[0]
 
 
-def assembled(
-    optimized: HloModule, target: Target, bodies: FusedComputations | None = None, records: Sequence[PassRecord] = (),
-    key: str | None = None, given: HloModule | None = None,
-) -> NumbaExecutable:  # fmt: skip
-    """The executable of a module that has been through all passes: assigns buffers, then makes kernels. `given`: the
-    module before them, if they ran."""
-    used = bodies or FusedComputations()
-    details, data = _staged(optimized, target, used, records, given, to_keep=key is not None)
+def assembled(optimized: HloModule, target: Target) -> NumbaExecutable:
+    """The executable of a module that has been through all passes: assigns buffers, then makes kernels."""
+    return _executable(*_staged(optimized, target, FusedComputations(), Pipeline("none", ()), (), None, to_keep=False))
+
+
+def _executable(details: _Details, data: PortableProgram | None, key: str | None = None) -> NumbaExecutable:
     frame = details.frame()
     if key is not None and data is not None:
         stored_programs.keep(key, frame, data)
     return NumbaExecutable(frame, details.program, lambda: details)
 
 
+_CORRECTIONS = 4
+
+
+def _within_budget(module: HloModule, target: Target, *, to_keep: bool) -> tuple[_Details, PortableProgram | None]:
+    """All stages. Rows need scratch memory besides the buffers that passes know, so that a budget may be exceeded by a
+    little; then the passes get a smaller one."""
+    asked = given = budget_of(module)
+    for _ in range(_CORRECTIONS):
+        bodies = FusedComputations()
+        passes = pipeline(target, bodies, schedules_of(module), budget=given)
+        try:
+            optimized, records = passes.run(module)
+        except MemoryBudgetError as error:
+            raise MemoryBudgetError(module.name, asked or 0, error.reached + (asked or 0) - (given or 0)) from None
+        made = _staged(optimized, target, bodies, passes, records, module, to_keep=to_keep)
+        if asked is None or given is None:
+            return made
+        needed = made[0].memory_analysis().peak_memory_in_bytes
+        if needed <= asked:
+            return made
+        given -= needed - asked
+    raise MemoryBudgetError(module.name, asked or 0, needed)
+
+
 def _staged(
-    optimized: HloModule, target: Target, bodies: FusedComputations, records: Sequence[PassRecord],
+    optimized: HloModule, target: Target, bodies: FusedComputations, passes: Pipeline, records: Sequence[PassRecord],
     given: HloModule | None, *, to_keep: bool,
 ) -> tuple[_Details, PortableProgram | None]:  # fmt: skip
     work = current()  # which stage takes how long: see hlo/support/progress.py
@@ -84,7 +103,7 @@ def _staged(
         PassRecord("code-generation", (finished - assigned) * 1e3, count, count, False),
     ]
     data = lowered.data
-    ran = None if given is None else (given, target)
+    ran = given or optimized, passes
     return _Details(optimized, replace(lowered, data=None), assignment, [*records, *stages], ran), data
 
 
@@ -93,7 +112,7 @@ class _Details:
 
     def __init__(
         self, module: HloModule, lowered: LoweredModule, assignment: BufferAssignment, records: Sequence[PassRecord],
-        ran: tuple[HloModule, Target] | None,
+        ran: tuple[HloModule, Pipeline],
     ) -> None:  # fmt: skip
         self.module = module
         self.program = lowered.program
@@ -101,7 +120,7 @@ class _Details:
         self._assignment = assignment
         self._records = tuple(records)
         self._ran = ran
-        """The module before the passes, and their target; None if no pass ran."""
+        """The module before the passes, and the passes."""
 
     def frame(self) -> Frame:
         """The data that calls need besides the program."""
@@ -161,7 +180,6 @@ class _Details:
 
     def stages(self) -> Stages:
         """See `Executable`."""
-        module, target = self._ran or (self.module, None)
-        passes = Pipeline("none", ()) if target is None else pipeline(target, FusedComputations(), schedules_of(module))
+        module, passes = self._ran
         found: Stages = load("..hlo.passes.stages", __package__).stages_of(passes, module)
         return found

@@ -17,6 +17,7 @@ from ..hlo.passes.fuse.fusion import Fusion
 from ..hlo.passes.fuse.mark_in_bounds import MarkInBounds
 from ..hlo.passes.fuse.memory_scheduler import MemoryScheduler
 from ..hlo.passes.fuse.outline_loops import OutlineLoops
+from ..hlo.passes.fuse.rematerialization import Rematerialization
 from ..hlo.passes.fuse.slices_of_updates import SlicesOfUpdates
 from ..hlo.passes.fuse.spare_state import SpareLoopState
 from ..hlo.passes.fuse.split_concatenations import SplitConcatenations
@@ -34,6 +35,7 @@ from ..hlo.passes.layout.layout_normalization import LayoutNormalization
 from ..hlo.passes.layout.memory_space_assignment import MemorySpaceAssignment
 from ..hlo.passes.manager import FixedPoint, Pipeline
 from ..hlo.passes.partitioning import Partition
+from ..hlo.passes.rewrite import HloPass
 from ..hlo.passes.simplify.algebraic_simplifier import AlgebraicSimplifier
 from ..hlo.passes.simplify.call_inliner import CallInliner
 from ..hlo.passes.simplify.common_subexpression_elimination import CommonSubexpressionElimination
@@ -85,13 +87,14 @@ SPLIT_REDUCTIONS = SplitReductions(
 
 def pipeline(
     target: str | Target = "cpu", bodies: FusedComputations | None = None, schedules: Schedules | None = None,
-    by_pieces: bool = True,
+    by_pieces: bool = True, budget: int | None = None,
 ) -> Pipeline:  # fmt: skip
     """Every pass for a target, in order.
 
     `bodies`: the fused computations with which buffers are assigned and code is generated afterwards. The passes and
     they must agree on which results may be written over which operands. `schedules`: those that a program has in place
     of the policy's. `by_pieces`: the program can run the kernels of an output fusion piece by piece.
+    `budget`: the most bytes that the program may need.
 
     UnsupportedError for a target that does not exist.
     """
@@ -99,7 +102,11 @@ def pipeline(
     fast = target.fast_memory
     bodies = bodies or FusedComputations()
     jumps = Jumps() in (schedules or {}).get(EVERY, ())
-    outline = () if jumps else (OutlineLoops(is_native),)
+    last: tuple[HloPass, ...] = (
+        *(() if jumps else (OutlineLoops(is_native),)),  # after scheduling: kernels of a loop are joined in its order
+        OutputFusion(bodies, by_pieces),  # no loop that is a kernel has pieces; memory depends on them
+    )
+    keep = () if budget is None else (Rematerialization(budget, bodies.can_share, last),)
     simplify = FixedPoint(
         (
             AlgebraicSimplifier(),  # makes constants, and operations that are equal to others
@@ -146,8 +153,8 @@ def pipeline(
             BufferLayouts(target),  # buffers are known now
             FlattenCallGraph(),  # each loop body gets one caller: buffers are assigned once for each computation
             MemoryScheduler(),  # schedules kernels, not the operations in them
-            *outline,  # after scheduling: a loop's kernels are joined in the order of its body
-            OutputFusion(bodies, by_pieces),  # no loop that is a kernel has pieces; memory depends on them
+            *keep,  # after scheduling: the order says what is alive
+            *last,
             *(() if fast is None else (MemorySpaceAssignment(fast, bodies.can_share),)),  # last: it looks at lifetimes
         ),
     )

@@ -256,6 +256,7 @@ def _validate(
 
 COMPILE_OPTIONS: dict[str, tuple[str, type]] = {
     "autotune": ("autotune", bool),
+    "memory_budget": ("memory_budget", int),
     "schedule": ("schedules", str),
     "xla_allow_excess_precision": ("excess_precision", bool),
 }

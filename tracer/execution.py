@@ -14,6 +14,7 @@ from ..hlo.backend import (
     AUTOTUNE,
     DEFAULT_KERNEL_COMPILER,
     KERNEL_COMPILER,
+    MEMORY_BUDGET,
     SCHEDULES,
     DeviceBuffer,
     Executable,
@@ -82,7 +83,7 @@ def compile_module(
         target = current_context().target
     with spanning(Track.COMPILING, "load the compiler"):
         compiler = get_compiler(current_context().backend)
-    module = with_options(module, options)
+    module = with_options(module, options, is_function)
     if current_context().compiler != DEFAULT_KERNEL_COMPILER:
         chosen = KERNEL_COMPILER, current_context().compiler
         module = replace(module, frontend_attributes=(*module.frontend_attributes, chosen))
@@ -98,12 +99,15 @@ def compile_module(
         return compile(module, target=target)
 
 
-def with_options(module: HloModule, options: CompileOptions) -> HloModule:
-    """The module with the attributes that stand for the settings of its program, and of the context."""
+def with_options(module: HloModule, options: CompileOptions, is_function: bool = False) -> HloModule:
+    """The module with the attributes that stand for the settings of its program, and of the context. One elementary
+    function has no budget: there is nothing to compute again."""
     given, context = dict(options), current_context()
     asked = [attribute for name, attribute in _ATTRIBUTES.items() if given.get(name) or getattr(context, name)]
     if text := given.get("schedules"):
         asked.insert(0, (SCHEDULES, str(text)))
+    if (budget := given.get("memory_budget", context.memory_budget)) and not is_function:
+        asked.append((MEMORY_BUDGET, str(budget)))
     return replace(module, frontend_attributes=(*module.frontend_attributes, *asked)) if asked else module
 
 

@@ -764,7 +764,8 @@ def jit(
     keep_unused, device, backend: for JAX's sake; all arguments are kept, and programs run where their arguments are.
     compiler_options: {"autotune": True} times variants of each program when it is compiled, such as fewer threads or
       other vectors, and keeps the fastest, in the store too. {"schedule": TEXT} gives kernels other schedules, which
-      `hloom.schedule` does too. {"xla_allow_excess_precision": True} lets a kernel keep
+      `hloom.schedule` does too. {"memory_budget": BYTES} computes values again where the program would need more: see
+      the setting `hloom_memory_budget`. {"xla_allow_excess_precision": True} lets a kernel keep
       bfloat16 and float16 in float32 until they are stored; without it each operation is rounded to its type, as JAX's
       are on CPUs. Other options of XLA ("xla_...") mean nothing here.
 

@@ -411,8 +411,8 @@ class Lowered(_Stage, SharedValue):
         """Compile for a target, by default `hloom.config.hloom_target`. The result runs on arguments of exactly these
         types. UnsupportedError, which names those that exist, for an unknown target.
 
-        compiler_options: as `jit` has them: "autotune", "schedule", "xla_allow_excess_precision"; others of XLA mean
-          nothing here; ValueError for others.
+        compiler_options: as `jit` has them: "autotune", "memory_budget", "schedule", "xla_allow_excess_precision";
+          others of XLA mean nothing here; ValueError for others. MemoryBudgetError for a budget that cannot be kept.
         device_assignment: accepted; programs run where their arguments are.
 
         >>> double = hloom.jit(lambda x: 2 * x).lower(jnp.ones(3)).compile()

@@ -31,6 +31,7 @@ OURS = {
         "as_jax",
         *("jit_scope", "jit_scope_report"),
         "loop_checkpoints",
+        "memory_budget",
         *("progress", "progress_bars"),
         *("register_custom_call", "registered_custom_calls", "unregister_custom_call"),
         "view",
@@ -42,7 +43,8 @@ OURS = {
     "debug": {"Stepper", "step"},
     "errors": {
         *("CustomCallError", "DeletedArrayError", "DerivativeMismatchError", "ExecutionError", "HloError"),
-        *("AxisError", "CollectiveError", "EmptyQueueError", "HloParseError", "IndexKindError", "ScheduleError"),
+        *("AxisError", "CollectiveError", "EmptyQueueError", "HloParseError", "IndexKindError"),
+        *("MemoryBudgetError", "ScheduleError"),
         *("BytecodeError", "CompileOptionError", "NonConcreteSliceError", "ShardingTypeError"),
         *("NonArrayArgumentError", "NonHashableStaticArgumentsError", "OperandError", "ShapeError", "UnboundAxisError"),
         *("TreeDefError", "TreeStructureError", "UnsupportedElementTypeError", "UnsupportedError", "VerificationError"),

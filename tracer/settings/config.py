@@ -77,6 +77,11 @@ def _check_checkpoints(value: int) -> None:
         raise ValueError(f"hloom_loop_checkpoints is at least 0, not {value}")
 
 
+def _check_budget(value: int) -> None:
+    if value < 0:
+        raise ValueError(f"hloom_memory_budget is at least 0 bytes, not {value}")
+
+
 def _change_jit_level(level: int) -> None:
     if LAYERS.are_defined:  # if the environment sets it, `bottom.py` does so once they are
         import_module("..deferred.jit_scope", __package__).change_level(level)
@@ -392,7 +397,23 @@ class Config:
     ...     hloom.grad(power)(1.0, 1000)
     Array(1000., dtype=float32, weak_type=True)
     """,
+        types=(int,),
         check=_check_checkpoints,
+    )
+    hloom_memory_budget = InContext(
+        0,
+        """The most bytes that each jitted function may need, for arguments, results, constants and temporaries: see
+    `Compiled.memory_analysis`. Values are computed again where they would be kept for too long, as few and as cheap
+    ones as possible; `MemoryBudgetError` if that is not enough. 0: no limit.
+    `jit(compiler_options={"memory_budget": 10**9})` sets it for one function.
+
+    >>> step = hloom.jit(hloom.grad(lambda x: jnp.sin(jnp.exp(jnp.tan(x)).sum(1)).sum()))
+    >>> lowered, free = step.lower(jnp.ones((64, 64))), 3 * 64 * 64 * 4
+    >>> lowered.compile({"memory_budget": free}).memory_analysis().peak_memory_in_bytes <= free
+    True
+    """,
+        types=(int,),
+        check=_check_budget,
     )
     hloom_progress_bars = InContext(
         True,
@@ -512,6 +533,7 @@ explain_cache_misses: Setting[bool] = Config.jax_explain_cache_misses
 jax2tf_associative_scan_reductions = OF_JAX["jax2tf_associative_scan_reductions"]
 legacy_prng_key: InContext[str] = Config.jax_legacy_prng_key
 loop_checkpoints: InContext[int] = Config.hloom_loop_checkpoints
+memory_budget: InContext[int] = Config.hloom_memory_budget
 log_compiles: Setting[bool] = Config.jax_log_compiles
 no_execution: InContext[bool] = Config.jax_no_execution
 no_tracing: Setting[bool] = Config.jax_no_tracing

@@ -56,6 +56,8 @@ class Context:
     """Variants of each program are timed, and the fastest is kept."""
     schedules: str = ""
     """The text of the schedules for kernels of one jitted function, which alone is compiled with them."""
+    memory_budget: int = 0
+    """The most bytes that a program may need; 0: there is no limit."""
     loop_checkpoints: int = 0
     """How many states of a while loop its reverse mode keeps. 0: as many as fit in 64 MiB, 16 to 4096."""
     progress_bars: bool = True
