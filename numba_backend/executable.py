@@ -20,7 +20,7 @@ from ..hlo.passes.record import PassRecords
 from ..hlo.shape import Shape
 from ..hlo.support.lazy import lazy_property
 from ..hlo.support.memory_pressure import allocating
-from .runtime.memory import LargeMemory, Memory, allocate, allocator
+from .runtime.memory import LargeMemory, Memory, allocator, with_memory
 from .runtime.program import Program
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ class NumbaExecutable(Executable):
         if frame.replica_count * frame.num_partitions > 1:
             self._run = self._on_device
         self._parameters, self._results, self._donated = frame.parameters, frame.results, frame.donated
-        self._arena_size = arena_size
+        self._run_in_arena = with_memory(arena_size, self._run) if arena_size else self._run
         self._fresh = tuple(map(result_maker, frame.results))
         """Functions that make the results' buffers."""
         self._retyped = tuple(k for k, p in self._donated if self._results[k] != self._parameters[p])
@@ -168,14 +168,11 @@ class NumbaExecutable(Executable):
         bases = [a.address for a in arguments]
         results = [make() for make in self._fresh]
         bases += [result.address for result in results]
-        if self._arena_size:
-            arena = allocate(self._arena_size)
-            bases.append(arena.address)
-        self._run(bases)
+        self._run_in_arena(bases)
         return results
 
     def direct_call(self) -> tuple[Sequence[Callable[[], DeviceBuffer]], Callable[[list[int]], None]] | None:
-        return None if self._donated or self._arena_size else (self._fresh, self._run)
+        return None if self._donated else (self._fresh, self._run_in_arena)
 
     def _call_with_donation(self, arguments: Sequence[DeviceBuffer]) -> list[DeviceBuffer]:
         reused = dict(self._donated)
@@ -184,9 +181,7 @@ class NumbaExecutable(Executable):
         ]
         bases = [a.address for a in arguments]
         bases += [r.address for r in results]
-        arena = allocate(self._arena_size)
-        bases.append(arena.address)
-        self._run(bases)
+        self._run_in_arena(bases)
         for k in self._retyped:
             results[k] = RetypedBuffer(results[k], self._results[k])
         return results

@@ -221,6 +221,34 @@ def allocator(nbytes: int, small: type[Any], large: type[Any], shape: object) ->
     return take
 
 
+def with_memory(nbytes: int, run: Callable[[list[int]], None]) -> Callable[[list[int]], None]:
+    """`run`, with the address of `nbytes` bytes, more than 0, at the end of its list: they are its own until it
+    returns. A small block has no object around it, which would take longer than some programs."""
+    if nbytes > _SMALL:
+
+        def run_in_large(bases: list[int]) -> None:
+            block = allocate(nbytes)
+            bases.append(block.address)
+            run(bases)
+
+        return run_in_large
+    free = _bins[(nbytes + 63) >> 6]
+    pop, push = free.pop, free.append
+
+    def run_in_small(bases: list[int]) -> None:
+        try:
+            address = pop()
+        except IndexError:
+            address = _fresh_small(nbytes, free)
+        bases.append(address)
+        try:
+            run(bases)
+        finally:
+            push(address)
+
+    return run_in_small
+
+
 @functools.lru_cache(4096)
 def _large_bin(nbytes: int) -> tuple[int, list[int]]:
     size = size_class(nbytes)

@@ -74,6 +74,30 @@ def test_arrays(dtype: object) -> None:
         block.read_only(np.dtype(dtype), (1001,))
 
 
+@pytest.mark.parametrize("nbytes", [1, 100, 32768, 32769, 1 << 20])
+def test_memory_of_a_call(nbytes: int) -> None:
+    seen: list[int] = []
+
+    def run(bases: list[int]) -> None:
+        kept, address = bases
+        assert kept == 7 and address % 64 == 0 and address not in seen
+        seen.append(address)
+        ctypes.memset(address, len(seen), nbytes)
+        if len(seen) < 3:
+            borrow([7])  # has other memory
+        else:
+            raise KeyError
+        raise AssertionError
+
+    borrow = memory.with_memory(nbytes, run)
+    with pytest.raises(KeyError):
+        borrow([7])
+    assert {memory.allocate(nbytes).address for _ in range(3)} <= set(seen)
+    again: list[int] = []
+    memory.with_memory(nbytes, again.extend)([7])
+    assert again[0] == 7 and again[1] in seen
+
+
 def test_limit_on_unused_memory() -> None:
     memory.release_unused()
     assert memory._large.bytes == 0
