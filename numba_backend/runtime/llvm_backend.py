@@ -18,6 +18,7 @@ from llvmlite.binding import ffi
 
 from ...hlo.support.forking import Order, fork_lock, kept_out_of_forks
 from .library import HALVES, INLINED, Operation, lacking, with_functions
+from .masked_stores import without_masked_stores
 
 _lock = fork_lock(Order.COMPILER)
 _of_thread = threading.local()
@@ -116,16 +117,17 @@ _ODD_LOAD = re.compile(r"(?<= = load )(?=<(?!(?:2|4|8|16|32|64|128) x )\d+ x )")
 
 
 def for_code_generator(module: Any, context: Any) -> Any:
-    """An optimised module in which loads of vectors are volatile if the vector's length is no power of two.
+    """An optimised module in which loads of vectors are volatile if the vector's length is no power of two, or if LLVM
+    would make a masked store of what is done with them (masked_stores.py).
 
-    Such vectors come from loops over rows of 3, 5, 6 or 7. The code generator cuts their loads into parts. Where it
-    knows that the memory goes on behind a part, as in an alloca, it may make that part wider again, and LLVM 22 then
-    may order the new load after itself and abort the process ("Node is not in map"). It leaves volatile parts as they
-    are.
+    Vectors of such a length come from loops over rows of 3, 5, 6 or 7. The code generator cuts their loads into parts.
+    Where it knows that the memory goes on behind a part, as in an alloca, it may make that part wider again, and LLVM
+    22 then may order the new load after itself and abort the process ("Node is not in map"). It leaves volatile parts
+    as they are.
     """
     text = str(module)
-    odd = _ODD_LOAD.sub("volatile ", text)
-    return module if odd == text else llvm.parse_assembly(odd, context)
+    marked = without_masked_stores(_ODD_LOAD.sub("volatile ", text))
+    return module if marked == text else llvm.parse_assembly(marked, context)
 
 
 @functools.cache
