@@ -287,6 +287,12 @@ def optimize(
     `backend`: its name; None: the default backend. Nothing is compiled; only NumPy is needed.
     `options` default to the environment's (HLOOM_VERIFY_PASSES, HLOOM_DUMP_TO, HLOOM_DISABLE_PASSES).
     UnsupportedError for a target or a backend that does not exist.
+
+    >>> from hloom import hlo
+    >>> module = hlo.parse("ENTRY main { x = f32[3] parameter(0) ROOT y = f32[3] negate(x) }")
+    >>> optimised, passes = hlo.optimize(module)
+    >>> passes[0].name
+    'spmd-partitioner'
     """
     return get_compiler(backend).pipeline(target).run(module, options)
 

@@ -42,6 +42,11 @@ def make_instruction(
     """An instruction with an inferred shape, which is checked against `shape` if that is given.
 
     A given `shape` keeps its layout; an inferred one is row-major. ShapeError names the violated rule.
+
+    >>> from hloom import hlo
+    >>> x = hlo.make_parameter(0, hlo.Shape.array(hlo.ElementType.F32, (3,)))
+    >>> print(hlo.make_instruction(hlo.Opcode.NEGATE, [x]).shape)
+    f32[3]
     """
     operands = tuple(operands)
     shape = check_shape(opcode, [o.shape for o in operands], attributes, shape)
@@ -75,37 +80,72 @@ def check_shape(opcode: Opcode, operands: Sequence[Shape], attributes: Attribute
 
 
 def make_parameter(number: int, shape: Shape, name: str = "", metadata: Metadata | None = None) -> HloInstruction:
-    """Parameter `number` of a computation."""
+    """Parameter `number` of a computation.
+
+    >>> from hloom import hlo
+    >>> print(hlo.make_parameter(0, hlo.Shape.array(hlo.ElementType.S32, (2, 3)), "x").shape)
+    s32[2,3]
+    """
     return HloInstruction(Opcode.PARAMETER, shape, (), ParameterAttributes(number), name, metadata)
 
 
 def make_constant(value: Literal | object, dtype: object = None) -> HloInstruction:
-    """A constant from a Literal, a number or an array."""
+    """A constant from a Literal, a number or an array.
+
+    >>> from hloom import hlo
+    >>> print(hlo.make_constant([1, 2], "int32").shape)
+    s32[2]
+    """
     literal = value if isinstance(value, Literal) else Literal(value, dtype)  # type: ignore[arg-type]
     return HloInstruction(Opcode.CONSTANT, literal.shape, (), ConstantAttributes(literal))
 
 
 def make_tuple(operands: Sequence[HloInstruction]) -> HloInstruction:
-    """A tuple of `operands`."""
+    """A tuple of `operands`.
+
+    >>> from hloom import hlo
+    >>> x = hlo.make_parameter(0, hlo.Shape.array(hlo.ElementType.F32, (3,)))
+    >>> print(hlo.make_tuple([x, x]).shape)
+    (f32[3], f32[3])
+    """
     return make_instruction(Opcode.TUPLE, operands)
 
 
 def make_get_tuple_element(operand: HloInstruction, index: int) -> HloInstruction:
-    """Element `index` of a tuple-shaped instruction; if that is a TUPLE, its operand `index`."""
+    """Element `index` of a tuple-shaped instruction; if that is a TUPLE, its operand `index`.
+
+    >>> from hloom import hlo
+    >>> x = hlo.make_parameter(0, hlo.Shape.array(hlo.ElementType.F32, (3,)))
+    >>> hlo.make_get_tuple_element(hlo.make_tuple([x, x]), 1) is x
+    True
+    """
     if operand.opcode is Opcode.TUPLE:
         return operand.operands[index]
     return make_instruction(Opcode.GET_TUPLE_ELEMENT, (operand,), GetTupleElementAttributes(index))
 
 
 def make_call(computation: HloComputation, operands: Sequence[HloInstruction]) -> HloInstruction:
-    """A plain call of `computation`."""
+    """A plain call of `computation`.
+
+    >>> from hloom import hlo
+    >>> x = hlo.make_parameter(0, hlo.Shape.array(hlo.ElementType.F32, (3,)))
+    >>> negated = hlo.make_computation("negated", hlo.make_instruction(hlo.Opcode.NEGATE, [x]), [x])
+    >>> print(hlo.make_call(negated, [x]).shape)
+    f32[3]
+    """
     return make_instruction(Opcode.CALL, operands, CallAttributes(computation))
 
 
 def make_computation(
     name: str, root: HloInstruction, parameters: Sequence[HloInstruction] = (), extra: Sequence[HloInstruction] = ()
 ) -> HloComputation:
-    """A computation of all that `root` needs. The `parameters` come first, even if unused. `extra`: also kept."""
+    """A computation of all that `root` needs. The `parameters` come first, even if unused. `extra`: also kept.
+
+    >>> from hloom import hlo
+    >>> x = hlo.make_parameter(0, hlo.Shape.array(hlo.ElementType.F32, (3,)))
+    >>> hlo.make_computation("negated", hlo.make_instruction(hlo.Opcode.NEGATE, [x]), [x])
+    <HloComputation negated: 2 instructions>
+    """
     order = post_order(root, (*parameters, *extra))
     return HloComputation(name, order, root)
 
@@ -117,7 +157,14 @@ def make_module(
     input_output_aliases: tuple[InputOutputAlias, ...] = (),
     is_scheduled: bool = False,
 ) -> HloModule:
-    """A module with unique names of computations and instructions (`add`, `add.1`, ...; given ones are kept)."""
+    """A module with unique names of computations and instructions (`add`, `add.1`, ...; given ones are kept).
+
+    >>> from hloom import hlo
+    >>> x = hlo.make_parameter(0, hlo.Shape.array(hlo.ElementType.F32, (3,)))
+    >>> entry = hlo.make_computation("main", hlo.make_instruction(hlo.Opcode.NEGATE, [x]), [x])
+    >>> hlo.make_module("negated", entry).name
+    'negated'
+    """
     module = HloModule(name, entry, input_output_aliases, is_scheduled)
     return with_unique_names(module)
 

@@ -142,7 +142,12 @@ _BY_NAME: dict[str, ElementType] = {t.value: t for t in ElementType}
 
 
 def element_type_of(dtype: DTypeLike) -> ElementType:
-    """The element type that stores `dtype`; UnsupportedElementTypeError for strings, objects, dates and the like."""
+    """The element type that stores `dtype`; UnsupportedElementTypeError for strings, objects, dates and the like.
+
+    >>> from hloom import hlo
+    >>> hlo.element_type_of("bfloat16"), hlo.element_type_of(bool)
+    (BF16, PRED)
+    """
     resolved = np.dtype(dtype)
     found = _BY_DTYPE.get(resolved) or _BY_DTYPE.get(resolved.newbyteorder("="))
     if found is None:

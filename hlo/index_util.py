@@ -25,7 +25,13 @@ def linear_index(shape: Shape, index: Sequence[SupportsIndex]) -> int:
     """The position in the buffer of the element at `index`, which has one number for each dimension of the array.
 
     IndexError for an index outside of the array. A number below 0 is outside too: it does not count from the end.
-    ShapeError index_c1 for a tuple; index_c2 if `index` does not have as many numbers as the array has dimensions."""
+    ShapeError index_c1 for a tuple; index_c2 if `index` does not have as many numbers as the array has dimensions.
+
+    >>> from hloom import hlo
+    >>> shape = hlo.Shape.array(hlo.ElementType.F32, (2, 3))
+    >>> hlo.linear_index(shape, (1, 2))
+    5
+    """
     check_array(shape)
     numbers = tuple(operator.index(i) for i in index)
     if len(numbers) != shape.rank:
@@ -40,6 +46,11 @@ def multi_index(shape: Shape, linear: SupportsIndex) -> tuple[int, ...] | None:
     """The index of the element at position `linear` of the buffer, or None if that position is padding.
 
     IndexError for a position outside of the buffer; ShapeError (index_c1) for a tuple.
+
+    >>> from hloom import hlo
+    >>> shape = hlo.Shape.array(hlo.ElementType.F32, (2, 3))
+    >>> hlo.multi_index(shape, 5)
+    (1, 2)
     """
     check_array(shape)
     form = shape.physical_form

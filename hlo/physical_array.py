@@ -52,6 +52,12 @@ def to_physical(array: ArrayLike, shape: Shape) -> NDArray:
     `shape.byte_size` bytes. Padding holds the layout's `padding_value`, or zero bits if that is unknown.
 
     ShapeError, to_physical_c1: `shape` is a tuple; c2: the array has other dimensions; c3: it has another element type.
+
+    >>> import numpy as np
+    >>> from hloom import hlo
+    >>> columns = hlo.Shape.array(hlo.ElementType.S32, (2, 3), hlo.Layout((0, 1)))
+    >>> hlo.to_physical(np.array([[1, 2, 3], [4, 5, 6]], np.int32), columns)
+    array([1, 4, 2, 5, 3, 6], dtype=int32)
     """
     values = np.asarray(array)
     if not shape.is_array:
@@ -76,7 +82,15 @@ def from_physical(buffer: ArrayLike, shape: Shape) -> NDArray:
     content of the padding does not matter.
 
     ShapeError, from_physical_c1: `shape` is a tuple; c2: the buffer is not a vector of the right length; c3: it has
-    another dtype."""
+    another dtype.
+
+    >>> import numpy as np
+    >>> from hloom import hlo
+    >>> columns = hlo.Shape.array(hlo.ElementType.S32, (2, 3), hlo.Layout((0, 1)))
+    >>> hlo.from_physical(np.array([1, 4, 2, 5, 3, 6], np.int32), columns)
+    array([[1, 2, 3],
+           [4, 5, 6]], dtype=int32)
+    """
     values = np.asarray(buffer)
     if not shape.is_array:
         raise ShapeError(f"{shape} is no array: it has no one buffer", "from_physical_c1")

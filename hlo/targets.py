@@ -13,6 +13,10 @@ def target_named(target: str | Target) -> Target:
     """The target of this name with its default options; a `Target` is returned as it is.
 
     UnsupportedError for a name that no target has.
+
+    >>> from hloom import hlo
+    >>> hlo.target_named("tpu").name
+    'tpu'
     """
     if isinstance(target, Target):
         return target

@@ -28,7 +28,12 @@ from .shape import Shape
 
 
 def verify(module: HloModule) -> None:
-    """Check `module`; VerificationError names the first violation, its label, the instruction and its source line."""
+    """Check `module`; VerificationError names the first violation, its label, the instruction and its source line.
+
+    >>> from hloom import hlo
+    >>> module = hlo.parse("ENTRY main { x = f32[3] parameter(0) ROOT y = f32[3] negate(x) }")
+    >>> hlo.verify(module)
+    """
     computations = _computations(module)
     _verify_names(module, computations)
     home: dict[HloInstruction, HloComputation] = {}

@@ -24,6 +24,7 @@ for _table in (JVP, BATCH):
 def _call_transpose(
     cts: Sequence[Value | None], operands: Sequence[Operand], attributes: CallAttributes, shape: Shape
 ) -> Sequence[Value | None]:
+    """By the transpose rule of the primitive that is called; without one, its meaning backwards."""
     call = call_of(attributes)
     if call.primitive.is_transparent:
         return transpose_flat(attributes.to_apply, operands, cts)

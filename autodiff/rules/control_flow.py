@@ -165,6 +165,7 @@ LINEARIZE[_O.CONDITIONAL] = _conditional_linearize
 def _conditional_transpose(
     cts: Sequence[Value | None], operands: Sequence[Any], attributes: ConditionalAttributes, shape: Shape
 ) -> Sequence[Any]:
+    """A conditional on the same index: each branch backwards."""
     index, inputs = operands[0], operands[1]
     if isinstance(index, Linear):
         raise TypeError("a conditional on an index that depends on tangents is not linear, and has no transpose")

@@ -34,6 +34,8 @@ bilinear(_O.CONVOLUTION)
 def _convolution_transpose(
     ct: Value, operands: Sequence[Operand], attributes: ConvolutionAttributes, shape: Shape
 ) -> Any:
+    """A convolution: of the cotangent and the kernel for the source, of the source and the cotangent for the
+    kernel."""
     source, kernel = operands
     if isinstance(source, Linear):
         if isinstance(kernel, Linear):

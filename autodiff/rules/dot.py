@@ -24,6 +24,7 @@ bilinear(_O.DOT)
 
 @TRANSPOSE.register(_O.DOT)
 def _dot_transpose(ct: Value, operands: Sequence[Operand], attributes: DotAttributes, shape: Shape) -> Any:
+    """A dot of the cotangent and the other side."""
     lhs, rhs = operands
     if isinstance(lhs, Linear):
         if isinstance(rhs, Linear):

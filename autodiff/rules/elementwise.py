@@ -103,6 +103,7 @@ def _register_coefficient(opcode: Opcode, coefficient: Coefficient) -> None:
     def jvp(
         primals: Sequence[Value], tangents: Sequence[Tangent], attributes: Attributes, shape: Shape
     ) -> tuple[Value, Tangent]:
+        """The tangent times the derivative, the only residual."""
         ans = bind(opcode, primals, attributes)
         derivative = coefficient(primals[0], ans)
         return ans, mul(instantiate(tangents[0]), derivative)
@@ -131,11 +132,13 @@ not_linear(_O.ABS)
 
 @JVP.register(_O.LOG)
 def _log_jvp(primals: Sequence[Value], tangents: Sequence[Tangent], attributes: Attributes, shape: Shape) -> Any:
+    """The tangent divided by the operand."""
     return bind(_O.LOG, primals), div(instantiate(tangents[0]), primals[0])
 
 
 @JVP.register(_O.LOG1P)
 def _log1p_jvp(primals: Sequence[Value], tangents: Sequence[Tangent], attributes: Attributes, shape: Shape) -> Any:
+    """The tangent divided by the operand plus one."""
     denominator = shift(primals[0], 1)
     return bind(_O.LOG1P, primals), div(instantiate(tangents[0]), denominator)
 
@@ -151,11 +154,13 @@ linear(_O.COMPLEX, count=2)
 
 @TRANSPOSE.register(_O.REAL)
 def _real_transpose(ct: Value, operands: Sequence[Operand], attributes: Attributes, shape: Shape) -> Any:
+    """The cotangent as the real part of a complex number."""
     return [make_complex(ct, zeros(ct.aval)) if operands[0].aval.dtype.kind == "c" else ct]
 
 
 @JVP.register(_O.IMAG)
 def _imag_jvp(primals: Sequence[Value], tangents: Sequence[Tangent], attributes: Attributes, shape: Shape) -> Any:
+    """The imaginary part of the tangent; zero for real operands."""
     ans = unary(_O.IMAG, primals[0])
     return ans, unary(_O.IMAG, instantiate(tangents[0])) if is_complex(primals[0]) else Zero(ans.aval)
 
@@ -168,6 +173,7 @@ def _imag_transpose(ct: Value, operands: Sequence[Operand], attributes: Attribut
 
 @TRANSPOSE.register(_O.CONVERT)
 def _convert_transpose(ct: Value, operands: Sequence[Operand], attributes: Attributes, shape: Shape) -> Any:
+    """The cotangent, converted to the operand's type."""
     return [convert(ct, operands[0].aval.dtype)]
 
 
@@ -176,16 +182,19 @@ def _convert_transpose(ct: Value, operands: Sequence[Operand], attributes: Attri
 
 @JVP.register(_O.ADD)
 def _add_jvp(primals: Sequence[Value], tangents: Sequence[Tangent], attributes: Attributes, shape: Shape) -> Any:
+    """The sum of the tangents."""
     return bind(_O.ADD, primals), add_tangents(tangents[0], tangents[1])
 
 
 @TRANSPOSE.register(_O.ADD)
 def _add_transpose(ct: Value, operands: Sequence[Operand], attributes: Attributes, shape: Shape) -> Any:
+    """The cotangent, for each operand."""
     return [ct if isinstance(o, Linear) else None for o in operands]
 
 
 @JVP.register(_O.SUBTRACT)
 def _sub_jvp(primals: Sequence[Value], tangents: Sequence[Tangent], attributes: Attributes, shape: Shape) -> Any:
+    """The difference of the tangents."""
     ans = bind(_O.SUBTRACT, primals)
     s, t = tangents
     if isinstance(t, Zero):
@@ -195,12 +204,14 @@ def _sub_jvp(primals: Sequence[Value], tangents: Sequence[Tangent], attributes: 
 
 @TRANSPOSE.register(_O.SUBTRACT)
 def _sub_transpose(ct: Value, operands: Sequence[Operand], attributes: Attributes, shape: Shape) -> Any:
+    """The cotangent for the first operand, its negative for the second."""
     x, y = operands
     return [ct if isinstance(x, Linear) else None, neg(ct) if isinstance(y, Linear) else None]
 
 
 @JVP.register(_O.MULTIPLY)
 def _mul_jvp(primals: Sequence[Value], tangents: Sequence[Tangent], attributes: Attributes, shape: Shape) -> Any:
+    """The product rule."""
     x, y = primals
     s, t = tangents
     ans = mul(x, y)
@@ -214,6 +225,7 @@ def _mul_jvp(primals: Sequence[Value], tangents: Sequence[Tangent], attributes: 
 
 @TRANSPOSE.register(_O.MULTIPLY)
 def _mul_transpose(ct: Value, operands: Sequence[Operand], attributes: Attributes, shape: Shape) -> Any:
+    """The cotangent times the other factor."""
     x, y = operands
     if isinstance(x, Linear):
         return [mul(ct, _known(y, "multiply")), None]
@@ -228,6 +240,7 @@ def _known(operand: Operand, name: str) -> Value:
 
 @JVP.register(_O.DIVIDE)
 def _div_jvp(primals: Sequence[Value], tangents: Sequence[Tangent], attributes: Attributes, shape: Shape) -> Any:
+    """The quotient rule, on the quotient: with z = x / y, dz = (dx - z dy) / y."""
     x, y = primals
     s, t = tangents
     ans = div(x, y)
@@ -240,6 +253,7 @@ def _div_jvp(primals: Sequence[Value], tangents: Sequence[Tangent], attributes: 
 
 @TRANSPOSE.register(_O.DIVIDE)
 def _div_transpose(ct: Value, operands: Sequence[Operand], attributes: Attributes, shape: Shape) -> Any:
+    """The cotangent divided by the divisor: a linear program divides by known values alone."""
     return [div(ct, _known(operands[1], "divide")), None]
 
 
@@ -310,6 +324,7 @@ def _rem_jvp(primals: Sequence[Value], tangents: Sequence[Tangent], attributes: 
 
 @JVP.register(_O.ATAN2)
 def _atan2_jvp(primals: Sequence[Value], tangents: Sequence[Tangent], attributes: Attributes, shape: Shape) -> Any:
+    """(dx y - dy x) / (x^2 + y^2) for atan2(x, y), without overflow of the squares for real operands."""
     x, y = primals
     s, t = tangents
     ans = bind(_O.ATAN2, primals)
@@ -328,6 +343,7 @@ not_linear(_O.POWER, _O.REMAINDER, _O.ATAN2)
 
 @TRANSPOSE.register(_O.COMPLEX)
 def _complex_transpose(ct: Value, operands: Sequence[Operand], attributes: Attributes, shape: Shape) -> Any:
+    """The real part of the cotangent, and its negative imaginary part: transposes do not conjugate."""
     x, y = operands
     return [
         unary(_O.REAL, ct) if isinstance(x, Linear) else None,
@@ -345,6 +361,7 @@ def _spread(x: Value, shape: Shape) -> Value:
 
 @JVP.register(_O.SELECT)
 def _select_jvp(primals: Sequence[Value], tangents: Sequence[Tangent], attributes: Attributes, shape: Shape) -> Any:
+    """The choice between the tangents."""
     pred, on_true, on_false = primals
     ans = select(pred, on_true, on_false)
     _, s, t = tangents
@@ -353,6 +370,7 @@ def _select_jvp(primals: Sequence[Value], tangents: Sequence[Tangent], attribute
 
 @TRANSPOSE.register(_O.SELECT)
 def _select_transpose(ct: Value, operands: Sequence[Operand], attributes: Attributes, shape: Shape) -> Any:
+    """The cotangent where an operand was chosen, zero elsewhere."""
     pred = _known(operands[0], "select")
     zero = zeros(ct.aval)
     return [

@@ -62,6 +62,7 @@ linear(_O.GATHER)
 
 @TRANSPOSE.register(_O.GATHER)
 def _gather_transpose(ct: Value, operands: Sequence[Operand], attributes: GatherAttributes, shape: Shape) -> Any:
+    """A scatter into zeros, which adds the cotangent at the same indices."""
     return [_add_gathered(None, ct, operands, attributes, shape), None]
 
 
@@ -121,6 +122,9 @@ def _kind(attributes: ScatterAttributes) -> Opcode | str:
 def _scatter_jvp(
     primals: Sequence[Value], tangents: Sequence[Tangent], attributes: ScatterAttributes, shape: Shape
 ) -> Any:
+    """By the combiner. Addition and replacement: a scatter of the tangents. Extremes: the mean of the tangents of
+    all values that are the extremum. Any other: its own derivative, one update after the other where indices
+    repeat."""
     if _has_any_combiner(primals, tangents, attributes):
         results, moved = _several(primals, tangents, attributes)
         return (results, moved) if shape.is_tuple else (results[0], moved[0])
@@ -259,6 +263,8 @@ def update_computation(element_type: ElementType) -> HloComputation:
 
 @TRANSPOSE.register(_O.SCATTER)
 def _scatter_transpose(ct: Any, operands: Sequence[Operand], attributes: ScatterAttributes, shape: Shape) -> Any:
+    """For the updates: a gather of the cotangent. For the array: the cotangent, with zeros where it was
+    overwritten."""
     kind = _kind(attributes)
     assert len(operands) == 3, f"a linear program has a scatter by {attributes.to_apply.name}"
     x, indices, updates = operands

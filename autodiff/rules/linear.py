@@ -34,6 +34,7 @@ def linear(*opcodes: Opcode, count: int = 1, symmetric: bool = False) -> None:
 def _linear_jvp(
     opcode: Opcode, count: int, primals: Sequence[Value], tangents: Sequence[Tangent], attributes: Any, shape: Shape
 ) -> tuple[Value, Tangent]:
+    """The tangent is the operation on the tangents: it is linear in these operands."""
     ans = bind(opcode, primals, attributes, shape=shape)
     moved = [instantiate(t) for t in tangents[:count]]
     return ans, bind(opcode, [*moved, *primals[count:]], attributes, shape=shape)
@@ -42,6 +43,7 @@ def _linear_jvp(
 def _symmetric_transpose(
     opcode: Opcode, ct: Value, operands: Sequence[Operand], attributes: Attributes, shape: Shape
 ) -> list[Value]:
+    """The cotangent is the operation on the cotangent."""
     return [bind(opcode, (ct,), attributes)]
 
 
@@ -53,6 +55,7 @@ def bilinear(opcode: Opcode) -> None:
 def _bilinear_jvp(
     opcode: Opcode, primals: Sequence[Value], tangents: Sequence[Tangent], attributes: Any, shape: Shape
 ) -> tuple[Value, Tangent]:
+    """A product rule: the operation is linear in each of its two operands, and each tangent gives a term."""
     def product(x: Value, y: Value) -> Value:
         return bind(opcode, (x, y), attributes, shape=shape)
 

@@ -70,16 +70,19 @@ def _broadcast_transpose(ct: Value, operands: Sequence[Operand], attributes: Bro
 
 @TRANSPOSE.register(_O.COPY)
 def _copy_transpose(ct: Value, operands: Sequence[Operand], attributes: Attributes, shape: Shape) -> Any:
+    """The cotangent."""
     return [ct]
 
 
 @TRANSPOSE.register(_O.RESHAPE)
 def _reshape_transpose(ct: Value, operands: Sequence[Operand], attributes: Attributes, shape: Shape) -> Any:
+    """The cotangent in the operand's dimensions."""
     return [reshape(ct, operands[0].aval.shape)]
 
 
 @TRANSPOSE.register(_O.TRANSPOSE)
 def _transpose_transpose(ct: Value, operands: Sequence[Operand], attributes: TransposeAttributes, shape: Shape) -> Any:
+    """The cotangent in the inverse order of dimensions."""
     inverse = [0] * len(attributes.dimensions)
     for position, d in enumerate(attributes.dimensions):
         inverse[d] = position
@@ -88,6 +91,7 @@ def _transpose_transpose(ct: Value, operands: Sequence[Operand], attributes: Tra
 
 @TRANSPOSE.register(_O.SLICE)
 def _slice_transpose(ct: Value, operands: Sequence[Operand], attributes: SliceAttributes, shape: Shape) -> Any:
+    """The cotangent, padded with zeros at the elements that the slice left out."""
     return [_padded(ct, operands[0].aval.shape, attributes, shape)]
 
 
@@ -139,6 +143,7 @@ def _pad_transpose(ct: Value, operands: Sequence[Operand], attributes: PadAttrib
 def _concatenate_transpose(
     ct: Value, operands: Sequence[Operand], attributes: ConcatenateAttributes, shape: Shape
 ) -> Any:
+    """The operands' parts of the cotangent."""
     start, found = 0, list[Value | None]()
     d = attributes.dimension
     for operand in operands:
@@ -152,6 +157,7 @@ def _concatenate_transpose(
 def _dynamic_slice_transpose(
     ct: Value, operands: Sequence[Operand], attributes: DynamicSliceAttributes, shape: Shape
 ) -> Any:
+    """Zeros, with the cotangent written at the same indices."""
     into = _add_to_slice(None, ct, operands, attributes, shape)
     return [into, *(None for _ in operands[1:])]
 

@@ -35,6 +35,7 @@ EXPANDED: dict[Opcode, Expansion] = {
 
 def _register_expanded(opcode: Opcode, expand: Expansion) -> None:
     def jvp(primals: Sequence[Value], tangents: Sequence[Tangent], attributes: Attributes, shape: Shape) -> Any:
+        """The derivative of the simpler operations that the operation stands for."""
         def run(values: list[Value]) -> list[Value]:
             return run_expanded(expand, opcode, values, attributes, shape)
 

@@ -47,6 +47,8 @@ _O = Opcode
 def _reduce_jvp(
     primals: Sequence[Value], tangents: Sequence[Tangent], attributes: ReduceAttributes, shape: Shape
 ) -> Any:
+    """A sum: the sum of the tangents. An extreme: the mean of the tangents where it is. Any other reducer: the
+    derivative of a tree of its applications."""
     if len(primals) != 2:
         return bind_multi(_O.REDUCE, primals, attributes), _tree_jvp(primals, tangents, attributes)[1]
     (x, init), (t, t_init) = primals, tangents
@@ -81,6 +83,7 @@ def _sum_tangent(t: Tangent, t_init: Tangent, dims: tuple[int, ...], shape: Shap
 
 @TRANSPOSE.register(_O.REDUCE)
 def _reduce_transpose(ct: Any, operands: Sequence[Operand], attributes: ReduceAttributes, shape: Shape) -> Any:
+    """Of a sum alone: the cotangent, broadcast over the dimensions that were summed."""
     if len(operands) != 2 or reducer_opcode(attributes.to_apply) is not _O.ADD:
         raise UnsupportedError("only a reduce by add is linear and can be transposed")
     x, init = operands

@@ -46,6 +46,7 @@ def with_indices(comparator: HloComputation, element_type: ElementType) -> HloCo
 
 @JVP.register(_O.TOPK)
 def _topk_jvp(primals: Sequence[Value], tangents: Sequence[Tangent], attributes: TopKAttributes, shape: Shape) -> Any:
+    """The tangents of the chosen elements."""
     values, indices = bind_multi(_O.TOPK, primals, attributes)
     (t,) = tangents
     assert not isinstance(t, Zero), "an op whose operands all have zero tangents needs no rule"

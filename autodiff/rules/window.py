@@ -51,6 +51,8 @@ _O = Opcode
 def _reduce_window_jvp(
     primals: Sequence[Value], tangents: Sequence[Tangent], attributes: ReduceWindowAttributes, shape: Shape
 ) -> Any:
+    """A sum: the sums of the tangents. An extreme: the tangent of the first extreme of each window. Any other
+    reducer: the derivative of its applications, in halves."""
     if len(primals) != 2:
         results = bind_multi(_O.REDUCE_WINDOW, primals, attributes)
         return results, jvp_flat(lambda values: _in_halves(values, attributes, shape), primals, tangents)[1]
@@ -73,6 +75,7 @@ def _reduce_window_jvp(
 def _reduce_window_transpose(
     ct: Any, operands: Sequence[Operand], attributes: ReduceWindowAttributes, shape: Shape
 ) -> Any:
+    """Of sums alone: sums of the cotangent over the windows that each element was in."""
     if len(operands) != 2 or reducer_opcode(attributes.to_apply) is not _O.ADD:
         raise UnsupportedError("only a reduce-window by add is linear and can be transposed")
     x, init = operands

@@ -64,6 +64,12 @@ def evaluate_computation(
 
     `observer` is called after each instruction, in called computations too. A custom call that acts and returns nothing
     is then left out: the computation before it has run.
+
+    >>> import numpy as np
+    >>> from hloom import hlo
+    >>> module = hlo.parse("ENTRY main { x = f32[3] parameter(0) ROOT y = f32[3] negate(x) }")
+    >>> hlo.evaluate_computation(module.entry, [np.ones(3, np.float32)])
+    array([-1., -1., -1.], dtype=float32)
     """
     context = _QUIET.copy()
     if observer is not None:
@@ -79,6 +85,12 @@ def evaluate(module: HloModule, *arguments: Any) -> list[NDArray]:
     """Run `module` on `arguments`, one array-like for each leaf of the entry's parameters; return the result's leaves.
 
     ExecutionError if their number, dtypes or dimensions are not the parameters', or if it needs several devices.
+
+    >>> import numpy as np
+    >>> from hloom import hlo
+    >>> module = hlo.parse("ENTRY main { x = f32[3] parameter(0) ROOT y = f32[3] negate(x) }")
+    >>> hlo.evaluate(module, np.arange(3, dtype=np.float32))
+    [array([-0., -1., -2.], dtype=float32)]
     """
     device = current_communicator()
     if (module.replica_count, module.num_partitions) != (device.num_replicas, device.num_partitions):

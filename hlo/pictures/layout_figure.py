@@ -61,6 +61,11 @@ def layout_svg(shape: Shape) -> str:
     """The figure of an array shape as SVG; in a notebook, `IPython.display.SVG(hlo.layout_svg(shape))` shows it.
 
     ShapeError, index_c1: `shape` is a tuple.
+
+    >>> from hloom import hlo
+    >>> shape = hlo.Shape.array(hlo.ElementType.F32, (2, 3))
+    >>> hlo.layout_svg(shape)[:4]
+    '<svg'
     """
     check_array(shape)
     return to_svg(layout_figure(shape))

@@ -46,6 +46,11 @@ def layout_text(shape: Shape, width: int = 100, paint: Paint = plain) -> str:
 
     `paint` gets each cell's text and its meaning: `plain`, or `coloured` for a terminal. ShapeError, index_c1: `shape`
     is a tuple.
+
+    >>> from hloom import hlo
+    >>> columns = hlo.Shape.array(hlo.ElementType.S32, (2, 3), hlo.Layout((0, 1)))
+    >>> print(hlo.layout_text(columns).splitlines()[0])
+    s32[2,3]{0,1}
     """
     check_array(shape)
     view = LayoutView(shape)

@@ -31,6 +31,11 @@ def parse(text: str, file: str = "<hlo>") -> HloModule:
 
     The entry is the computation marked ENTRY, else the last one. Computations that the entry does not reach are checked
     and dropped. HloParseError for text that is not HLO, breaks an op's rule, or needs a feature that hloom lacks.
+
+    >>> from hloom import hlo
+    >>> module = hlo.parse("ENTRY main { x = f32[3] parameter(0) ROOT y = f32[3] negate(x) }")
+    >>> module.entry.root.opcode
+    NEGATE
     """
     scanner = Scanner(text, file)
     return resolve(_Parser(scanner).module(), scanner)

@@ -37,7 +37,13 @@ def get_num_params_in_lstm(input_size: int, hidden_size: int, num_layers: int, b
 
 
 def init_lstm_weight(rng: _Any, input_size: int, hidden_size: int, num_layers: int, bidirectional: bool) -> _Any:
-    """Weights, f32, uniform between plus and minus 1 / sqrt(hidden_size), from the key `rng`."""
+    """Weights, f32, uniform between plus and minus 1 / sqrt(hidden_size), from the key `rng`.
+
+    >>> import hloom
+    >>> from hloom.experimental import rnn
+    >>> rnn.init_lstm_weight(hloom.random.key(0), 4, 8, 1, False).shape
+    (448,)
+    """
     bound = _math.sqrt(1 / hidden_size)
     count = get_num_params_in_lstm(input_size, hidden_size, num_layers, bidirectional)
     return _random.uniform(rng, (count,), _jnp.float32, -bound, bound)
@@ -55,7 +61,14 @@ def _pieces(weights: _Any, *sizes: _Any) -> list[_Any]:
 def swap_lstm_gates(
     weights: _Any, input_size: int, hidden_size: int, num_layers: int, bidirectional: bool
 ) -> _Any:
-    """The weights with the rows of cell and output gates exchanged."""
+    """The weights with the rows of cell and output gates exchanged.
+
+    >>> import hloom
+    >>> from hloom.experimental import rnn
+    >>> weights = rnn.init_lstm_weight(hloom.random.key(0), 4, 8, 1, False)
+    >>> rnn.swap_lstm_gates(weights, 4, 8, 1, False).shape == weights.shape
+    True
+    """
     pieces = _pieces(_jnp.asarray(weights), input_size, hidden_size, num_layers, bidirectional)
     gates = [_jnp.split(p, 4) for p in pieces]
     return _jnp.concatenate([part.ravel() for i, f, g, o in gates for part in (i, f, o, g)])
@@ -64,7 +77,15 @@ def swap_lstm_gates(
 def unpack_lstm_weights(
     weights: _Any, input_size: int, hidden_size: int, num_layers: int, bidirectional: bool
 ) -> tuple[dict[int, _Any], dict[int, _Any], dict[int, _Any], dict[int, _Any]]:
-    """(W_ih, W_hh, b_ih, b_hh), each by the number of the layer; with two directions a layer has two numbers."""
+    """(W_ih, W_hh, b_ih, b_hh), each by the number of the layer; with two directions a layer has two numbers.
+
+    >>> import hloom
+    >>> from hloom.experimental import rnn
+    >>> weights = rnn.init_lstm_weight(hloom.random.key(0), 4, 8, 1, False)
+    >>> inner, hidden, *_ = rnn.unpack_lstm_weights(weights, 4, 8, 1, False)
+    >>> inner[0].shape, hidden[0].shape
+    ((32, 4), (32, 8))
+    """
     pieces = _pieces(weights, input_size, hidden_size, num_layers, bidirectional)
     half = len(pieces) // 2
     matrices, biases = pieces[:half], pieces[half:]
@@ -86,6 +107,15 @@ def lstm(
       precision: of the products.
 
     Outputs are f32[batch, time, directions * hidden_size].
+
+    >>> import hloom
+    >>> from hloom.experimental import rnn
+    >>> from hloom import numpy as jnp
+    >>> weights = rnn.init_lstm_weight(hloom.random.key(0), 4, 8, 1, False)
+    >>> x, state, lengths = jnp.ones((2, 3, 4)), jnp.zeros((1, 2, 8)), jnp.array([3, 2])
+    >>> y, h, c = rnn.lstm(x, state, state, weights, lengths, 4, 8, 1, 0.0, False)
+    >>> y.shape, h.shape, c.shape
+    ((2, 3, 8), (1, 2, 8), (1, 2, 8))
     """
     parts = unpack_lstm_weights(weights, input_size, hidden_size, num_layers, bidirectional)
     return _layers(x, h_0, c_0, *parts, seq_lengths, num_layers, dropout, bidirectional, precision)
@@ -96,7 +126,18 @@ def lstm_ref(
     b_hh: dict[int, _Any], seq_lengths: _Any, input_size: int, hidden_size: int, num_layers: int, dropout: float,
     bidirectional: bool,
 ) -> tuple[_Any, _Any, _Any]:  # fmt: skip
-    """`lstm` for weights that `unpack_lstm_weights` has taken apart."""
+    """`lstm` for weights that `unpack_lstm_weights` has taken apart.
+
+    >>> import hloom
+    >>> from hloom.experimental import rnn
+    >>> from hloom import numpy as jnp
+    >>> weights = rnn.init_lstm_weight(hloom.random.key(0), 4, 8, 1, False)
+    >>> x, state, lengths = jnp.ones((2, 3, 4)), jnp.zeros((1, 2, 8)), jnp.array([3, 2])
+    >>> parts = rnn.unpack_lstm_weights(weights, 4, 8, 1, False)
+    >>> y, h, c = rnn.lstm_ref(x, state, state, *parts, lengths, 4, 8, 1, 0.0, False)
+    >>> y.shape
+    (2, 3, 8)
+    """
     return _layers(x, h_0, c_0, W_ih, W_hh, b_ih, b_hh, seq_lengths, num_layers, dropout, bidirectional, None)
 
 

@@ -77,6 +77,11 @@ def threefry_2x32(keypair: _Any, count: _Any) -> _Value:
 
     keypair: two uint32 words. The array's first half and its second half are the two words of the plaintext; zero
     stands at the end if their number is odd.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.extend import random as extend_random
+    >>> extend_random.threefry_2x32(jnp.array([1, 2], jnp.uint32), jnp.arange(2, dtype=jnp.uint32)).shape
+    (2,)
     """
     first, second = (_as_value(k) for k in keypair)
     counters = _as_value(count)

@@ -18,7 +18,7 @@ from support.browser import browser, has_browser
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
-from tools.website import docstrings, operations, pages, reference  # noqa: E402
+from tools.website import derivatives, docstrings, operations, pages, reference, traced  # noqa: E402
 
 needs_sphinx = pytest.mark.skipif(
     any(importlib.util.find_spec(name) is None for name in ("sphinx", "furo", "myst_parser")),
@@ -77,11 +77,47 @@ def test_a_docstring_becomes_markdown() -> None:
 
 
 def test_each_operation_has_a_page_with_a_meaning_and_how_it_runs() -> None:
-    page = operations.page(SPECS[Opcode.TRANSPOSE])
+    page = operations.page(SPECS[Opcode.TRANSPOSE], {})
     assert "\n# transpose\n\n" in page and "ROOT %transpose = " in page and "result = [[" in page
     assert "| `dimensions` |" in page and "- `ComputationBuilder`: `transpose`" in page
     for opcode, spec in SPECS.items():
         assert (spec.shape_rule.__doc__ or "").strip(), opcode
+
+
+@pytest.mark.parametrize(
+    ("opcode", "words"),
+    [
+        (Opcode.SIN, ["no rule: it is not linear", "= cos a"]),
+        (Opcode.SLICE, ["rules/linear.py", "padded with zeros", "added to another cotangent", "pad["]),
+        (Opcode.DOT, ["A product rule", "Backwards, of"]),
+        (Opcode.WHILE, ["The loop carries the tangents", "in reverse mode"]),
+        (Opcode.FLOOR, ["Zero: the result"]),
+        (Opcode.CUSTOM_CALL, ["Not differentiable: it comes from HLO text only"]),
+    ],
+)
+def test_a_page_has_the_derivative_that_the_tables_have(opcode: Opcode, words: list[str]) -> None:
+    section = derivatives.section(opcode, operations._cases(opcode))
+    assert all(word in section for word in words), section
+
+
+def test_every_rule_of_a_derivative_says_its_meaning() -> None:
+    derivatives.load()
+    for table in (derivatives.JVP, derivatives.TRANSPOSE, derivatives.LINEARIZE, derivatives.ADD_TO):
+        for opcode in Opcode:
+            assert opcode not in table or len(derivatives.text_of(table[opcode])) > 12, opcode
+
+
+def test_functions_of_an_operation_are_those_that_trace_to_it() -> None:
+    import hloom.numpy as jnp
+
+    before = jnp.argsort
+    found, *_ = traced.opcodes_of("hloom.numpy.argsort")
+    assert Opcode.SORT in found and Opcode.SELECT not in found, "the comparator is not counted"
+    assert jnp.argsort is before
+    assert traced.opcodes_of("hloom.numpy.argwhere") == [], "it needs values"
+    users = {"hloom.numpy.sort": frozenset({Opcode.SORT, Opcode.CONSTANT}), "hloom.numpy.argsort": found}
+    alone, others = traced.section(Opcode.SORT, users).split("\n- ")[1:]
+    assert "`numpy.sort <hloom.numpy.sort>`" in alone and "`numpy.argsort <hloom.numpy.argsort>`" in others
 
 
 def test_an_entry_has_signature_text_example_and_a_comparison_with_jax() -> None:

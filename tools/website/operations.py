@@ -1,7 +1,9 @@
 """The reference of operations: a page for each HLO opcode, made of the tables that the library works with.
 
 The text is the docstring of the opcode's shape rule; the attributes, the layers and the number of comparisons with XLA
-are those of `docs/ops.md` (`tools/ops_table.py`); the example is the smallest test case, with its result.
+are those of `docs/ops.md` (`tools/ops_table.py`); the example is the smallest test case, with its result. The
+derivative comes from autodiff's rules (`derivatives.py`); the functions are those whose examples trace to the opcode
+(`traced.py`).
 """
 
 from __future__ import annotations
@@ -12,8 +14,10 @@ from typing import Any
 
 import numpy as np
 
+from . import derivatives, traced
 from .docstrings import markdown
 from .reference import ROOT
+from .traced import Users
 
 sys.path.insert(0, str(ROOT / "tools"))
 import ops_table
@@ -35,7 +39,8 @@ _MOST_ELEMENTS = 24
 
 def pages() -> dict[str, str]:
     """The path of each page below the site, and its Markdown."""
-    found = {spec.opcode.value: page(spec) for spec in SPECS.values()}
+    users = traced.functions()
+    found = {spec.opcode.value: page(spec, users.get(spec.opcode, {})) for spec in SPECS.values()}
     families: dict[str, list[str]] = {}
     for spec in SPECS.values():
         families.setdefault(spec.family, []).append(spec.opcode.value)
@@ -44,18 +49,18 @@ def pages() -> dict[str, str]:
         for family, names in sorted(families.items())
     ]
     index = (
-        "# HLO operations\n\nA page for each operation: its meaning, its attributes, its text, and how it runs. "
-        "[Operations](../ops.md) has all of them in one table.\n\n" + "\n".join(rows) + "\n"
+        "# HLO operations\n\nA page for each operation: its meaning, its text, its derivative, how it runs, and the "
+        "functions that trace to it. [Operations](../ops.md) has all of them in one table.\n\n" + "\n".join(rows) + "\n"
     )
     return {"operations/index.md": index, **{f"operations/{name}.md": text for name, text in found.items()}}
 
 
-def page(spec: OpSpec) -> str:
-    """The page of an opcode."""
-    return _NOT_IN_NAVIGATION + "\n\n".join(part for part in _parts(spec) if part) + "\n"
+def page(spec: OpSpec, users: Users) -> str:
+    """The page of an opcode, with the functions that use it."""
+    return _NOT_IN_NAVIGATION + "\n\n".join(part for part in _parts(spec, users) if part) + "\n"
 
 
-def _parts(spec: OpSpec) -> Iterator[str]:
+def _parts(spec: OpSpec, users: Users) -> Iterator[str]:
     opcode = spec.opcode
     yield f"# {opcode.value}"
     name = _method(opcode)
@@ -65,6 +70,8 @@ def _parts(spec: OpSpec) -> Iterator[str]:
     if rule is not None and str(getattr(rule, "__module__", "")).startswith("hloom.") and rule.__doc__:
         yield "## Value\n\n" + markdown(rule.__doc__)
     yield from _example(opcode)
+    yield derivatives.section(opcode, _cases(opcode))
+    yield traced.section(opcode, users)
     lines = ops_table.attribute_lines(spec.attributes)
     if lines:
         head = "| attribute | value | default | dimensions |\n| :-- | :-- | :-- | :-- |\n"

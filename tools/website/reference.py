@@ -2,7 +2,8 @@
 
 The names are those of `__all__`, which each namespace makes of its stub (`hloom/namespaces`). Two records in
 `tests/data/` say how a name relates to JAX: `jax_names.json` has the names of its namespaces, `jax_signatures.json` the
-signatures of its functions. A name that `docs/differences.md` mentions has a link to that section.
+signatures of its functions. A name that `docs/differences.md` mentions has a link to that section. A function of arrays
+has types and errors, which its example shows when it runs, and when its calls are changed (`behaviour.py`).
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ import hloom  # noqa: E402
 from hloom.namespaces.not_written import NotWritten  # noqa: E402
 from support import jax_names, jax_signatures  # noqa: E402
 
+from . import behaviour, calls  # noqa: E402
 from .docstrings import markdown  # noqa: E402
 
 _LOOSE = ("test_util",)
@@ -64,7 +66,9 @@ def pages() -> dict[str, str]:
         "tests.\n\n" + "\n".join(rows)
         + f"\n\n```{{toctree}}\n:hidden:\n\n{entries}\n```\n"
     )  # fmt: skip
-    return {"reference/index.md": index, **{f"reference/{n}.md": page(n, m) for n, m in spaces.items()}}
+    with calls.in_a_corner():
+        made = {f"reference/{name}.md": page(name, module) for name, module in spaces.items()}
+    return {"reference/index.md": index, **made}
 
 
 def _summary(module: types.ModuleType) -> str:
@@ -89,7 +93,7 @@ def _entry(space: str, name: str, value: Any) -> str:
     path = space.removeprefix("hloom").lstrip(".")
     if isinstance(value, NotWritten):
         return _directive("py:data", name, [markdown(value.__doc__ or "")])
-    body = [_in_jax(path, name, value), _text(value)]
+    body = [_in_jax(path, name, value), _text(value), *behaviour_of(f"{space}.{name}", value)]
     if isinstance(value, type):
         kind = "exception" if issubclass(value, BaseException) else "class"
         body += [_member(each, found) for each, found in _members(value)]
@@ -99,6 +103,17 @@ def _entry(space: str, name: str, value: Any) -> str:
     kind = type(value).__name__
     options = {} if kind.startswith("_") else {"type": kind}
     return _directive("py:data", name, body, options)
+
+
+def behaviour_of(name: str, value: Any) -> list[str]:
+    """The types and errors of a function of arrays."""
+    names = _examples().get(getattr(value, "__doc__", None) or "", ())
+    return [behaviour.text(*names)] if name in names else []
+
+
+@cache
+def _examples() -> dict[str, list[str]]:
+    return calls.by_text(calls.spaces(list(namespaces())))
 
 
 def _directive(

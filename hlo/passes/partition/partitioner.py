@@ -139,17 +139,35 @@ def _partitioned(
 
 
 def partitions_of(module: HloModule) -> int:
-    """For how many devices the module is: from its header, its shardings and its meshes; 1 if they say nothing."""
+    """For how many devices the module is: from its header, its shardings and its meshes; 1 if they say nothing.
+
+    >>> from hloom import hlo
+    >>> module = hlo.parse("ENTRY main { x = f32[3] parameter(0) ROOT y = f32[3] negate(x) }")
+    >>> hlo.partitions_of(module)
+    1
+    """
     return Statements.of(module).devices(module)
 
 
 def is_partitioned(module: HloModule) -> bool:
-    """True for the program of one device: its entry has the name that XLA's and our partitioner give it."""
+    """True for the program of one device: its entry has the name that XLA's and our partitioner give it.
+
+    >>> from hloom import hlo
+    >>> module = hlo.parse("ENTRY main { x = f32[3] parameter(0) ROOT y = f32[3] negate(x) }")
+    >>> hlo.is_partitioned(module)
+    False
+    """
     return _MARK in module.entry.name
 
 
 def needs_partitioning(module: HloModule) -> bool:
-    """True for a program of whole arrays that states shardings for several devices."""
+    """True for a program of whole arrays that states shardings for several devices.
+
+    >>> from hloom import hlo
+    >>> module = hlo.parse("ENTRY main { x = f32[3] parameter(0) ROOT y = f32[3] negate(x) }")
+    >>> hlo.needs_partitioning(module)
+    False
+    """
     if is_partitioned(module):
         return False
     statements = Statements.of(module)

@@ -242,7 +242,11 @@ def set_tpu_interpret_mode(params: _Any = None) -> None:
 
 
 def reset_tpu_interpret_mode_state() -> None:
-    """Nothing: there is no state."""
+    """Nothing: there is no state.
+
+    >>> from hloom.experimental.pallas import tpu
+    >>> tpu.reset_tpu_interpret_mode_state()
+    """
 
 
 def load(ref: _Any, *, mask: _Any = None) -> _Any:
@@ -272,7 +276,13 @@ def touch(ref: _Any) -> None:
 
 
 def with_memory_space_constraint(x: _Any, memory_space: _Any) -> _Any:
-    """`x`: there is one memory."""
+    """`x`: there is one memory.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.experimental.pallas import tpu
+    >>> tpu.with_memory_space_constraint(jnp.arange(3), tpu.VMEM)
+    Array([0, 1, 2], dtype=int32)
+    """
     return x
 
 

@@ -123,11 +123,21 @@ def atomic_cas(ref: _Any, cmp: _Any, val: _Any) -> _Any:
 
 
 def debug_barrier() -> None:
-    """Nothing: the points of a grid do not wait for one another."""
+    """Nothing: the points of a grid do not wait for one another.
+
+    >>> from hloom.experimental.pallas import triton
+    >>> triton.debug_barrier()
+    """
 
 
 def max_contiguous(x: _Any, values: _Any) -> _Any:
-    """`x`; a promise about its elements, which is not used."""
+    """`x`; a promise about its elements, which is not used.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.experimental.pallas import triton
+    >>> triton.max_contiguous(jnp.arange(3), 4)
+    Array([0, 1, 2], dtype=int32)
+    """
     return _jnp.asarray(x)
 
 
