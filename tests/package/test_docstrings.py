@@ -39,15 +39,22 @@ NAMESPACES = [
     "hloom:Lowered", "hloom:Compiled", "hloom.stages:Traced", "hloom:custom_jvp", "hloom:custom_vjp",
     "hloom.custom_batching:custom_vmap", "hloom.monitoring", "hloom.memory", "hloom.distributed", "hloom.aot",
     "hloom.core", "hloom.extend", "hloom.extend.core", "hloom.extend.linear_util", "hloom.api_util",
-    "hloom.interpreters.ad", "hloom.interpreters.batching",
+    "hloom.interpreters.ad", "hloom.interpreters.batching", "hloom.hlo", "hloom.experimental.rnn",
+    "hloom.extend.mlir.dialects.chlo", "hloom.extend.mlir.dialects.stablehlo",
     "hloom.scipy.spatial.transform:Rotation", "hloom.scipy.spatial.transform:Slerp", "hloom.scipy.stats:gaussian_kde",
     *[f"hloom.scipy.stats.{name}" for name, (home, _) in stub_names(hloom.scipy.stats).items() if home == "."],
 ]  # fmt: skip
 
-ON_THE_CPU = {"hloom:Compiled"}
+ON_THE_CPU = {"hloom:Compiled", "hloom.hlo"}
 """Their examples show kernels and passes; the others run on the evaluator."""
 
 WITHOUT: dict[str, str] = {
+    "hloom.hlo": """
+        Communication ComparisonDirection ComparisonType Computation ComputationBuilder ComputationDataHandle
+        ConvolutionDimensionNumbers CpuTarget ElementType FusionKind GlobalData HloComputation HloInstruction HloModule
+        InputOutputAlias Layout Link Literal MemorySpace Metadata Opcode Padding PaddingConfig PaddingConfigDimension
+        PaddingValue Partitioned Prediction RandomAlgorithm Scaling Shape Target Tile TpuTarget
+    """,
     "hloom.scipy.spatial.transform:Rotation": "count index",
     "hloom.scipy.spatial.transform:Slerp": "count index",
     "hloom.scipy.stats:gaussian_kde": "integrate_box set_bandwidth tree_flatten tree_unflatten",

@@ -1,8 +1,8 @@
 """Types and errors of a function, found by running the calls of its documented examples again, as they are and changed.
 
 The types are those of the example's calls, and of the same call with numbers of other dtypes. Each error is one that a
-changed call raised: an array of one more element, with a dimension less, of another dtype, or replaced by a string; an
-axis out of bounds; an option of an unknown name. So a text says nothing that did not happen.
+changed call raised: arrays of sizes that do not fit, or with a dimension less; a string in place of an array; another
+dtype; an axis out of bounds; an option of an unknown name. So a text says nothing that did not happen.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator
 from functools import cache
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -159,6 +160,9 @@ def _changes(call: Call) -> Iterator[tuple[str, dict[int | str, Any]]]:
     """Changes that may make a call wrong: the condition in words, and the arguments."""
     named = _parameters(call.function)
     arrays = {k: x for k, x in _places(call) if _is_array(x)}
+    for (a, x), (b, y) in list(pairwise(arrays.items()))[:1]:
+        sizes = {a: jnp.ones(3, x.dtype), b: jnp.ones(4, y.dtype)}
+        yield f"{named(a)} has 3 elements and {named(b)} has 4", sizes
     for place, x in arrays.items():
         name = named(place)
         yield f"{name} {_NO_ARRAY}", {place: "text"}

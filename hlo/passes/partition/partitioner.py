@@ -66,7 +66,7 @@ def partition(
     ... }'''
     >>> found = hlo.partition(hlo.parse(text), 2)
     >>> print(found.module.entry.root.shape, *found.result_shardings)
-    f32[4,4]{1,0} {devices=[2,1]<=[2]}
+    f32[4,4] {devices=[2,1]<=[2]}
     """
     return recorded(
         "spmd-partitioner",
