@@ -7,6 +7,7 @@ stored half as often. On a processor with 32 vector registers that is faster; on
     python examples/schedule_by_hand.py
     python examples/schedule_by_hand.py --rows 2 --full
     python examples/schedule_by_hand.py --of columns      # the same for sums of columns, a fused computation
+    python examples/schedule_by_hand.py --out out/schedule.png     # a picture of 1 to 16 rows in one go
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import statistics
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -51,6 +53,27 @@ def seconds(functions: list[Callable[[], Any]], rounds: int) -> list[float]:
     return [statistics.median(found) for found in times]
 
 
+def draw(plain: Any, arguments: tuple[Any, Any], rounds: int, path: Path) -> None:
+    """A picture: the speed for 1 to 16 rows in one go, with the compiler's choice in another colour."""
+    import common  # needs matplotlib
+
+    name, kernel = next(iter(plain.lower(*arguments).compile().kernels().items()))
+    counts = (1, 2, 4, 8, 16)
+    variants = [hloom.schedule(plain, {name: with_rows(kernel.schedule, rows)}) for rows in counts]
+    taken = seconds([lambda variant=variant: variant(*arguments) for variant in variants], rounds)
+    speeds = [arguments[1].nbytes / 1e9 / each for each in taken]
+    picture = common.figure(kernel.algorithm, "One kernel, with other numbers of rows in one go", 4.2)
+    axes = picture.add_axes((0.09, 0.15, 0.86, 0.56))
+    chosen = [with_rows(kernel.schedule, rows) == kernel.schedule for rows in counts]
+    colours = [common.GOLD if mine else common.BLUE for mine in chosen]
+    bars = axes.bar([str(rows) for rows in counts], speeds, 0.6, color=colours)
+    axes.bar_label(bars, [f"{speed:.1f}" for speed in speeds], fontsize=9, color=common.INK, padding=2)
+    common.style(axes, "Gold: the compiler's schedule", "rows of the matrix in one go", "gigabytes a second")
+    axes.grid(False, axis="x")
+    common.save(picture, path)
+    print(f"The picture: {path}")
+
+
 def main() -> None:
     """Print both schedules, or both kernels, and the times."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -59,6 +82,7 @@ def main() -> None:
     parser.add_argument("--size", type=int, default=4000, help="columns of the matrix, of 1000 rows (default: 4000)")
     parser.add_argument("--rounds", type=int, default=30, help="measurements of each (default: 30)")
     parser.add_argument("--full", action="store_true", help="print the kernels, not only their schedules")
+    parser.add_argument("--out", type=Path, metavar="PNG", help="a picture of 1 to 16 rows in one go")
     options = parser.parse_args()
 
     rng = np.random.default_rng(0)
@@ -80,6 +104,8 @@ def main() -> None:
     for title, taken in (("The compiler's schedule", before), ("By hand", after)):
         print(f"{title}: {taken * 1e6:.0f} us, {gigabytes / taken:.1f} GB/s")
     print(f"By hand: {before / after:.2f} times as fast")
+    if options.out:
+        draw(plain, (vectors, matrix), options.rounds, options.out)
 
 
 if __name__ == "__main__":
