@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import random
+import re
 import shutil
 import subprocess
 import threading
@@ -422,3 +423,24 @@ def test_a_digit_is_drawn_in_a_browser_and_read(tmp_path: Path, monkeypatch: pyt
         web.shutdown()
     right = sum(str(digit) == found for digit, found in read.items())
     assert right >= len(DRAWINGS) - 1, read
+
+
+@needs_browser
+@pytest.mark.slow
+def test_the_page_of_the_tutorial_answers(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    text = (root / "docs" / "tutorials" / "shipping_to_the_browser.md").read_text()
+    exec("\n".join(re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)), {})
+    with browser_digits.server(tmp_path / "build", 0) as web, browser() as window:
+        threading.Thread(target=web.serve_forever, daemon=True).start()
+        window.open(f"http://localhost:{web.server_port}/")
+        window.wait("return document.getElementById('y').textContent !== ''")
+        shown = "0.9866,0.9051,-0.7616; the largest is number 0"
+        assert window.ask("return document.getElementById('y').textContent") == shown
+        window.ask(
+            "const field = document.getElementById('x'); field.value = '-1, 0';"
+            "field.dispatchEvent(new Event('input')); return null"
+        )
+        assert window.ask("return document.getElementById('y').textContent").endswith("the largest is number 1")
+        assert window.errors() == []
+        web.shutdown()

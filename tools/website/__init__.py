@@ -1,8 +1,8 @@
 """The documentation site, which `make docs` builds: the pages of docs/, and a reference made from the namespaces.
 
 `pages.py` copies the pages to a folder of sources, with links that stay inside the site, and puts them into an order.
-`reference.py` writes a page for each public namespace, from the signatures and texts of its names (`docstrings.py`), and
-`operations.py` one for each HLO opcode. Both run the examples of the texts (`calls.py`): for types and errors
+`reference.py` writes a page for each public namespace, from the signatures and texts of its names (`docstrings.py`);
+`operations.py` writes one for each HLO opcode. Both run the examples of the texts (`calls.py`): for types and errors
 (`behaviour.py`), and for the functions that trace to an operation (`traced.py`).
 `conf.py` is the configuration of Sphinx, which makes HTML of the sources.
 

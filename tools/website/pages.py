@@ -32,8 +32,8 @@ SECTIONS = (
     (
         "Tutorials",
         "tutorials/from_jax tutorials/loops tutorials/gradients tutorials/custom_derivatives tutorials/finding_nans "
-        "tutorials/profiling tutorials/many_devices tutorials/shipping_to_c tutorials/reading_hlo "
-        "tutorials/writing_a_pass tutorials/layouts_and_tiles tutorials/schedules tutorials/*",
+        "tutorials/profiling tutorials/many_devices tutorials/shipping_to_c tutorials/shipping_to_the_browser "
+        "tutorials/reading_hlo tutorials/writing_a_pass tutorials/layouts_and_tiles tutorials/schedules tutorials/*",
     ),
     ("Guides", "*"),
     ("How it works", "architecture architecture/*"),
