@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import html
 from dataclasses import field
-from html import escape
 
 from ..support.records import dataclass
+from ..text.escape import visible
 
 SANS = "Verdana, DejaVu Sans, Helvetica, Arial, sans-serif"
 MONO = "DejaVu Sans Mono, Menlo, Consolas, monospace"
@@ -72,7 +73,7 @@ def to_svg(drawing: Drawing) -> str:
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" '
         f'role="img" font-family="{SANS}">',
-        f"<title>{escape(drawing.title, quote=False)}</title>",
+        f"<title>{_escaped(drawing.title)}</title>",
         f'<rect width="{width}" height="{height}" rx="8" fill="{drawing.background}"/>',
         *map(_element, drawing.items),
         "</svg>",
@@ -90,7 +91,7 @@ def _element(item: Rectangle | Line | Text) -> str:
             text += f' fill="{item.fill or "none"}"'
             if item.stroke:
                 text += f' stroke="{item.stroke}" stroke-width="{n(item.stroke_width)}"'
-            about = f"<title>{escape(item.about, quote=False)}</title>" if item.about else ""
+            about = f"<title>{_escaped(item.about)}</title>" if item.about else ""
             return f"{text}>{about}</rect>" if about else text + "/>"
         case Line():
             return (
@@ -106,8 +107,12 @@ def _element(item: Rectangle | Line | Text) -> str:
                 text += ' font-weight="bold"'
             if item.mono:
                 text += f' font-family="{MONO}"'
-            return f"{text}>{escape(item.text, quote=False)}</text>"
+            return f"{text}>{_escaped(item.text)}</text>"
 
 
 def _number(value: float) -> str:
     return f"{value:.2f}".rstrip("0").rstrip(".")
+
+
+def _escaped(text: str) -> str:
+    return html.escape(visible(text), quote=False)

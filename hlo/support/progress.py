@@ -22,6 +22,8 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache
 from typing import Any, Self
 
+from ..text.escape import escape
+
 DELAY = 2.0
 """Seconds of work before its line is shown."""
 REDRAWN = 0.1
@@ -129,11 +131,15 @@ _NOTHING = nullcontext()
 
 
 def draw(title: str, began: float, **options: Any) -> Any:
-    """A new bar of tqdm with the time since `began`, by `time.monotonic`."""
-    bar = bar_class()(desc=title, file=sys.stderr, dynamic_ncols=True, mininterval=REDRAWN, **options)
+    """A new bar of tqdm with the time since `began`, by `time.monotonic`. The title is one line of visible text."""
+    bar = bar_class()(desc=_one_line(title), file=sys.stderr, dynamic_ncols=True, mininterval=REDRAWN, **options)
     bar.start_t -= time.monotonic() - began
     BARS.add(bar)
     return bar
+
+
+def _one_line(title: str) -> str:
+    return escape(title) if not title.isprintable() else title
 
 
 def erase(bar: Any) -> None:
@@ -198,7 +204,7 @@ class Progress:
             bar = self._bar
             bar.bar_format = _UNCOUNTED if self._total is None else _COUNTED
             bar.total, bar.n, bar.unit = self._total, self._count, self._unit
-            bar.set_description_str(title, refresh=False)
+            bar.set_description_str(_one_line(title), refresh=False)
             bar.refresh()
 
 

@@ -29,6 +29,14 @@ def _escaped_character(character: str) -> str:
     return "".join(f"\\{byte:03o}" for byte in _to_bytes(character))
 
 
+def visible(text: str) -> str:
+    """Text for people, in a terminal or on a page: characters that a terminal would obey are escaped, and so are those
+    that HTML may not have. Lines and tabs stay, and so does every printable character."""
+    if text.isprintable():
+        return text
+    return "".join([c if c.isprintable() or c in "\n\t" else _escaped_character(c) for c in text])
+
+
 def unescape(body: str) -> str:
     """The string that a literal with this body denotes; ValueError names an invalid escape.
 

@@ -11,6 +11,7 @@ from html import escape
 
 from ..hlo.pictures.drawing import Drawing, to_svg
 from ..hlo.support.tables import Table
+from ..hlo.text.escape import visible
 from .display import naming_cells
 
 
@@ -66,13 +67,17 @@ class Html(str):
 
 def tag(name: str, *inside: str, **attributes: str) -> Html:
     """One element. `class_` is its class."""
-    written = "".join([f' {key.rstrip("_")}="{escape(value)}"' for key, value in attributes.items()])
+    written = "".join([f' {key.rstrip("_")}="{_escaped(value)}"' for key, value in attributes.items()])
     return Html(f"<{name}{written}>{join(inside)}</{name}>")
 
 
 def join(parts: Iterable[str], between: str = "") -> Html:
     """The parts one after the other, escaped if they are not HTML."""
-    return Html(between.join([part if isinstance(part, Html) else escape(part, quote=False) for part in parts]))
+    return Html(between.join([part if isinstance(part, Html) else _escaped(part, quote=False) for part in parts]))
+
+
+def _escaped(text: str, quote: bool = True) -> str:
+    return escape(visible(text), quote)
 
 
 def page(parts: Iterable[Html]) -> str:

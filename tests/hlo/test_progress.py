@@ -48,6 +48,18 @@ def deep(x: hloom.Array) -> hloom.Array:
     return x
 
 
+def test_titles_are_one_visible_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = terminal_of(monkeypatch)
+    with progress.working("a\x1b[2Jtitle") as work:
+        work.stage("two\nlines")
+        work.stage("plain")
+    bar = progress.draw("of\x1b]0;a loop", 0.0, total=3, leave=False)
+    progress.erase(bar)
+    text = terminal.getvalue()
+    assert "a\\033[2Jtitle: two\\nlines" in text and "of\\033]0;a loop" in text and "title: plain" in text
+    assert "[2J" in text and "\x1b[2J" not in text and "\x1b]" not in text and "two\n" not in text
+
+
 def test_compile_names_its_stages(monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = terminal_of(monkeypatch)
     empty = store.KernelStore(None)

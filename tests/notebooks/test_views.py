@@ -18,6 +18,7 @@ import pytest
 from hloom.hlo.buffers.report import MemoryReport
 from hloom.hlo.kernel_texts import KernelText, KernelTexts
 from hloom.hlo.passes.record import PassRecord, PassRecords
+from hloom.hlo.pictures.drawing import Drawing, to_svg
 from hloom.hlo.pictures.grid import NO_BOX, Box, coloured, grid_text
 from hloom.hlo.support.tables import Table
 
@@ -138,6 +139,19 @@ def test_views_are_well_formed_and_escaped(name: str) -> None:
     assert ("alert" in checked.text) == ("alert" in str(view) or name.endswith("with a hostile name"))
     if "alert" in checked.text and "name" not in name and "module" not in name:
         assert "<script>alert" in checked.text, "as text"
+
+
+def test_control_characters_are_visible() -> None:
+    def f(x: hloom.Array) -> hloom.Array:
+        return x + 1
+
+    f.__name__ = f.__qualname__ = "f\x1b[2J\0"
+    lowered = hloom.jit(f).lower(jnp.ones(3))
+    for shown in (lowered, lowered.compile(), lowered.compile().kernels()):
+        text = shown._repr_html_()
+        assert not [c for c in text if not c.isprintable() and c not in "\n\t"]
+    assert tag("b", "\x1b[2J<", title="\x07") == '<b title="\\007">\\033[2J&lt;</b>'
+    assert "a\\033" in to_svg(Drawing(1, 1, "a\x1b", "white"))
 
 
 def test_arrays_print_as_text() -> None:

@@ -15,7 +15,7 @@ import numpy as np
 
 from ...hlo.ir import HloInstruction
 from ...hlo.metadata import line_of
-from ...hlo.text.escape import escape
+from ...hlo.text.escape import escape, visible
 from ...hlo.text.names import Names
 from ...hlo.text.printer import instruction_text
 from .execution import Frame
@@ -77,7 +77,7 @@ class Prompt(cmd.Cmd):
             return
         source = linecache.getline(i.metadata.source_file, i.metadata.source_line).strip() if i.metadata else ""
         if source:
-            self._say(f"-> {_line(source)}")
+            self._say(f"-> {visible(source)}")
         self._say(f"   {_text(i)}")
         if i in frame.values:
             self._say(f"   {_summary(frame.values[i])}")
@@ -237,7 +237,7 @@ class Prompt(cmd.Cmd):
             self._say("*** the source is not known")
             return
         for number in range(max(1, m.source_line - 5), min(len(lines), m.source_line + 5) + 1):
-            self._say(f"{number:4d} {'->' if number == m.source_line else '  '} {_line(lines[number - 1].rstrip())}")
+            self._say(f"{number:4d} {'->' if number == m.source_line else '  '} {visible(lines[number - 1].rstrip())}")
 
     do_s, do_n, do_si, do_ni, do_r = do_step, do_next, do_stepi, do_nexti, do_return
     do_it, do_c, do_cont = do_iteration, do_continue, do_continue
@@ -270,11 +270,6 @@ def add_stop(run: Stepper, text: str) -> Sequence[Breakpoint]:
         case "outside", [low, high]:
             return run.stop_where(outside=(float(low), float(high)), of=of)
     raise ValueError("stop nan | inf | outside LOW HIGH, each with [of NAME], | when EXPRESSION")
-
-
-def _line(source: str) -> str:
-    """A line of a file; characters that a terminal would obey are escaped."""
-    return "".join([c if c.isprintable() or c == "\t" else escape(c) for c in source])
 
 
 def _text(i: HloInstruction) -> str:

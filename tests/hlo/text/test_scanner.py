@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from hloom.hlo import HloParseError
-from hloom.hlo.text.escape import escape, unescape
+from hloom.hlo.text.escape import escape, unescape, visible
 from hloom.hlo.text.mlir_dictionary import read_dictionary, write_dictionary
 from hloom.hlo.text.names import Namer, module_name
 from hloom.hlo.text.scanner import Scanner
@@ -142,3 +142,11 @@ def test_names_become_identifiers_that_occur_once() -> None:
 )
 def test_module_names(name: str, printed: str) -> None:
     assert module_name(name) == printed
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [("plain \\n\"", "plain \\n\""), ("a\tb\n", "a\tb\n"), ("\x1b[31m\0", "\\033[31m\\000"), ("é\x9b", "é\\302\\233")],
+)
+def test_visible_text_moves_no_cursor(text: str, shown: str) -> None:
+    assert visible(text) == shown
