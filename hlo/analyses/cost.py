@@ -127,6 +127,12 @@ def cost_of(
     return _of_instruction(instruction, {} if known is None else known)
 
 
+def operations_of(instruction: HloInstruction, known: dict[HloComputation, Counter[str]]) -> int:
+    """Operations on elements, transcendental or not, of one instruction with all that it calls; `known` as above."""
+    cost = _operations(instruction, instruction.called_computations(), known)
+    return cost["flops"] + cost["transcendentals"]
+
+
 def source_of(instruction: HloInstruction) -> str:
     """The user's line that an instruction comes from, ``file:line``; for a fusion the line of its root, or else of the
     last instruction that has a line. "" if it is not known."""
@@ -172,10 +178,19 @@ def _of_computation(computation: HloComputation, known: dict[HloComputation, Cou
 
 
 def _of_instruction(instruction: HloInstruction, known: dict[HloComputation, Counter[str]]) -> Counter[str]:
-    opcode, called = instruction.opcode, instruction.called_computations()
+    cost = _operations(instruction, instruction.called_computations(), known)
+    if instruction.opcode not in _FREE:
+        own = instruction.shape.byte_size + sum([o.shape.byte_size for o in instruction.operands])
+        cost["bytes accessed"] += own
+    return cost
+
+
+def _operations(
+    instruction: HloInstruction, called: tuple[HloComputation, ...], known: dict[HloComputation, Counter[str]]
+) -> Counter[str]:
+    """The operations of an instruction; of one that calls a computation also the bytes of these."""
+    opcode = instruction.opcode
     cost: Counter[str] = Counter()
-    if opcode not in _FREE:
-        cost["bytes accessed"] = instruction.shape.byte_size + sum(o.shape.byte_size for o in instruction.operands)
     match opcode:
         case Opcode.CALL | Opcode.FUSION:
             cost.update(_of_computation(called[0], known))

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from ..hlo.analyses.cost import cost_of
+from ..hlo.analyses.cost import operations_of
 from ..hlo.analyses.traffic import traffic_of
 from ..hlo.ir import HloComputation, HloInstruction
 from ..hlo.opcode import Opcode
@@ -96,7 +96,6 @@ class Tables:
             return found
         number = self._ids[i] = len(self._ids)
         source, line, column = self._sources.place(i.metadata)
-        cost = cost_of(i, self._costs)
         row: dict[str, Any] = {
             "name": i.name or i.opcode.value,
             "opcode": self.strings.number(i.opcode.value),
@@ -109,7 +108,7 @@ class Tables:
             "column": column,
             "op_name": self.strings.number(i.metadata.op_name if i.metadata is not None else ""),
             "bytes": traffic_of(i),
-            "flops": cost["flops"] + cost["transcendentals"],
+            "flops": operations_of(i, self._costs),
             "origin": self.known(origins.get(i, ())),
         }
         for name, value in row.items():

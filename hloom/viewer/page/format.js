@@ -25,6 +25,9 @@ export function shareText(value) {
   return `${(value * 100).toFixed(value < 0.0995 ? 1 : 0)}%`;
 }
 
+// A rate of bytes beside that of memory. Bytes that are still in a cache move faster than memory: there is no limit.
+export function memoryText(value) { return value > 1 ? `${shareText(value)}, from a cache` : shareText(value); }
+
 // [class or "", text] for a line of Python or of a kernel.
 const PYTHON = /(#.*$)|("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')|\b(def|return|for|in|if|elif|else|while|import|from|as|with|lambda|and|or|not|None|True|False|class|range|yield|pass|break|continue)\b|\b(\d[\w.]*)/g;
 

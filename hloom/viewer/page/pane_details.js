@@ -1,6 +1,6 @@
 // What is known of the selected thing, with links to all that belongs to it.
 import { make } from "./dom.js";
-import { bytesText, scaled, secondsText, shareText } from "./format.js";
+import { bytesText, memoryText, scaled, secondsText, shareText } from "./format.js";
 import { lineKey } from "./model.js";
 import { Pane } from "./pane.js";
 import { lineage } from "./provenance.js";
@@ -135,7 +135,7 @@ export class DetailsPane extends Pane {
     return [
       ["row", make("b", { text: row.label })], ["kind", row.kind], ["line", this.lineLink(row)],
       ["time", row.seconds > 0 ? `${secondsText(row.seconds)}, ${shareText(row.share)} of the program, ${row.calls} calls` : ""],
-      ["bytes", `${bytesText(row.bytes)}${rate ? `, ${rate}${row.of_memory ? `, ${shareText(row.of_memory)} of the machine` : ""}` : ""}`],
+      ["bytes", `${bytesText(row.bytes)}${rate ? `, ${rate}${row.of_memory ? `, ${memoryText(row.of_memory)} of the machine's memory` : ""}` : ""}`],
       ["flops", row.flops > 0 ? `${scaled(row.flops, "F")}${row.of_peak ? `, ${shareText(row.of_peak)} of the machine` : ""}` : ""],
       ["instruction", row.instruction >= 0 ? this.links([row.instruction], this.program.last) : []], ...this.belonging(),
     ];

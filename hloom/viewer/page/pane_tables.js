@@ -21,7 +21,7 @@ export class RowsPane extends Pane {
       { title: "bytes", width: "68px", number: true, text: (row) => bytesText(row.bytes), value: (row) => row.bytes, bar: profiled ? undefined : (row) => row.bytes / largest },
       { title: "flops", width: "68px", number: true, text: (row) => scaled(row.flops, "F"), value: (row) => row.flops },
       ...(profiled ? [
-        { title: "of memory", help: "part of the memory bandwidth of the machine", width: "66px", number: true, text: (row) => shareText(row.of_memory), value: (row) => row.of_memory },
+        { title: "of memory", help: "rate of bytes beside the machine's memory; more than 100%: the bytes came from a cache", width: "66px", number: true, text: (row) => shareText(row.of_memory), value: (row) => row.of_memory },
         { title: "of peak", help: "part of the arithmetic peak of the machine", width: "58px", number: true, text: (row) => shareText(row.of_peak), value: (row) => row.of_peak },
       ] : []),
       { title: "kind", width: "minmax(54px, 0.7fr)", text: (row) => row.kind, class: "dim" },
