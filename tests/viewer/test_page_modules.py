@@ -350,10 +350,12 @@ def test_numbers_and_words(tmp_path: Path) -> None:
     found = evaluate(
         tmp_path,
         "return [[0, 999, 1536, 81920, 2.5e9].map(format.bytesText), [2, 0.0123, 4.5e-5].map(format.secondsText),"
-        "[0.5, 0.012, 1].map(format.shareText), format.bytesText(-1), format.pythonTokens('x = f(2.5)  # for y')];",
+        "[0.5, 0.012, 1].map(format.shareText), format.bytesText(-1), format.pythonTokens('x = f(2.5)  # for y'),"
+        "[0.5, 1.8, null].map(format.memoryText)];",
     )
     assert found[0] == ["0 B", "999 B", "1.54 kB", "81.9 kB", "2.50 GB"]
     assert found[1:4] == [["2.00 s", "12.3 ms", "45.0 µs"], ["50%", "1.2%", "100%"], ""]
+    assert found[5] == ["50%", "180%, from a cache", ""]
     assert found[4] == [["", "x = f("], ["t-number", "2.5"], ["", ")  "], ["t-comment", "# for y"]]
 
 
