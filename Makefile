@@ -11,6 +11,7 @@
 # make browser  a page that reads the digit that one draws   make browser ARGS="--port 8080"
 # make check   before each commit: lint, types, a test file of each room
 # make test    the tests; the slow ones too: make test-slow  make test ARGS="-k dot"
+#              one or two files of each room: make smoke
 #              with the lowest versions that pyproject.toml declares: make test-lowest
 # make lint    ruff and the type checker
 # make docs    the documentation site: out/docs/index.html
@@ -37,7 +38,7 @@ PROGRAM_parallel = data_parallel_mnist
 PROGRAM_deploy = deploy_digits
 PROGRAM_browser = browser_digits
 
-.PHONY: $(EXAMPLES) check test test-slow test-lowest lint docs fuzz bench clean
+.PHONY: $(EXAMPLES) check test smoke test-slow test-lowest lint docs fuzz bench clean
 
 $(EXAMPLES): $(VENV)/.with-examples
 	$(if $(PROCESSES),PYTHON=$(BIN)/python examples/with_mpi.sh -n $(PROCESSES)) $(BIN)/python examples/$(PROGRAM_$@).py $(ARGS)
@@ -45,6 +46,9 @@ $(EXAMPLES): $(VENV)/.with-examples
 check: $(VENV)/.with-lint $(VENV)/.with-test
 	$(BIN)/python -m ruff check .
 	$(BIN)/python tools/typecheck.py
+	$(BIN)/python -m pytest -q -n 2 --dist worksteal $(ARGS) @tests/smoke.txt
+
+smoke: $(VENV)/.with-test
 	$(BIN)/python -m pytest -q -n 2 --dist worksteal $(ARGS) @tests/smoke.txt
 
 test: $(VENV)/.with-test

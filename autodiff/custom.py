@@ -8,7 +8,6 @@ applied many times, in any trace.
 from __future__ import annotations
 
 import functools
-import inspect
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, cast, overload
@@ -44,7 +43,7 @@ from ..tracer.source import function_line
 from ..tracer.traced import with_avals
 from ..tracer.trees import tree
 from ..tracer.trees.nodes import short_repr
-from ..tracer.wrapping import SignatureOfFunction
+from ..tracer.wrapping import SignatureOfFunction, annotated_as_wrapped, signature
 from .jvp import JVPTracer, moving_mask
 from .linearize import Linearized, LinearTrace
 from .stopping import stop_gradient
@@ -274,7 +273,7 @@ def positional(
     """All arguments by position, defaults filled in; TypeError if one cannot be given by position. what: the decorator
     of `fun`."""
     try:
-        bound = inspect.signature(fun).bind(*args, **kwargs)
+        bound = signature(fun).bind(*args, **kwargs)
     except ValueError:  # builtins may have no signature
         if kwargs:
             raise
@@ -306,7 +305,7 @@ class _Nondiff:
         names = (argnames,) if isinstance(argnames, str) else tuple(argnames)
         self.places: frozenset[int] = frozenset()
         if names:
-            known = [p.name for p in inspect.signature(fun).parameters.values()]
+            known = [p.name for p in signature(fun).parameters.values()]
             missing = [n for n in names if n not in known]
             if missing:
                 raise ValueError(f"nondiff_argnames has {missing[0]!r}, which is no argument of {function_line(fun)}")
@@ -339,6 +338,7 @@ def _with_x64(is_on: bool) -> AbstractContextManager[object]:
 
 
 @boundaries
+@annotated_as_wrapped
 class _Differentiable(OtherRules, Generic[P, R]):
     """The common base of functions with a derivative of their own."""
 
@@ -387,6 +387,7 @@ def _custom_jvp_jvp(
 
 
 @boundaries
+@annotated_as_wrapped
 class custom_jvp(_Differentiable[P, R]):
     """A function with its own JVP rule: for all derivatives, in forward and in reverse mode. JAX's `custom_jvp`.
 
@@ -716,6 +717,7 @@ def _never_run(avals: Sequence[ShapedArray], out_avals: Sequence[ShapedArray]) -
 
 
 @boundaries
+@annotated_as_wrapped
 class custom_vjp(_Differentiable[P, R]):
     """A function with its own reverse-mode rule. JAX's `custom_vjp`.
 

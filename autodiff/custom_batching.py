@@ -24,6 +24,7 @@ from ..tracer.core import EVAL, Call, Primitive, Value, bind_call, current_trace
 from ..tracer.recording import with_computation, with_parameters
 from ..tracer.source import function_line
 from ..tracer.trees import tree
+from ..tracer.wrapping import annotated_as_wrapped
 from .batches import Axis
 from .batching import batch_flat
 from .custom import Arguments, OtherRules, Outputs, positional
@@ -121,6 +122,7 @@ def _diagonal(x: Value, size: int) -> Value:
 
 
 @boundaries
+@annotated_as_wrapped
 class custom_vmap(OtherRules, Generic[P, R]):
     """A function with its own rule for `vmap`. JAX's `custom_batching.custom_vmap`.
 

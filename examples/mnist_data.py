@@ -20,6 +20,7 @@ import socket
 import sys
 import tempfile
 import threading
+import urllib.error
 import urllib.request
 import zlib
 from dataclasses import dataclass, replace
@@ -258,6 +259,8 @@ def _opened(url: str) -> Any:
         try:
             found.put(urllib.request.urlopen(url, timeout=TIMEOUT_SECONDS))
         except Exception as error:
+            if isinstance(error, urllib.error.HTTPError):
+                error.close()  # the page that came with it
             found.put(error.with_traceback(None))  # its frames would keep the socket
 
     threading.Thread(target=ask, daemon=True).start()

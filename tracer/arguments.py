@@ -42,6 +42,7 @@ from .sharding.partition_spec import PartitionSpec
 from .sharding.shardings import NamedSharding, Sharding
 from .source import function_line
 from .trees import tree
+from .wrapping import signature
 
 
 class LeafName(NamedTuple):
@@ -200,7 +201,7 @@ def check_function(fun: object, name: str) -> None:
 def signature_of(fun: Callable[..., Any]) -> list[inspect.Parameter] | None:
     """The function's parameters, or None if they cannot be known."""
     try:
-        return list(inspect.signature(fun).parameters.values())
+        return list(signature(fun).parameters.values())
     except (ValueError, TypeError):
         return None
 

@@ -84,7 +84,7 @@ from .tracer import Tracer, leaked
 from .trees import tree
 from .trees.nodes import raise_incomparable
 from .trees.patterns import Pattern, pattern_of
-from .wrapping import SignatureOfFunction, wraps
+from .wrapping import SignatureOfFunction, annotated_as_wrapped, wraps
 
 P = ParamSpec("P")
 Rest = ParamSpec("Rest")
@@ -164,6 +164,7 @@ def _items(keys: list[str]) -> Callable[[dict[str, Any]], Sequence[Any]]:
     return lambda named: [named[key] for key in keys]
 
 
+@annotated_as_wrapped
 class PjitFunction(SharedValue, Generic[P, R]):
     """A compiled function: call it as the original. Made by `jit`.
 

@@ -4,12 +4,24 @@ from __future__ import annotations
 
 import functools
 import inspect
+import sys
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 F = TypeVar("F", bound=Callable[..., Any])
-_KINDS = {"__module__": str, "__name__": str, "__qualname__": str, "__annotations__": dict, "__type_params__": tuple}
+C = TypeVar("C", bound=type)
+_KINDS: dict[str, Any] = {
+    "__module__": str, "__name__": str, "__qualname__": str, "__annotations__": dict, "__annotate__": Callable | None,
+    "__type_params__": tuple,
+}  # fmt: skip
 """The types that a function accepts for these attributes."""
+
+signature: Callable[[Callable[..., Any]], inspect.Signature] = inspect.signature
+"""`inspect.signature` of a user's function, whose annotations may name what is defined later, or never."""
+if sys.version_info >= (3, 14):
+    from annotationlib import Format
+
+    signature = functools.partial(inspect.signature, annotation_format=Format.FORWARDREF)
 
 
 def wraps(fun: Callable[..., Any]) -> Callable[[F], F]:
@@ -31,10 +43,33 @@ class SignatureOfFunction:
     def __get__(self, instance: Any, owner: type) -> inspect.Signature:
         if instance is not None:
             try:
-                return inspect.signature(instance.__wrapped__)
+                return signature(instance.__wrapped__)
             except ValueError:  # a builtin may have none
                 pass
         raise AttributeError("__signature__", name="__signature__", obj=owner)
+
+
+class _AnnotationsOfFunction:
+    """The attribute `__annotations__` of a class, and of its objects the attribute of the function `__wrapped__`."""
+
+    def __init__(self, own: dict[str, Any]) -> None:
+        self._own = own
+
+    def __get__(self, instance: Any, owner: type) -> dict[str, Any]:
+        if instance is None:
+            return self._own
+        found: dict[str, Any] = instance.__wrapped__.__annotations__
+        return found
+
+
+def annotated_as_wrapped(cls: C) -> C:
+    """The class, whose objects have the annotations of the function `__wrapped__`. A decorator.
+
+    Since Python 3.14 `functools.update_wrapper` copies the function that computes annotations, so that those of names
+    that are defined later can be asked for later; an object would show the annotations of its class.
+    """
+    cls.__annotations__ = _AnnotationsOfFunction(cls.__annotations__)  # type: ignore[assignment]
+    return cls
 
 
 class SignatureOfCall:
@@ -44,7 +79,7 @@ class SignatureOfCall:
     def __get__(self, instance: Any, owner: type) -> inspect.Signature:
         if instance is None:
             raise AttributeError("__signature__", name="__signature__", obj=owner)
-        return inspect.signature(instance.__call__)
+        return signature(instance.__call__)
 
 
 def name_of(fun: Any) -> str:

@@ -240,7 +240,8 @@ def boundary(fun: F) -> F:
 
 
 _VARIADIC = 0x04 | 0x08  # CO_VARARGS, CO_VARKEYWORDS
-_KEPT = ("__module__", "__name__", "__qualname__", "__doc__", "__annotations__")
+_ANNOTATIONS = "__annotate__" if sys.version_info >= (3, 14) else "__annotations__"
+_KEPT = ("__module__", "__name__", "__qualname__", "__doc__", _ANNOTATIONS)
 
 
 def boundaries(cls: C, *names: str) -> C:

@@ -21,6 +21,7 @@ from ..tracer.arrays.array import Array
 from ..tracer.execution import with_options
 from ..tracer.stages import Lowered
 from ..tracer.trees import tree
+from ..tracer.wrapping import signature
 
 Selector = str | int
 
@@ -150,7 +151,7 @@ def _with_paths(value: Any) -> list[tuple[Any, Any]]:
 def _parameter_names(fun: Callable[..., Any] | None, count: int) -> list[str]:
     """The names of the first positional parameters; ``args.0``, ... for ``*args``."""
     try:
-        parameters = list(inspect.signature(fun).parameters.values()) if fun is not None else []
+        parameters = list(signature(fun).parameters.values()) if fun is not None else []
     except (TypeError, ValueError):
         parameters = []
     names = []

@@ -6,6 +6,7 @@ import functools
 import importlib
 import inspect
 import re
+import sys
 import types
 from collections.abc import Callable
 from typing import Any
@@ -131,3 +132,42 @@ def test_public_callables_answer_inspect(name: str) -> None:
         assert any(shown[1] in name or name in shown[1] for name in names), f"{public} shows {shown[1]}"
         checked += 1
     assert checked
+
+
+@pytest.mark.skipif(sys.version_info < (3, 14), reason="functions compute annotations when they are made")
+@pytest.mark.parametrize("name", [n for n in TRANSFORMATIONS if n != "jit with options"])
+def test_annotations_may_name_what_is_defined_later(name: str) -> None:
+    namespace: dict[str, Any] = {}
+    exec(compile("def f(x: Later) -> Later: return x", "<test>", "exec", dont_inherit=True), namespace)
+    found = TRANSFORMATIONS[name](namespace["f"])
+    with pytest.raises(NameError, match="Later"):
+        _ = found.__annotations__
+    namespace["Later"] = int
+    assert found.__annotations__ == {"x": int, "return": int} == inspect.get_annotations(found)
+
+
+@pytest.mark.parametrize("make", [hloom.jit, hloom.custom_jvp, hloom.custom_vjp])
+def test_annotations_of_a_class_are_not_those_of_its_objects(make: Any) -> None:
+    """A `partial` has none."""
+    found = make(functools.partial(loss, scale=2.0))
+    assert isinstance(type(found).__annotations__, dict) and not hasattr(found, "__annotations__")
+
+
+@pytest.mark.skipif(sys.version_info < (3, 14), reason="functions compute annotations when they are made")
+def test_functions_with_annotations_that_are_never_defined() -> None:
+    """Names that only type checkers see: every use of a signature."""
+    namespace: dict[str, Any] = {}
+    text = "def f(x: Never, n: Never = 2) -> Never: return x * n\nclass C:\n def __call__(self, x: Never): return -x"
+    exec(compile(text, "<test>", "exec", dont_inherit=True), namespace)
+    f, c = namespace["f"], namespace["C"]()
+    assert hloom.jit(f, static_argnames="n")(3.0, n=4) == hloom.jit(f, static_argnums=1)(3.0, 4) == 12
+    assert hloom.jit(c)(3.0) == -3 == hloom.vmap(c)(jnp.full(1, 3.0))[0]
+    with_rule = hloom.custom_jvp(f, nondiff_argnames="n")
+    with_rule.defjvp(lambda n, primals, tangents: (f(*primals, n), 5 * tangents[0]))
+    assert hloom.grad(with_rule)(3.0, n=2) == 5
+    assert hloom.checkpoint(f, static_argnums=1)(3.0, 4) == 12
+    assert list(inspect.signature(hloom.jit(f)).parameters) == ["x", "n"]
+    with pytest.raises(TypeError, match="carry input"):
+        hloom.lax.while_loop(c, lambda x: jnp.stack([x, x]), 1.0)
+    with pytest.raises(TypeError, match="resolved to positional"):
+        with_rule(3.0, m=1)

@@ -6,7 +6,6 @@ These rules and for the substance of the messages follow jax.lax.
 
 from __future__ import annotations
 
-import inspect
 import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NoReturn
@@ -23,6 +22,7 @@ from ..source import function_line
 from ..traced import Traced
 from ..trees import tree
 from ..trees.treedef import PyTreeDef, keys_of_root, root_of
+from ..wrapping import signature
 
 _SHOWN = 8
 """How many differences a message lists."""
@@ -144,7 +144,7 @@ class Body:
     def _carry_name(self) -> str:
         """The user's name for the carry."""
         try:
-            return list(inspect.signature(self.fun).parameters)[self.position]
+            return list(signature(self.fun).parameters)[self.position]
         except (ValueError, TypeError, IndexError):
             return "carry"
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -18,6 +17,7 @@ from ...tracer.jit import jit
 from ...tracer.references.refs import Ref, replace_all
 from ...tracer.stages import Lowered
 from ...tracer.trees import tree
+from ...tracer.wrapping import signature
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -91,7 +91,7 @@ def program_of_module(module: HloModule, leaves: Sequence[Any], optimized: bool)
 def _bound(fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
     """The arguments by the names of the function's parameters."""
     try:
-        bound = inspect.signature(fun).bind(*args, **kwargs)
+        bound = signature(fun).bind(*args, **kwargs)
     except (TypeError, ValueError):
         return dict(kwargs)
     bound.apply_defaults()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -10,6 +9,7 @@ from ...tracer.arrays.array import Array, is_from_outside, younger_arrays
 from ...tracer.recording import TracedComputation, trace_to_computation
 from ...tracer.source import user_line
 from ...tracer.tracer import Tracer
+from ...tracer.wrapping import signature
 
 
 def call(
@@ -30,7 +30,7 @@ def call(
 
 def _takes(function: Callable[..., Any], args: Sequence[Any], keywords: Mapping[str, Any]) -> bool:
     try:
-        inspect.signature(function).bind(*args, **keywords)
+        signature(function).bind(*args, **keywords)
     except ValueError:  # it has no signature
         return True
     except TypeError:
@@ -40,7 +40,7 @@ def _takes(function: Callable[..., Any], args: Sequence[Any], keywords: Mapping[
 
 def parameters_of(function: Callable[..., Any]) -> str:
     """The names of its parameters, for messages."""
-    return f"({', '.join(inspect.signature(function).parameters)})"
+    return f"({', '.join(signature(function).parameters)})"
 
 
 def traced(*args: Any, **keywords: Any) -> tuple[TracedComputation, list[Any]]:

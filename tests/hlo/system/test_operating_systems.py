@@ -141,10 +141,11 @@ def test_the_store_is_used(name: str, models: Path, root: Path, tmp_path: Path) 
         assert compiled(tmp_path / "elsewhere") > 0 and not list((tmp_path / "elsewhere").glob("*.o"))
 
 
-SMOKE = (
+ON_MODELS = (
     "tests/numba_backend/runtime/test_thread_pool.py", "tests/numba_backend/runtime/test_program_table.py",
     "tests/numba_backend/native_loops/test_native_loops.py", "tests/tracer/test_jit.py", "tests/nn/test_nn.py",
 )  # fmt: skip
+"""Of the smoke tests, those that need no files of Linux and are soon done: they run on each model."""
 FORKING = "not fork and not environment_limit and not two_threads_are_used and not killed"
 
 
@@ -153,13 +154,14 @@ FORKING = "not fork and not environment_limit and not two_threads_are_used and n
 def test_smoke_tests_pass(name: str, models: Path, root: Path, tmp_path: Path) -> None:
     given = {**environment(models, root, str(tmp_path)), "HLOOM_TESTS_LACK": name, "HOME": str(tmp_path)}
     del given["HLOOM_NUM_THREADS"]
-    command = [sys.executable, "-m", "pytest", "-p", "support.lacking", "-q", "-x", "-k", FORKING, *SMOKE]
+    command = [sys.executable, "-m", "pytest", "-p", "support.lacking", "-q", "-x", "-k", FORKING, *ON_MODELS]
     done = subprocess.run(command, capture_output=True, text=True, env=given, cwd=root, timeout=900)
     assert done.returncode == 0, done.stdout[-5000:] + done.stderr
 
 
-def test_every_case_is_tried() -> None:
+def test_every_case_is_tried(root: Path) -> None:
     assert DIFFERENCES.keys() - {""} == lacking.LACKING.keys()
+    assert set(ON_MODELS) < set((root / "tests" / "smoke.txt").read_text().split())
 
 
 def test_the_blas_of_windows_is_beside_scipy(tmp_path: Path) -> None:
