@@ -64,6 +64,8 @@ class System(ABC):
     """For `os.open`: read a plain file, and neither follow a link nor wait for a pipe."""
     write_flags: ClassVar[int]
     """For `os.open`: make a new file, and fail if there is anything with its name."""
+    locks_open_files: ClassVar[bool] = False
+    """A file that another process has open can be neither replaced nor removed: a PermissionError says so."""
 
     @abstractmethod
     def is_private(self, path: str | os.PathLike[str], status: os.stat_result) -> bool:
@@ -73,6 +75,12 @@ class System(ABC):
     def exposed_parent(self, folder: str | os.PathLike[str]) -> str | None:
         """The first folder above `folder`, with links resolved, that a user other than this one and the administrator
         could change; None if there is none."""
+
+    # ---- terminals
+
+    def colours_terminal(self) -> bool:
+        """Make the terminal of the standard output obey ANSI's codes of colours; False if it cannot."""
+        return True
 
     # ---- functions of C
 

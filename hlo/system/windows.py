@@ -3,7 +3,8 @@
 Machine code is COFF, which LLVM's loader loads. A `long` has 32 bits, so no type here depends on it.
 
 Sources: Microsoft's reference of the Win32 API: "Synchronization functions" (SRW locks, condition variables), "Process
-and thread functions", VirtualAlloc, QueryPerformanceCounter, GetLogicalProcessorInformation, GetProcessMemoryInfo.
+and thread functions", VirtualAlloc, QueryPerformanceCounter, GetLogicalProcessorInformation, GetProcessMemoryInfo,
+SetConsoleMode.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from .interface import System, architecture
 
 _COMMIT, _RESERVE, _RELEASE, _RESET, _NO_ACCESS, _READ_WRITE = 0x1000, 0x2000, 0x8000, 0x80000, 1, 4
 _NO_INDEX = 0xFFFFFFFF
+_OUTPUT, _ANSI_CODES = 0xFFFFFFF5, 4  # STD_OUTPUT_HANDLE is -11
 _CACHE, _INSTRUCTIONS = 2, 1  # LOGICAL_PROCESSOR_RELATIONSHIP, PROCESSOR_CACHE_TYPE
 _PROCESSOR = struct.Struct("<QIxxxxBBHIIxxxx")  # the mask, the relationship; level, associativity, line, size, type
 _COUNTERS = struct.Struct("<IIQQQQQQQQ")
@@ -39,6 +41,7 @@ class Windows(System):
     write_flags: ClassVar[int] = (
         os.O_WRONLY | os.O_CREAT | os.O_EXCL | sum(getattr(os, name, 0) for name in ("O_BINARY", "O_NOINHERIT"))
     )
+    locks_open_files: ClassVar[bool] = True
 
     # ---- processors
 
@@ -86,6 +89,17 @@ class Windows(System):
     def exposed_parent(self, folder: str | os.PathLike[str]) -> str | None:
         """`is_private` looks at the whole path."""
         return None
+
+    # ---- terminals
+
+    def colours_terminal(self) -> bool:
+        """By a mode of the console, ENABLE_VIRTUAL_TERMINAL_PROCESSING, which old ones lack."""
+        ctypes = import_module("ctypes")
+        console = self._function("GetStdHandle", "void_p", "uint32")(_OUTPUT)
+        mode = ctypes.c_uint32(0)
+        if not self._function("GetConsoleMode", "int", "void_p", "void_p")(console, ctypes.addressof(mode)):
+            return False
+        return bool(self._function("SetConsoleMode", "int", "void_p", "uint32")(console, mode.value | _ANSI_CODES))
 
     # ---- functions of C
 

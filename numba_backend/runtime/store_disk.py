@@ -35,6 +35,8 @@ from .loader import Entry
 _MAGIC = b"hloom-1\n"
 _SEAL_BYTES = hashlib.sha256().digest_size + len(_MAGIC)
 _DAY = 86400.0
+_PAUSES = (0.001, 0.01, 0.05)
+"""Seconds between tries to replace a file that another process reads: it does so for a moment."""
 _MOST_BYTES = 1 << 28
 """A larger file is no entry: the largest objects have a few MiB."""
 _OWN_NAME = re.compile(r"[0-9a-f]{64}\.(o|py|program|digest|tuning|speed)(\.[0-9a-f]{16}\.tmp)?")
@@ -187,12 +189,29 @@ class Disk:
                 descriptor = os.open(temporary, system.write_flags, 0o600)
             with open(descriptor, "wb") as file:
                 file.write(data)
-            os.replace(temporary, self.folder / name)
+            if not _moved(temporary, self.folder / name):
+                os.unlink(temporary)
+                return
         except BaseException:
             with contextlib.suppress(OSError):
                 os.unlink(temporary)
             raise
         self._written_bytes += len(data)
+
+
+def _moved(temporary: Path, path: Path) -> bool:
+    """Move a file to its name; False if a file with this name is there and stays open in another process. That file has
+    the same content, or a later process makes it again."""
+    for pause in (*_PAUSES, None) if system.locks_open_files else (None,):
+        try:
+            os.replace(temporary, path)
+            return True
+        except PermissionError:
+            if not system.locks_open_files or not path.is_file():
+                raise
+        if pause is not None:
+            time.sleep(pause)
+    return False
 
 
 def _content(path: Path) -> tuple[os.stat_result, bytes]:

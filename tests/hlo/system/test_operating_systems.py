@@ -146,7 +146,6 @@ ON_MODELS = (
     "tests/numba_backend/native_loops/test_native_loops.py", "tests/tracer/test_jit.py", "tests/nn/test_nn.py",
 )  # fmt: skip
 """Of the smoke tests, those that need no files of Linux and are soon done: they run on each model."""
-FORKING = "not fork and not environment_limit and not two_threads_are_used and not killed"
 
 
 @pytest.mark.slow
@@ -154,9 +153,29 @@ FORKING = "not fork and not environment_limit and not two_threads_are_used and n
 def test_smoke_tests_pass(name: str, models: Path, root: Path, tmp_path: Path) -> None:
     given = {**environment(models, root, str(tmp_path)), "HLOOM_TESTS_LACK": name, "HOME": str(tmp_path)}
     del given["HLOOM_NUM_THREADS"]
-    command = [sys.executable, "-m", "pytest", "-p", "support.lacking", "-q", "-x", "-k", FORKING, *ON_MODELS]
+    command = [sys.executable, "-m", "pytest", "-p", "support.lacking", "-q", "-x", *ON_MODELS]
     done = subprocess.run(command, capture_output=True, text=True, env=given, cwd=root, timeout=900)
     assert done.returncode == 0, done.stdout[-5000:] + done.stderr
+
+
+def test_a_console_of_windows_is_told_to_show_colours(models: Path, root: Path) -> None:
+    code = """
+import ctypes, os, sys
+from support import lacking
+lacking.install("windows")
+from hloom.hlo.support.terminal import shows_colours
+sys.stdout.isatty = lambda: True
+os.environ.pop("NO_COLOR", None)
+os.environ.pop("TERM", None)
+(model,) = lacking.MODELS
+mode, old = (ctypes.c_uint32.in_dll(model, name) for name in ("console_mode", "console_is_old"))
+found = [shows_colours(), mode.value]
+mode.value, old.value = 3, 1
+print(*found, shows_colours(), mode.value)
+"""
+    given = environment(models, root, "off")
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=given, timeout=100)
+    assert done.stdout.split() == ["True", "7", "False", "3"], done.stderr
 
 
 def test_every_case_is_tried(root: Path) -> None:

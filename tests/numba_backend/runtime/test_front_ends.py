@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import itertools
 import operator
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -275,10 +276,12 @@ def test_numba_compiles_what_the_single_pass_refuses() -> None:
 
 
 def test_equal_kernels_give_equal_text() -> None:
+    """But for the names of scopes of aliases, where LLVM inlines: they have Numba's counter of functions."""
     kernel = KernelSource("k", TEXTS["row sums"], PARAMETERS)
     ways: tuple[Way, ...] = ("one pass", "numba")
     for way in ways:
-        assert to_llvm(kernel, SCOPE, way) == to_llvm(kernel, SCOPE, way)
+        first, second = (re.sub(r'!"_ZN[^"]*"', "", to_llvm(kernel, SCOPE, way)) for _ in range(2))
+        assert first == second
 
 
 @pytest.mark.parametrize("name", TEXTS)

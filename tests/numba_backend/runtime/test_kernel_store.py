@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import multiprocessing
 import os
 import shutil
 import socket
@@ -18,13 +19,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hloom.hlo.system import posix
+from hloom.hlo.system import posix, system
 from hloom.numba_backend.runtime import loader, store_disk
 from hloom.numba_backend.runtime.errors import KernelCompilationError, KernelStoreWarning
 from hloom.numba_backend.runtime.kernel import KernelSource
 from hloom.numba_backend.runtime.loader import link
 from hloom.numba_backend.runtime.store import DIGEST, PROGRAM, SPEED, TUNING, KernelStore, default_folder
 
+from support import spawned
 from support.runtime_kernels import ADD, F32, python
 
 LOAD = """
@@ -327,6 +329,47 @@ def test_a_full_or_read_only_folder(code: int, says: str, tmp_path: Path, monkey
     assert not list(tmp_path.iterdir())
 
 
+def test_a_spawned_process_uses_the_store(tmp_path: Path) -> None:
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        assert [pool.apply(spawned.compiled_in, (str(tmp_path),)) for _ in range(2)] == [1, 0]
+
+
+@pytest.mark.parametrize("tries", [0, 1, 3, 100])
+def test_an_entry_that_another_process_has_open(tries: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On Windows it cannot be replaced as long. It stays, and the store goes on to write others."""
+    monkeypatch.setattr(type(system), "locks_open_files", True)
+    monkeypatch.setattr(store_disk, "_PAUSES", (0.0, 0.0, 0.0))
+    replace, refused = os.replace, []
+
+    def replace_unless_open(source: Path, target: Path) -> None:
+        if target.exists() and target.suffix == ".o" and len(refused) < tries:
+            refused.append(target)
+            raise PermissionError(13, "Access is denied", str(target))
+        replace(source, target)
+
+    monkeypatch.setattr(store_disk.os, "replace", replace_unless_open)
+    first, second = KernelStore(tmp_path), KernelStore(tmp_path)
+    first.get(ADD)
+    object_file(first, ADD).write_bytes(b"damaged")
+    with pytest.warns(KernelStoreWarning, match="damaged") as told:
+        assert second.get(ADD)
+    assert len(told) == 1 and len(refused) == min(tries, 4)
+    assert (object_file(first, ADD).read_bytes() == b"damaged") == (tries > 3)
+    assert second.get(numbered(7)) and object_file(second, numbered(7)).is_file()
+    assert not list(tmp_path.glob("*.tmp"))
+
+
+def test_a_folder_that_refuses_is_told_where_files_are_locked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise PermissionError(13, "Access is denied")
+
+    monkeypatch.setattr(type(system), "locks_open_files", True)
+    monkeypatch.setattr(store_disk.os, "replace", refuse)
+    with pytest.warns(KernelStoreWarning, match="cannot be written"):
+        assert KernelStore(tmp_path).get(ADD)
+    assert not list(tmp_path.iterdir())
+
+
 def test_warnings_as_errors_leave_the_kernel_usable(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     store = KernelStore(tmp_path / "file")
@@ -440,6 +483,7 @@ def test_the_store_gives_no_other_names(tmp_path: Path) -> None:
         KernelStore(tmp_path).keep("notes", TUNING, b"text")
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no forks")
 def test_a_forked_child_uses_the_store(tmp_path: Path) -> None:
     code = """
 import os, sys, threading, time, warnings

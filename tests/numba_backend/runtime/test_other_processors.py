@@ -6,6 +6,7 @@ import ctypes
 import os
 import re
 import shutil
+import struct
 import subprocess
 from pathlib import Path
 from types import ModuleType
@@ -14,6 +15,7 @@ from unittest import mock
 import llvmlite.binding as llvm
 import numpy as np
 import pytest
+from hloom.numba_backend.machine import registers_of
 from hloom.numba_backend.runtime import dialect, llvm_backend, machine, native_code, threads
 from hloom.numba_backend.runtime.compile import compile_kernels
 from hloom.numba_backend.runtime.frontend import to_llvm
@@ -42,16 +44,16 @@ KERNELS = {
 }
 
 
-def target(triple: str) -> object:
+def target(triple: str, cpu: str = "") -> object:
     llvm_backend.host_target()
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
-    cpu = "x86-64-v3" if triple.startswith("x86_64") else ""
+    cpu = cpu or ("x86-64-v3" if triple.startswith("x86_64") else "")
     return llvm.Target.from_triple(triple).create_target_machine(cpu, "", 2, reloc="pic", codemodel="default")
 
 
-def object_for(triple: str, kernel: KernelSource) -> bytes:
-    made_for = target(triple)
+def object_for(triple: str, kernel: KernelSource, cpu: str = "") -> bytes:
+    made_for = target(triple, cpu)
     header = (triple, str(made_for.target_data))  # type: ignore[attr-defined]
     scope = machine.SCOPE if kernel.convention == "native" else dialect.SCOPE
     with mock.patch.object(llvm_backend, "module_header", lambda: header):
@@ -173,3 +175,32 @@ def test_objects_for_other_systems(triple: str, tool: ModuleType, tmp_path: Path
         missing = {name.removeprefix(prefix) for name, kind in kinds.items() if kind == "U"}
         assert missing <= C_LIBRARY, missing
         assert all(kind in "UDRAad" for kind in kinds.values()), kinds
+
+
+APPLE = "arm64-apple-macosx13.0"
+VECTOR = re.compile(r"\.4s\b")
+SCALABLE = re.compile(r"\bz\d+\.[bhsdq]\b|\bp\d+/[mz]\b|\b(smstart|whilelo|cntw|rdvl)\b")
+"""Registers and instructions of SVE and SME. Apple's cores have none, or only in a mode of their own (M4)."""
+
+
+@pytest.mark.skipif(shutil.which("llvm-objdump") is None, reason="LLVM's tools are not installed")
+@pytest.mark.parametrize(
+    "cpu", ["apple-m1", *(pytest.param(f"apple-{n}", marks=pytest.mark.slow) for n in ("a14", "m2", "m3", "m4"))]
+)
+def test_kernels_for_apples_cores_use_neon(cpu: str, tmp_path: Path) -> None:
+    """By LLVM's names: Mach-O with an underscore, and vectors of 16 bytes."""
+    for kernel in KERNELS.values():
+        path = tmp_path / "kernel.o"
+        path.write_bytes(object_for(APPLE, kernel, cpu))
+        assert path.read_bytes()[:8] == struct.pack("<II", 0xFEEDFACF, 0x0100000C)  # Mach-O of 64 bits, ARM64
+        command = ["llvm-objdump", "--disassemble", "--syms", "--mattr=+all", path]
+        shown = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        assert re.search(rf"\bg\s+F __TEXT,__text _{re.escape(kernel.symbol)}$", shown, re.MULTILINE), shown[:500]
+        assert "<unknown>" not in shown and not SCALABLE.search(shown)
+        if kernel.name in ("constants", "functions"):
+            assert len(VECTOR.findall(shown)) > 4, shown[:2000]
+
+
+def test_widths_on_a_mac() -> None:
+    """The words of `hlo/system/darwin.py` for a processor of Apple's."""
+    assert registers_of(frozenset(["arm64", "Apple", "M1", "asimd"])) == (32, 16)

@@ -1,7 +1,9 @@
-"""The thread pool: limits, concurrent and nested calls, fork, exit, idle threads."""
+"""The thread pool: limits, concurrent and nested calls, fork and spawn, exit, idle threads."""
 
 from __future__ import annotations
 
+import multiprocessing
+import os
 import threading
 import time
 from collections.abc import Iterator
@@ -9,11 +11,16 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from hloom.hlo.system import system
 from hloom.numba_backend.runtime import threads
 from hloom.numba_backend.runtime.kernel import KernelSource
 from hloom.numba_backend.runtime.program import Program, ProgramBuilder, pointer
 
 from support.runtime_kernels import ADD, F32, S64, python, run
+from support.spawned import add_ones
+
+needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no forks")
+needs_tasks = pytest.mark.skipif(not os.path.isdir("/proc/self/task"), reason="it counts threads in /proc")
 
 HITS = KernelSource("hits", "def hits(lo, hi, n):\n    for i in range(lo, hi):\n        n[i] = n[i] + 1\n", (S64,))
 
@@ -71,6 +78,7 @@ def more_tasks():  # than before; the threads in which kernels are compiled and 
 """
 
 
+@needs_tasks
 def test_two_threads_are_used() -> None:
     if threads.available_cpus() < 2:
         pytest.skip("one CPU")
@@ -95,6 +103,7 @@ print(started, sum(ticks > 0 for ticks in busy))
     assert int(started) == threads.available_cpus() - 1 and int(busy) >= 2
 
 
+@needs_tasks
 @pytest.mark.parametrize(
     ("variable", "expected"), [("1", "1 0"), ("999", "all"), ("two", "ValueError"), ("0", "ValueError")]
 )
@@ -159,11 +168,13 @@ print(*(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children
 """
 
 
+@needs_fork
 @pytest.mark.parametrize("when", ["before", "never"])
 def test_fork(when: str) -> None:
     assert python(FORK, when).split() == ["0", "0", "0"]
 
 
+@needs_fork
 def test_fork_while_another_thread_runs() -> None:
     code = """
 import os, signal, threading, numpy as np
@@ -195,6 +206,18 @@ thread.join()
 print(set(status))
 """
     assert python(code).strip() == "{0}"
+
+
+@pytest.mark.parametrize("before", [0, 3])
+def test_spawned_processes(before: int) -> None:
+    """As `test_fork`, where processes start anew: the parent's pool runs before, and while they do."""
+    expected = (system.name, {float(before)})
+    assert add_ones(before) == expected
+    with multiprocessing.get_context("spawn").Pool(2) as pool:
+        waiting = [pool.apply_async(add_ones, (20,)) for _ in range(4)]
+        assert add_ones(before) == expected
+        assert [one.get(200) for one in waiting] == [(system.name, {20.0})] * 4
+    assert add_ones(before) == expected
 
 
 def test_exit_while_workers_sleep_or_spin() -> None:

@@ -52,6 +52,21 @@ void Sleep(DWORD milliseconds) {
     nanosleep(&time, NULL);
 }
 
+/* One console: it may obey ANSI's codes of colours (mode 4) unless it is old. */
+DWORD console_mode = 3;
+BOOL console_is_old = 0;
+void *GetStdHandle(DWORD which) { return which == (DWORD)-11 ? &console_mode : NULL; }
+BOOL GetConsoleMode(void *console, DWORD *mode) {
+    if (console != &console_mode) return 0;
+    *mode = console_mode;
+    return 1;
+}
+BOOL SetConsoleMode(void *console, DWORD mode) {
+    if (console != &console_mode || (console_is_old && mode > 3)) return 0;
+    console_mode = mode;
+    return 1;
+}
+
 /* Ten million a second, as on most machines. */
 BOOL QueryPerformanceFrequency(int64_t *rate) { *rate = 10000000; return 1; }
 BOOL QueryPerformanceCounter(int64_t *count) {
