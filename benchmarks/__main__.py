@@ -29,7 +29,7 @@ STEADY_SECONDS, FRESH_SECONDS = 7.0, 25.0
 def main() -> int:
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks",
-        description="hloom beside JAX, NumPy, Numba, PyTorch and torch.compile. Without --group and --case: the table.",
+        description="hloom beside JAX, NumPy, Numba, PyTorch, IREE and others. Without --group and --case: the table.",
         epilog="Groups of the table: "
         + ", ".join(groups.TABLE)
         + ". Others: "
@@ -57,7 +57,7 @@ def main() -> int:
         action="append",
         default=[],
         metavar="PEER=PATH",
-        help="a peer's own interpreter, with this hloom in it",
+        help="a peer's own interpreter; benchmarks.environments makes those of IREE, MLX and others",
     )
     parser.add_argument("--compile-loop", metavar="NAME", help=argparse.SUPPRESS)
     options = parser.parse_args()

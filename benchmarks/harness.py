@@ -40,6 +40,16 @@ class Mismatch(Exception):
 
 
 @dataclass(frozen=True)
+class Work:
+    """`nbytes`: of arguments and results, or less if less is read. `flops` as the compiled program's cost analysis has
+    them, each transcendental operation as one."""
+
+    nbytes: float
+    flops: float
+    wide: bool
+
+
+@dataclass(frozen=True)
 class Program:
     """One peer's program for the work. Its inputs are ready in memory, in the peer's own arrays."""
 
@@ -48,6 +58,8 @@ class Program:
     """Returns when the result is ready (the work may continue after `run` has returned)."""
     check: Callable[[], Any] | None = None
     """Returns the values to compare, arrays or lists of arrays; None: compare the result of `run`."""
+    work: Callable[[], Work] | None = None
+    """What a call must do at least; hloom's program knows it."""
 
 
 @dataclass(frozen=True)
@@ -62,6 +74,8 @@ class Case:
     """Wait for each result; otherwise only for the last of a sample, to measure the cost of a call itself."""
     moments: bool = False
     """Of peers other than hloom and JAX only the means and deviations are compared: the results are random."""
+    translated: frozenset[str] = frozenset()
+    """Peers whose program nobody wrote for this case. One whose results differ is named and left out."""
 
 
 @dataclass
@@ -78,6 +92,8 @@ class Outcome:
     group: str = ""
     peak: dict[str, float] = field(default_factory=dict)
     """The peak growth of a peer's process in bytes, from before the case was built."""
+    limit: dict[str, float] = field(default_factory=dict)
+    """Seconds that a call must take at least on this machine, by what bounds it (`limits.py`)."""
 
     def number(self, peer: str) -> float | None:
         """The median, or the best."""
@@ -103,6 +119,7 @@ class Local:
     def __init__(self, program: Program, wait_each: bool, settle: float | None = None) -> None:
         self._program, self._wait_each = program, wait_each
         self._settle = SETTLE_SECONDS if settle is None else settle
+        self.work = program.work
 
     def results(self) -> list[np.ndarray]:
         """The results to compare."""

@@ -9,7 +9,10 @@ from html import escape
 from . import report
 from .harness import Outcome
 
-COLOURS = {"jax": "#3b6fb6", "numpy": "#d9902f", "numba": "#4b9b5c", "torch": "#c0504d", "torch.compile": "#8c62a8"}
+COLOURS = {
+    "jax": "#3b6fb6", "numpy": "#d9902f", "numba": "#4b9b5c", "torch": "#c0504d", "torch.compile": "#8c62a8",
+    "iree": "#2a9d9d", "mlx": "#8a8a8a", "pytensor": "#b59a1c", "pythran": "#d46fa6",
+}  # fmt: skip
 LEFT, RIGHT, TOP, LINE, WIDTH = 190, 20, 46, 12, 900
 LOWEST, HIGHEST = 0.1, 100.0
 TICKS = (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100)
@@ -31,7 +34,7 @@ def ratios(outcomes: Sequence[Outcome], peers: Sequence[str], speed: Callable[[O
         "right of 1, hloom is faster</text>",
     ]
     for k, peer in enumerate(peers):
-        x = LEFT + 100 * k
+        x = LEFT + 76 * k
         parts.append(f'<circle cx="{x}" cy="26" r="4" fill="{COLOURS[peer]}"/>')
         parts.append(f'<text x="{x + 8}" y="29">{report.NAMES[peer]}</text>')
     for tick in TICKS:

@@ -12,7 +12,8 @@ from .harness import Outcome
 
 NAMES = {
     "hloom": "hloom", "hloom-tpu": "hloom, tpu", "hloom-recorded": "hloom, recorded", "jax": "JAX", "numpy": "NumPy",
-    "numba": "Numba", "torch": "PyTorch", "torch.compile": "torch.compile", "hloom scope": "hloom, scope",
+    "numba": "Numba", "torch": "PyTorch", "torch.compile": "torch.compile", "iree": "IREE", "mlx": "MLX",
+    "pytensor": "PyTensor", "pythran": "Pythran", "dace": "DaCe", "hloom scope": "hloom, scope",
     "hloom jit": "hloom, jit",
 }  # fmt: skip
 RATIOS = {
@@ -84,6 +85,7 @@ def as_json(outcomes: Sequence[Outcome], about: dict[str, Any]) -> dict[str, Any
         cases.append({
             "name": outcome.name, "group": outcome.group, "title": outcome.title, "unit": outcome.unit,
             "best": outcome.best, "peers": peers, "notes": outcome.notes,
+            "limit": {bound: _short(seconds) for bound, seconds in outcome.limit.items()},
         })  # fmt: skip
     return {"machine": about, "cases": cases}
 
@@ -95,7 +97,7 @@ def from_json(written: dict[str, Any]) -> tuple[list[Outcome], dict[str, Any]]:
         samples = {peer: numbers["samples"] for peer, numbers in case["peers"].items()}
         peak = {peer: numbers["peak"] for peer, numbers in case["peers"].items() if "peak" in numbers}
         about = {name: case[name] for name in ("name", "group", "title", "unit", "best", "notes")}
-        outcomes.append(Outcome(samples=samples, peak=peak, **about))
+        outcomes.append(Outcome(samples=samples, peak=peak, limit=case.get("limit", {}), **about))
     return outcomes, written["machine"]
 
 

@@ -21,7 +21,10 @@ from .table import every as table
 
 HERE = Path(__file__).resolve().parent
 JSON, PAGE, PLOT = "results.json", "RESULTS.md", "ratios.svg"
-PEERS = ("jax", "numpy", "numba", "torch", "torch.compile")
+PEERS = ("jax", "numpy", "numba", "torch", "torch.compile", "iree", "mlx", "pytensor", "pythran")
+BEST = "the best"
+"""Of all peers that measured a row, the quickest."""
+NAMES = report.NAMES | {BEST: "the best of all"}
 STEADY = tuple(name for name in table.GROUPS if name != "dispatch")
 """The groups of programs: all but those that measure a call, a compilation, a start."""
 FUSED = ("chains", "reductions", "normalisations", "cumulative", "stencils", "movement")
@@ -87,14 +90,32 @@ class Run:
         return own * 1e6 if own else None
 
 
+def best(outcome: Outcome) -> str | None:
+    """The peer with the smallest number; None if no peer was measured."""
+    known = [peer for peer in PEERS if outcome.number(peer)]
+    return min(known, key=lambda peer: outcome.number(peer) or 0.0, default=None)
+
+
 def speed(outcome: Outcome, peer: str) -> float | None:
-    """How many times as fast as the peer hloom is, or how many times as little memory it takes."""
-    own, other = outcome.number("hloom"), outcome.number(peer)
+    """How many times as fast as the peer (or `BEST`) hloom is, or how many times as little memory it takes."""
+    found = best(outcome) if peer == BEST else peer
+    own, other = outcome.number("hloom"), found and outcome.number(found)
     return other / own if own and other else None
+
+
+def share(outcome: Outcome) -> str:
+    """The machine's limit as part of hloom's time, and what the limit is."""
+    own = outcome.number("hloom")
+    if not own or not outcome.limit:
+        return ""
+    bound = max(outcome.limit, key=outcome.limit.__getitem__)
+    return f"{outcome.limit[bound] / own:.0%} ({bound})"
 
 
 TARGETS: tuple[Target, ...] = (
     Target("JAX, all steady cases, mean", 2.0, True, lambda run: run.mean(run.of(*STEADY), "jax")),
+    Target("the best of all peers, all steady cases, mean", 1.6, True, lambda run: run.mean(run.of(*STEADY), BEST)),
+    Target("the best of all peers, the worst steady case", LEAST, True, lambda run: run.least(run.of(*STEADY), BEST)),
     Target("JAX, the worst steady case", LEAST, True, lambda run: run.least(run.of(*STEADY), "jax")),
     Target("hand-written Numba, all steady cases, mean", 1.2, True, lambda run: run.mean(run.of(*STEADY), "numba")),
     Target("torch.compile, fused kernels, mean", 1.0, True, lambda run: run.mean(run.of(*FUSED), "torch.compile")),
@@ -135,8 +156,8 @@ def page(outcomes: Sequence[Outcome], about: dict[str, Any]) -> str:
         machine.line(about),
         f"Not installed, so not measured: {', '.join(missing)}." if missing else "",
         "## Targets", report.markdown(_targets(run)),
-        "## Geometric means", report.markdown(_means(run, peers)), f"![ratios of all cases]({PLOT})",
-        f"## Below {LEAST} of a peer", _behind(run, peers),
+        "## Geometric means", report.markdown(_means(run, [*peers, BEST])), f"![ratios of all cases]({PLOT})",
+        f"## Below {LEAST} of a peer", _behind(run, [BEST, *peers]),
     ]  # fmt: skip
     for group in dict.fromkeys(outcome.group for outcome in outcomes):
         parts += [f"## {group[0].upper()}{group[1:]}", _group([o for o in outcomes if o.group == group], peers)]
@@ -170,7 +191,7 @@ def _missed(target: Target, run: Run) -> str:
 
 
 def _means(run: Run, peers: Sequence[str]) -> list[list[str]]:
-    rows = [["times as fast as", "cases", *(report.NAMES[peer] for peer in peers)]]
+    rows = [["times as fast as", "cases", *(NAMES[peer] for peer in peers)]]
     lines: dict[str, list[Outcome]] = {"all steady cases": run.of(*STEADY)}
     lines |= {group: run.of(group) for group in groups.TABLE}
     for name, outcomes in lines.items():
@@ -184,18 +205,29 @@ def _behind(run: Run, peers: Sequence[str]) -> str:
     for peer in peers:
         known = [(ratio, o.name) for o in run.outcomes if (ratio := speed(o, peer)) is not None]
         slow = sorted(pair for pair in known if pair[0] < LEAST)
-        names = ", ".join(f"{name} {_shown(ratio)}" for ratio, name in slow) or "none"
-        lines.append(f"* {report.NAMES[peer]} ({len(slow)} of {len(known)}): {names}")
+        names = ", ".join(f"{name} {_shown(ratio)}{_of(run, name, peer)}" for ratio, name in slow) or "none"
+        lines.append(f"* {NAMES[peer]} ({len(slow)} of {len(known)}): {names}")
     return "\n".join(lines)
+
+
+def _of(run: Run, name: str, peer: str) -> str:
+    """Which peer is the best one."""
+    found = best(run.by_name[name]) if peer == BEST else None
+    return f" ({report.NAMES[found]})" if found else ""
 
 
 def _group(outcomes: Sequence[Outcome], peers: Sequence[str]) -> str:
     own = [peer for peer in peers if any(outcome.samples.get(peer) for outcome in outcomes)]
-    rows = [["", "hloom", *(report.NAMES[p] for p in own), *(f"÷ {report.NAMES[p]}" for p in own)]]
+    limits = ["of the limit"] if any(outcome.limit for outcome in outcomes) else []
+    head = [*(report.NAMES[p] for p in own), *(f"÷ {report.NAMES[p]}" for p in own), "best peer", "÷ best", *limits]
+    rows = [["", "hloom", *head]]
     for outcome in outcomes:
         times = [report.cell(outcome.number(peer), outcome.unit) for peer in ("hloom", *own)]
         title = outcome.title.replace("*", "\\*")  # no emphasis
-        rows.append([f"{title} ({outcome.name})", *times, *(_shown(speed(outcome, peer)) for peer in own)])
+        found = best(outcome)
+        cells = [*(_shown(speed(outcome, peer)) for peer in own), report.NAMES[found] if found else ""]
+        cells += [_shown(speed(outcome, BEST)), *([share(outcome)] if limits else [])]
+        rows.append([f"{title} ({outcome.name})", *times, *cells])
     notes: dict[str, list[str]] = {}
     for outcome in outcomes:
         for note in outcome.notes:
@@ -228,7 +260,7 @@ def _jax(outcomes: Sequence[Outcome], about: dict[str, Any]) -> str:
 def _peers(outcomes: Sequence[Outcome], about: dict[str, Any]) -> str:
     """The means beside all peers, and the machine."""
     peers = [peer for peer in PEERS if any(outcome.samples.get(peer) for outcome in outcomes)]
-    return f"{report.markdown(_means(Run(outcomes), peers))}\n\n{machine.line(about)}"
+    return f"{report.markdown(_means(Run(outcomes), [*peers, BEST]))}\n\n{machine.line(about)}"
 
 
 TABLES: dict[str, Callable[[Sequence[Outcome], dict[str, Any]], str]] = {"jax": _jax, "peers": _peers}
@@ -251,7 +283,9 @@ def write(source: Path) -> None:
     (HERE / PAGE).write_text(page(outcomes, about))
     for document in (HERE.parent / name for name in DOCUMENTS):
         document.write_text(with_tables(document.read_text(), outcomes, about))
-    (HERE / PLOT).write_text(plot.ratios([o for o in outcomes if o.group in table.GROUPS], PEERS, speed))
+    shown = [o for o in outcomes if o.group in table.GROUPS]
+    peers = [peer for peer in PEERS if any(o.samples.get(peer) for o in shown)]
+    (HERE / PLOT).write_text(plot.ratios(shown, peers, speed))
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ from typing import Any
 import numba
 import numpy as np
 
+from .. import limits, translated
 from ..harness import Case, Program
 
 NDArray = np.ndarray[Any, Any]
@@ -77,14 +78,29 @@ class Loop:
             programs["numba"] = lambda: self._direct(own, chosen)
         if (whole := self.numpy) is not None:
             programs["numpy"] = lambda: self._direct(whole, chosen)
-        return Case(self.name, self.title, programs, self.tolerance)
+        own_text = lambda jax, jnp: self.function(jax, chosen)  # noqa: E731
+        for peer in ("iree", "mlx", "pytensor"):
+            programs[peer] = self._translated(getattr(translated, peer), own_text, chosen)
+        if (own := self.numba) is not None:
+            programs["pythran"] = self._translated(translated.pythran, own, chosen, [*chosen.values()])
+        return Case(self.name, self.title, programs, self.tolerance, translated=frozenset(translated.PEERS))
+
+    def _translated(
+        self, peer: Callable[..., Program], text: Any, sizes: Mapping[str, int], *more: Any
+    ) -> Callable[[], Program]:
+        def build() -> Program:
+            made = peer(text, self.inputs(sizes), *more)
+            return Program(made.run, made.wait, lambda: self.compared((made.check or made.run)()))
+
+        return build
 
     def _traced(self, package: str, sizes: Mapping[str, int]) -> Callable[[], Program]:
         def build() -> Program:
             jax, jnp = importlib.import_module(package), importlib.import_module(package + ".numpy")
             run = jax.jit(self.function(jax, sizes))
             own = [jnp.asarray(a) for a in self.inputs(sizes)]
-            return Program(lambda: run(*own), jax.block_until_ready, lambda: self.compared(run(*own)))
+            work = (lambda: limits.work(run, own)) if package == "hloom" else None
+            return Program(lambda: run(*own), jax.block_until_ready, lambda: self.compared(run(*own)), work)
 
         return build
 

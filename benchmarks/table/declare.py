@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import limits, translated
 from ..harness import Case, Program
 
 NDArray = np.ndarray[Any, Any]
@@ -99,7 +100,12 @@ class Row:
             programs["torch"] = lambda: self._in_torch(False)
             if self.compiled:
                 programs[COMPILED] = lambda: self._in_torch(True)
-        return Case(name, self.title, programs, self.tolerance, self.wait_each, self.moments)
+        for peer in ("iree", "mlx", "pytensor"):
+            programs[peer] = self._translated(getattr(translated, peer))
+        if self.numba is not None and not self.element and not self.by_name:
+            programs["pythran"] = lambda: translated.pythran(self.numba, self.arguments)
+        others = frozenset(translated.PEERS)
+        return Case(name, self.title, programs, self.tolerance, self.wait_each, self.moments, others)
 
     def _call(self, function: Function, own: Sequence[Any]) -> Callable[[], Any]:
         if self.by_name:
@@ -120,9 +126,20 @@ class Row:
             own = [
                 _leaves(a, lambda x: jnp.asarray(x, wanted if x.dtype == np.float32 else None)) for a in self.arguments
             ]
-            return Program(self._call(jax.jit(self.text(jax, jnp)), own), jax.block_until_ready)
+            jitted = jax.jit(self.text(jax, jnp))
+            work = None if package != "hloom" or self.by_name else lambda: limits.work(jitted, own)
+            return Program(self._call(jitted, own), jax.block_until_ready, work=work)
 
         return build
+
+    def _translated(self, peer: Callable[..., Program]) -> Builder:
+        """The row's JAX text, by a peer that runs it in its own way."""
+
+        def text(jax: Any, jnp: Any) -> Function:
+            function = self.text(jax, jnp)
+            return (lambda given: function(**given)) if self.by_name else function
+
+        return lambda: peer(text, self.arguments, self.wide, self.element)
 
     def _direct(self, function: Function) -> Program:
         own = list(self.arguments)

@@ -68,7 +68,7 @@ def from_numpy(name, title, arguments, function):
         programs = dict(case.programs) | {package: builder(package) for package in ("hloom", "jax")}
         if all(isinstance(a, np.ndarray) for a in arguments):
             programs["numba"] = lambda: (lambda f: Program(lambda: f(*arguments)))(compiled(add_numba))
-        return Case(name, title, programs, case.tolerance, wait_each=False)
+        return Case(name, title, programs, case.tolerance, wait_each=False, translated=case.translated)
 
     GROUP.row(name)(factory)
 

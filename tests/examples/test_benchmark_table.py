@@ -14,9 +14,10 @@ import numpy as np
 import pytest
 
 import hloom
-from benchmarks import groups, harness, machine, peers, plot, report, results
+from benchmarks import groups, harness, machine, peers, plot, report, results, translated
 from benchmarks.harness import Case, Mismatch, Outcome, arrays
 from benchmarks.table import every as table
+from benchmarks.table import grids
 from benchmarks.table.declare import Row, compiled
 
 ROWS = [(group, name) for group in table.DECLARED for name in group.rows]
@@ -114,10 +115,66 @@ def test_peers_are_processes_that_are_stopped_while_others_work(tmp_path: Path) 
             os.kill(process, 0)
 
 
+MLX = """
+import numpy as np
+__version__ = "7.5"
+cpu, bool_, bfloat16, float32 = "cpu", bool, "bf16", np.float32
+class array(np.ndarray):
+    def __new__(cls, a): return np.asarray(a).view(cls)
+exp, sqrt = np.exp, np.sqrt
+def set_default_device(device): assert device == cpu
+def grad(f, argnums=0): raise NotImplementedError
+value_and_grad = vmap = grad
+def compile(f): return f
+def eval(result): return result
+"""
+
+
+def interpreter(folder: Path, more: str = "") -> str:
+    """A Python that has an `mlx` of its own, made of NumPy."""
+    package = folder / "site" / "mlx"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text("__version__ = '7.5'\n")
+    (package / "core.py").write_text(MLX + more)
+    (package / "nn.py").write_text("")
+    (package / "utils.py").write_text("tree_map = None\n")
+    python = folder / "python"
+    python.write_text(f'#!/bin/sh\nPYTHONPATH="{folder}/site:$PYTHONPATH" exec "{sys.executable}" "$@"\n')
+    python.chmod(0o755)
+    return str(python)
+
+
+def test_a_peer_with_an_interpreter_of_its_own_runs_the_text_of_a_row(tmp_path: Path) -> None:
+    """Or it is named with the reason: names that it lacks, other results, not installed."""
+    right, wrong = interpreter(tmp_path / "right"), interpreter(tmp_path / "wrong", "exp = np.cos\n")
+    with peers.started(tmp_path, {"mlx": right}, ["mlx", "iree"]) as running:
+        outcome = running.measure("chain-small", 2, 0.001, False)
+        assert [*outcome.samples] == ["hloom", "mlx"] and running.about["mlx"].startswith("7.5 on Python")
+        assert outcome.notes == ["iree: not measured, not installed"]
+        assert outcome.limit["memory"] > 0 and {*outcome.limit} == {"memory", "arithmetic", "call"}
+        lacking = running.measure("gelu", 1, 0.001, False)
+        assert [*lacking.samples] == ["hloom"]
+        assert "mlx: not measured, AttributeError: mlx has no tanh" in lacking.notes
+    with peers.started(tmp_path, {"mlx": wrong}, ["mlx"]) as running:
+        differing = running.measure("chain-small", 1, 0.001, False)
+        assert [*differing.samples] == ["hloom"] and [*differing.peak] in ([], ["hloom"])
+        (note,) = differing.notes
+        assert note.startswith("mlx: not measured, other results: hloom and mlx differ")
+
+
+def test_a_case_of_loops_is_rewritten_for_pythran() -> None:
+    source = translated._source(grids.five_points_numba)
+    assert source.count("    #omp parallel for\n    for i in range(n - 2):\n") == 1 and "prange" not in source
+    compile(source, "source", "exec")
+    assert translated._pythran_type(np.ones((2, 3), np.float32)) == "float32[:,:]"
+    assert [translated._pythran_type(v) for v in (1, 2.5, True, np.float32(1))] == ["int", "float", "bool", "float32"]
+
+
 def outcomes() -> list[Outcome]:
+    limit = {"memory": 0.25e-3, "call": 1e-7}
     ratios = {"hloom": [1e-3], "jax": [4e-3], "numba": [2e-3], "torch": [0.5e-3]}
     return [
-        Outcome("gelu", "GELU", samples=ratios, group="chains", peak={"hloom": 5.0}),
+        Outcome("gelu", "GELU", samples=ratios, group="chains", peak={"hloom": 5.0}, limit=limit),
         Outcome("sum-0", "sum", samples={"hloom": [2e-3], "jax": [1e-3]}, group="reductions", notes=["noisy: yes"]),
         Outcome("dispatch", "a call", samples={"hloom": [1e-6], "jax": [4e-6]}, group="dispatch"),
         Outcome("memory-mlp", "memory", "byte", {"hloom": [1e6], "jax": [4e6]}, group="memory"),
@@ -137,9 +194,13 @@ def test_the_page_has_every_row_and_says_what_is_met() -> None:
     assert ["memory of training steps, part of JAX's, worst", "at most 0.3x", "0.25x", "met"] in cells
     assert ["call with its own arrays, us", "at most 1.2", "1.00", "met"] in cells
     assert ["compiling the MLP step, part of JAX's time", "at most 0.6x", "", "not measured"] in cells
-    assert ["all steady cases", "2", "1.41", "2.00", "0.50"] in cells
-    assert "* JAX (1 of 4): sum-0 0.50" in text and "* PyTorch (1 of 1): gelu 0.50" in text
-    assert "broken: failed: why." in text and "Not installed, so not measured: NumPy, torch.compile." in text
+    assert ["the best of all peers, the worst steady case", "at least 0.95x", "0.50x", "missed"] in cells
+    assert ["all steady cases", "2", "1.41", "2.00", "0.50", "0.50"] in cells
+    assert "* JAX (1 of 4): sum-0 0.50\n" in text and "* PyTorch (1 of 1): gelu 0.50\n" in text
+    assert "* the best of all (2 of 4): gelu 0.50 (PyTorch), sum-0 0.50 (JAX)\n" in text
+    assert any(row[-3:] == ["PyTorch", "0.50", "25% (memory)"] for row in cells)
+    assert "broken: failed: why." in text
+    assert "Not installed, so not measured: NumPy, torch.compile, IREE, MLX, PyTensor, Pythran." in text
     for outcome in outcomes():
         assert f"{outcome.title} ({outcome.name})" in text
     assert "during 1 of 5 cases: sum-0" in text
