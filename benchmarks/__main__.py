@@ -72,6 +72,8 @@ def main() -> int:
             groups.home(name)
         except KeyError:
             parser.error(f"no case {name!r}: --list, with --group, has the names")
+    if not chosen:
+        parser.error("these groups have no cases: benchmarks/README.md says which clones they need")
     if options.list:
         print("\n".join(chosen))
         return 0

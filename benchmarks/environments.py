@@ -18,7 +18,7 @@ PACKAGES: dict[str, tuple[str, ...]] = {
     "pytensor": ("pytensor>=3.0",),
     "pythran": ("pythran>=0.19",),
     "dace": ("dace>=1.0",),
-    "torch": ("torch>=2.15",),
+    "torch": ("torch>=2.14",),
 }
 
 

@@ -21,7 +21,9 @@ TABLE = (*table.GROUPS, "latency", "start", "memory")
 """The groups that a run without `--group` measures."""
 MODULES = ("steady", "loops", "transformations", "pallas", "tracing", "eager", "recording", "scopes")
 """Further groups, each a module of its name."""
-NAMES = (*TABLE, "startup", "large", *MODULES)
+PROGRAMS = ("npbench-S", "npbench-M", "npbench-L", "pyhpc")
+"""Programs of others, from clones that environment variables name."""
+NAMES = (*TABLE, "startup", "large", *MODULES, *PROGRAMS)
 
 
 def group(name: str) -> Mapping[str, Any]:
@@ -32,6 +34,8 @@ def group(name: str) -> Mapping[str, Any]:
         return FRESH[name]
     if name == "startup":
         return startup.CASES
+    if name in PROGRAMS:
+        return importlib.import_module("benchmarks.programs").GROUPS[name]  # type: ignore[no-any-return]
     return importlib.import_module(f"benchmarks.{name}").CASES  # type: ignore[no-any-return]
 
 

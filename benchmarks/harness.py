@@ -58,6 +58,8 @@ class Program:
     """Returns when the result is ready (the work may continue after `run` has returned)."""
     check: Callable[[], Any] | None = None
     """Returns the values to compare, arrays or lists of arrays; None: compare the result of `run`."""
+    prepare: Callable[[], None] | None = None
+    """Runs before each call and is not timed: makes new arguments where the program changes them."""
     work: Callable[[], Work] | None = None
     """What a call must do at least; hloom's program knows it."""
 
@@ -172,6 +174,8 @@ def _sample(program: Program, calls: int, wait_each: bool) -> float:
     """Seconds for one call."""
     run, wait = program.run, program.wait
     result = None
+    if program.prepare is not None:
+        return sum(_prepared(program) for _ in range(calls)) / calls
     began = time.perf_counter()
     if wait_each:
         for _ in range(calls):
@@ -181,6 +185,15 @@ def _sample(program: Program, calls: int, wait_each: bool) -> float:
             result = run()
         wait(result)
     return (time.perf_counter() - began) / calls
+
+
+def _prepared(program: Program) -> float:
+    """Seconds for one call with new arguments."""
+    assert program.prepare is not None
+    program.prepare()
+    began = time.perf_counter()
+    program.wait(program.run())
+    return time.perf_counter() - began
 
 
 def _calls_a_sample(program: Program, wait_each: bool, wanted: float) -> int:

@@ -100,7 +100,7 @@ class Loop:
             run = jax.jit(self.function(jax, sizes))
             own = [jnp.asarray(a) for a in self.inputs(sizes)]
             work = (lambda: limits.work(run, own)) if package == "hloom" else None
-            return Program(lambda: run(*own), jax.block_until_ready, lambda: self.compared(run(*own)), work)
+            return Program(lambda: run(*own), jax.block_until_ready, lambda: self.compared(run(*own)), work=work)
 
         return build
 

@@ -1,0 +1,201 @@
+"""Programs of others, as their authors wrote them: NPBench and pyhpc-benchmarks, from a clone on this machine.
+
+    HLOOM_NPBENCH  a clone of https://github.com/spcl/npbench (BSD 3-Clause): groups `npbench-S`, `-M`, `-L`
+    HLOOM_PYHPC    a clone of https://github.com/dionhaefner/pyhpc-benchmarks (Unlicense): group `pyhpc`
+
+hloom runs the JAX version, through `hloom.as_jax`. NPBench's NumPy, Numba, Pythran and DaCe versions write into their
+arguments, so these get fresh ones before each call, which is not timed. Of several Numba versions the quickest counts,
+as in NPBench. Without a clone the groups are empty.
+"""
+
+from __future__ import annotations
+
+import copy
+import functools
+import importlib
+import importlib.util
+import json
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from .harness import Case, Program
+
+PRESETS = ("S", "M", "L")
+PYHPC = ("equation_of_state", "isoneutral_mixing", "turbulent_kinetic_energy")
+PYHPC_SIZES = tuple(4**k for k in range(6, 12))
+BACKENDS = {"hloom": "jax", "jax": "jax", "numpy": "numpy", "numba": "numba", "torch": "pytorch"}
+NUMBA_VERSIONS = ("numba_np", "numba_npr", "numba_n", "numba_op", "numba_opr", "numba_o")
+PYTHRAN_FLAGS = ("-DUSE_XSIMD", "-fopenmp", "-march=native", "-ffast-math")
+"""NPBench's own."""
+
+
+class Data:
+    """The arguments of a program of NPBench, and what it changes."""
+
+    def __init__(self, info: Mapping[str, Any], sources: Path, preset: str) -> None:
+        self.info, self.folder = info, sources / info["relative_path"]
+        self.values: dict[str, Any] = dict(info["parameters"][preset])
+        if init := info.get("init"):
+            made = getattr(self.load(""), init["func_name"])(*(self.values[name] for name in init["input_args"]))
+            names = init["output_args"]
+            self.values |= dict(zip(names, made if len(names) > 1 else [made], strict=True))
+
+    def load(self, postfix: str) -> ModuleType:
+        """A module of the program. Raises FileNotFoundError."""
+        return _load(self.folder / f"{self.info['module_name']}{postfix}.py")
+
+    def function(self, postfix: str) -> Callable[..., Any]:
+        return getattr(self.load(postfix), self.info["func_name"])  # type: ignore[no-any-return]
+
+    def own(self, of: Callable[[Any], Any] = copy.deepcopy) -> dict[str, Any]:
+        """The arguments by name, the arrays made by `of`."""
+        arrays = self.info["array_args"]
+        return {name: of(v) if name in arrays else v for name, v in self.values.items()}
+
+
+def _load(file: Path, name: str = "", search: list[str] | None = None) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name or file.stem, file, submodule_search_locations=search)
+    if spec is None or spec.loader is None or not file.exists():
+        raise FileNotFoundError(f"{file.name}: no such version")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def _jax(package: str) -> Any:
+    """The module that `import jax` gives from now on in this process."""
+    jax = importlib.import_module("hloom").as_jax() if package == "hloom" else importlib.import_module("jax")
+    jax.config.update("jax_enable_x64", True)
+    return jax
+
+
+def _traced(data: Data, package: str) -> Program:
+    jax = _jax(package)
+    function = data.function("_jax")
+    own = data.own(importlib.import_module("jax.numpy").array)
+    given = [own[name] for name in data.info["input_args"]]
+    return Program(lambda: function(*given), jax.block_until_ready)
+
+
+def _in_place(data: Data, function: Callable[..., Any]) -> Program:
+    """A version that may write into its arguments."""
+    order, changed = data.info["input_args"], data.info["output_args"]
+    own: dict[str, Any] = {}
+
+    def prepare() -> None:
+        if changed or not own:
+            own.update(data.own())
+
+    def run() -> Any:
+        return function(*(own[name] for name in order))
+
+    def check() -> Any:
+        prepare()
+        returned = run()
+        results = [] if returned is None else [*returned] if isinstance(returned, (list, tuple)) else [returned]
+        return results + [own[name] for name in changed]
+
+    return Program(run, check=check, prepare=prepare)
+
+
+def _numba(data: Data) -> Program:
+    """The quickest of the Numba versions that run. Raises what the last one raises if none does."""
+    importlib.import_module("numba")
+    found: list[tuple[float, Program]] = []
+    failure: Exception = FileNotFoundError("no Numba version")
+    for version in NUMBA_VERSIONS:
+        try:
+            program = _in_place(data, data.function("_" + version))
+            (program.check or program.run)()  # compiles
+            assert program.prepare is not None
+            program.prepare()
+            began = time.perf_counter()
+            program.run()
+            found.append((time.perf_counter() - began, program))
+        except Exception as error:
+            failure = failure if isinstance(error, FileNotFoundError) else error
+    if not found:
+        raise failure
+    return min(found, key=lambda pair: pair[0])[1]
+
+
+def _pythran(data: Data) -> Program:
+    pythran = importlib.import_module("pythran")
+    source = data.folder / f"{data.info['module_name']}_pythran.py"
+    with tempfile.TemporaryDirectory() as folder:
+        built = pythran.compile_pythranfile(
+            str(source), output_file=str(Path(folder) / f"{source.stem}.so"),
+            extra_compile_args=list(PYTHRAN_FLAGS), extra_link_args=["-fopenmp"],
+        )  # fmt: skip
+        return _in_place(data, getattr(_load(Path(built), source.stem), data.info["func_name"]))
+
+
+def _dace(data: Data) -> Program:
+    """DaCe's program after `auto_optimize` for the CPU."""
+    dace = importlib.import_module("dace")
+    optimize = importlib.import_module("dace.transformation.auto.auto_optimize").auto_optimize
+    os.chdir(tempfile.mkdtemp())  # DaCe writes its build there
+    graph = data.function("_dace").to_sdfg(simplify=True)  # type: ignore[attr-defined]
+    optimize(graph, dace.dtypes.DeviceType.CPU)
+    compiled = graph.compile()
+    symbols = {str(name): data.values[str(name)] for name in graph.free_symbols if str(name) in data.values}
+    names = [name for name in data.info["input_args"] if name in graph.arglist()]
+    order = data.info["input_args"]
+    return _in_place(data, lambda *a: compiled(**{n: v for n, v in zip(order, a) if n in names}, **symbols))
+
+
+def _npbench_case(file: Path, sources: Path, preset: str) -> Case:
+    info = json.loads(file.read_text())["benchmark"]
+    builders = {"numba": _numba, "pythran": _pythran, "dace": _dace}
+    lazily = functools.cache(lambda: Data(info, sources, preset))  # in the peer's process only
+    programs: dict[str, Callable[[], Program]] = {
+        package: functools.partial(lambda package: _traced(lazily(), package), package) for package in ("hloom", "jax")
+    }
+    programs["numpy"] = lambda: _in_place(lazily(), lazily().function("_numpy"))
+    for peer, builder in builders.items():
+        programs[peer] = functools.partial(lambda builder: builder(lazily()), builder)
+    return Case(f"npbench-{preset}-{file.stem}", f"{info['name']}, {preset}", programs, translated=_others(programs))
+
+
+def _pyhpc_case(clone: Path, program: str, size: int) -> Case:
+    def build(peer: str) -> Program:
+        jax = _jax(peer) if peer in ("hloom", "jax") else None
+        folder = clone / "benchmarks" / program
+        module = _load(folder / "__init__.py", f"pyhpc_{program}", [str(folder)])
+        if jax is None:
+            importlib.import_module(peer)
+        importlib.import_module(f".{next(folder.glob(f'*_{BACKENDS[peer]}.py')).stem}", module.__name__)
+        run = module.get_callable(BACKENDS[peer], size)
+        return Program(run, jax.block_until_ready if jax else lambda result: result)
+
+    programs = {peer: functools.partial(build, peer) for peer in BACKENDS}
+    title = f"{program.replace('_', ' ')}, {size:,} elements"
+    return Case(f"pyhpc-{program}-{size}", title, programs, translated=_others(programs))
+
+
+def _others(programs: Mapping[str, Any]) -> frozenset[str]:
+    return frozenset(programs) - {"hloom", "jax"}
+
+
+def _groups() -> dict[str, dict[str, Callable[[], Case]]]:
+    found: dict[str, dict[str, Callable[[], Case]]] = {f"npbench-{preset}": {} for preset in PRESETS} | {"pyhpc": {}}
+    if clone := os.environ.get("HLOOM_NPBENCH"):
+        for file in sorted(Path(clone).glob("bench_info/*.json")):
+            for preset in PRESETS:
+                make = functools.partial(_npbench_case, file, Path(clone) / "npbench" / "benchmarks", preset)
+                found[f"npbench-{preset}"][f"npbench-{preset}-{file.stem}"] = make
+    if clone := os.environ.get("HLOOM_PYHPC"):
+        for program in PYHPC:
+            for size in PYHPC_SIZES:
+                found["pyhpc"][f"pyhpc-{program}-{size}"] = functools.partial(_pyhpc_case, Path(clone), program, size)
+    return found
+
+
+GROUPS = _groups()

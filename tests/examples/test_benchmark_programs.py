@@ -1,0 +1,69 @@
+"""Programs of others: a clone with one small program is a case of each preset, with fresh arguments for each call."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from benchmarks import groups, harness, peers, programs
+
+INFO = {
+    "name": "Toy", "relative_path": "a/toy", "module_name": "toy", "func_name": "kernel",
+    "parameters": {"S": {"N": 8}, "M": {"N": 16}, "L": {"N": 32}},
+    "init": {"func_name": "initialize", "input_args": ["N"], "output_args": ["x", "y"]},
+    "input_args": ["N", "x", "y"], "array_args": ["x", "y"], "output_args": ["x"],
+}  # fmt: skip
+VERSIONS = {
+    "": "import numpy as np\ndef initialize(N):\n    return np.arange(float(N)), np.ones(N)\n",
+    "_numpy": "def kernel(N, x, y):\n    x += y * N\n",
+    "_numba_n": "import numba\n@numba.njit\ndef kernel(N, x, y):\n    for k in range(N):\n        x[k] += y[k] * N\n",
+    "_numba_np": "raise RuntimeError('a version that does not run')\n",
+    "_jax": (
+        "import jax, functools\n@functools.partial(jax.jit, static_argnums=0)\n"
+        "def kernel(N, x, y):\n    return x.at[:].add(y * N)\n"
+    ),
+}
+
+
+@pytest.fixture
+def clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "bench_info").mkdir()
+    (tmp_path / "bench_info" / "toy.json").write_text(json.dumps({"benchmark": INFO}))
+    folder = tmp_path / "npbench" / "benchmarks" / "a" / "toy"
+    folder.mkdir(parents=True)
+    for postfix, text in VERSIONS.items():
+        (folder / f"toy{postfix}.py").write_text(text)
+    monkeypatch.setenv("HLOOM_NPBENCH", str(tmp_path))
+    monkeypatch.delenv("HLOOM_PYHPC", raising=False)
+    monkeypatch.setattr(programs, "GROUPS", programs._groups())
+    return tmp_path
+
+
+def test_a_clone_is_a_group_for_each_preset(clone: Path) -> None:
+    assert [list(groups.group(f"npbench-{preset}")) for preset in "SML"] == [[f"npbench-{p}-toy"] for p in "SML"]
+    assert groups.home("npbench-M-toy") == "npbench-M" and not groups.group("pyhpc")
+
+
+def test_all_versions_of_a_program_are_measured(clone: Path, tmp_path: Path) -> None:
+    with peers.started(tmp_path, {}, ["numpy", "numba", "dace"]) as running:
+        outcome = running.measure("npbench-S-toy", 1, 0.001, False)
+    assert {"hloom", "numpy", "numba"} <= {*outcome.samples}
+    assert all(note.startswith("dace: not measured") for note in outcome.notes)
+
+
+def test_each_call_has_new_arguments(clone: Path) -> None:
+    program = groups.make("npbench-S-toy").programs["numpy"]()
+    local = harness.Local(program, wait_each=True, settle=0.0)
+    for _ in range(2):
+        assert local.sample(3) > 0
+        np.testing.assert_array_equal(local.results()[0], np.arange(8.0) + 8)
+
+
+def test_without_clones_the_groups_are_empty(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("HLOOM_NPBENCH", "HLOOM_PYHPC"):
+        monkeypatch.delenv(name, raising=False)
+    found = programs._groups()
+    assert [*found] == [*groups.PROGRAMS] and not any(found.values())
