@@ -16,7 +16,7 @@ PACKAGES: dict[str, tuple[str, ...]] = {
     "iree": ("iree-base-compiler>=3.13", "iree-base-runtime>=3.13", "jax[cpu]>=0.10.2"),
     "mlx": ("mlx[cpu]>=0.32",),
     "pytensor": ("pytensor>=3.0",),
-    "pythran": ("pythran>=0.19",),
+    "pythran": ("pythran>=0.19", "scipy-openblas64"),
     "dace": ("dace>=1.0",),
     "torch": ("torch>=2.14",),
 }

@@ -25,6 +25,7 @@ from types import ModuleType
 from typing import Any
 
 from .harness import Case, Program
+from .translated import PYTHRAN_BLAS
 
 PRESETS = ("S", "M", "L")
 PYHPC = ("equation_of_state", "isoneutral_mixing", "turbulent_kinetic_energy")
@@ -131,7 +132,7 @@ def _pythran(data: Data) -> Program:
     source = data.folder / f"{data.info['module_name']}_pythran.py"
     with tempfile.TemporaryDirectory() as folder:
         built = pythran.compile_pythranfile(
-            str(source), output_file=str(Path(folder) / f"{source.stem}.so"),
+            str(source), config=PYTHRAN_BLAS, output_file=str(Path(folder) / f"{source.stem}.so"),
             extra_compile_args=list(PYTHRAN_FLAGS), extra_link_args=["-fopenmp"],
         )  # fmt: skip
         return _in_place(data, getattr(_load(Path(built), source.stem), data.info["func_name"]))

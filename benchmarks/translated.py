@@ -26,6 +26,8 @@ from .harness import Program
 
 Text = Callable[[Any, Any], Callable[..., Any]]
 """`text(jax, jax.numpy)` returns the function to jit."""
+PYTHRAN_BLAS = ["compiler.blas=scipy-openblas"]
+"""The one that pip installs: a system seldom has a `cblas.h`."""
 PEERS = ("iree", "mlx", "pytensor", "pythran")
 
 
@@ -143,7 +145,7 @@ def pythran(version: Any, arguments: Sequence[Any], sizes: Sequence[Any] = ()) -
     with tempfile.TemporaryDirectory() as folder:
         spec = f"#pythran export {function.__name__}({signature})\n"
         built = pythran.compile_pythrancode(
-            "kernel", spec + source, output_file=str(Path(folder) / "kernel.so"),
+            "kernel", spec + source, config=PYTHRAN_BLAS, output_file=str(Path(folder) / "kernel.so"),
             extra_compile_args=["-O3", "-march=native", "-fopenmp", "-fno-math-errno"], extra_link_args=["-fopenmp"],
         )  # fmt: skip
         loader = importlib.util.spec_from_file_location("kernel", built)
