@@ -21,6 +21,8 @@ class System(ABC):
     loads_images: ClassVar[bool] = False
     """Object files are ELF, and memory that was written can be made executable: `numba_backend/runtime/loader.py` then
     loads code without LLVM."""
+    object_format: ClassVar[str] = ""
+    """What LLVM's triple of this process lacks to name the format of code that its loader takes: "-elf", or nothing."""
     native_names: ClassVar[Mapping[str, str]]
     """The functions that native code calls by address: `lock`, `unlock`, `wait`, `broadcast` of a mutex and a condition
     variable, `yield`, `nap`, `clock`, `self` (the thread's number that `threading.get_ident` has), `get` and `set` a

@@ -17,6 +17,7 @@ import llvmlite.binding as llvm
 from llvmlite.binding import ffi
 
 from ...hlo.support.forking import Order, fork_lock, kept_out_of_forks
+from ...hlo.system import system
 from .library import HALVES, INLINED, Operation, lacking, with_functions
 from .masked_stores import without_masked_stores
 
@@ -35,6 +36,12 @@ def _native_target() -> tuple[str, str, str]:
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     return llvm.get_process_triple(), llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
+
+
+def _loaded_triple() -> str:
+    """The triple of code for this process. On Windows it asks for ELF, as llvmlite's loader does for its own machine."""
+    triple = _native_target()[0]
+    return triple if triple.endswith(system.object_format) else triple + system.object_format
 
 
 def host_target() -> tuple[str, str, str]:
@@ -61,8 +68,8 @@ class _Machine:
         try:
             self.machine = _machines.pop()
         except IndexError:
-            triple, cpu, features = _native_target()
-            target = llvm.Target.from_triple(triple)
+            _, cpu, features = _native_target()
+            target = llvm.Target.from_triple(_loaded_triple())
             self.machine = target.create_target_machine(
                 cpu=cpu, features=features, opt=2, reloc="pic", codemodel="default", jit=True
             )
@@ -85,7 +92,7 @@ def target_machine() -> Any:
 @functools.cache
 def module_header() -> tuple[str, str]:
     """(triple, data layout) that a module must carry."""
-    return _native_target()[0], str(target_machine().target_data)
+    return _loaded_triple(), str(target_machine().target_data)
 
 
 _NARROW = re.compile(r"(?<!getelementptr )\bi(8|16)\b(?!\*)|\b[su](div|rem) i\d+ [^,\n]+, -?\d")
