@@ -178,6 +178,21 @@ print(*found, shows_colours(), mode.value)
     assert done.stdout.split() == ["True", "7", "False", "3"], done.stderr
 
 
+def test_code_for_the_loader_of_windows_is_elf(models: Path, root: Path) -> None:
+    """LLVM's loader ends the process that gives it COFF there; linkers want COFF."""
+    code = """
+from support import lacking
+lacking.install("windows")
+from hloom.numba_backend.ahead.targets import TargetMachine
+from hloom.numba_backend.runtime import llvm_backend
+print(llvm_backend.module_header()[0].endswith("-elf"), llvm_backend.target_machine().triple.endswith("-elf"),
+      TargetMachine("native").resolved().triple.endswith("-elf"))
+"""
+    given = environment(models, root, "off")
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=given, timeout=100)
+    assert done.stdout.split() == ["True", "True", "False"], done.stderr
+
+
 def test_every_case_is_tried(root: Path) -> None:
     assert DIFFERENCES.keys() - {""} == lacking.LACKING.keys()
     assert set(ON_MODELS) < set((root / "tests" / "smoke.txt").read_text().split())

@@ -20,7 +20,9 @@ from support.runtime_kernels import ADD, F32, S64, python, run
 from support.spawned import add_ones
 
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no forks")
-needs_tasks = pytest.mark.skipif(not os.path.isdir("/proc/self/task"), reason="it counts threads in /proc")
+needs_tasks = pytest.mark.skipif(
+    os.name != "posix" or not os.path.isdir("/proc/self/task"), reason="it counts threads in /proc"
+)
 
 HITS = KernelSource("hits", "def hits(lo, hi, n):\n    for i in range(lo, hi):\n        n[i] = n[i] + 1\n", (S64,))
 
