@@ -1,7 +1,7 @@
 """Windows: threads, memory and clocks of kernel32, the C library ucrtbase, %LOCALAPPDATA%; no forks, no images.
 
-Machine code is ELF: LLVM's loader takes no other here (llvmlite says so to it). Programs compiled ahead of time are COFF,
-as linkers ask for. A `long` has 32 bits, so no type here depends on it.
+Machine code is ELF: LLVM's loader takes no other here. Programs compiled ahead of time are COFF, as linkers ask for. A
+`long` has 32 bits, so no type here depends on it.
 
 Sources: Microsoft's reference of the Win32 API: "Synchronization functions" (SRW locks, condition variables), "Process
 and thread functions", VirtualAlloc, QueryPerformanceCounter, GetLogicalProcessorInformation, GetProcessMemoryInfo,

@@ -39,7 +39,7 @@ def _native_target() -> tuple[str, str, str]:
 
 
 def _loaded_triple() -> str:
-    """The triple of code for this process. On Windows it asks for ELF, as llvmlite's loader does for its own machine."""
+    """The triple of code for this process. On Windows it asks for ELF, as llvmlite does for the loader's machine."""
     triple = _native_target()[0]
     return triple if triple.endswith(system.object_format) else triple + system.object_format
 
