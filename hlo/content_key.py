@@ -39,9 +39,10 @@ def content_key(module: HloModule) -> bytes:
     """The bytes. NoKey for a module that may do something else the next time: one that calls a function of the user's,
     or that holds an object which is no plain data."""
     numbers: dict[HloComputation, int] = {}
+    shapes: dict[int, str] = {}
     parts: list[Part] = []
     for computation in module.computations:
-        parts.append(_computation(computation, numbers))
+        parts.append(_computation(computation, numbers, shapes))
         numbers[computation] = len(numbers)
     about = [_part(getattr(module, name), numbers) for name in _names(type(module)) if name not in _OMITTED]
     return repr((*about, *parts)).encode()
@@ -52,7 +53,8 @@ def data_key(value: object) -> Part:
     return _part(value, {})
 
 
-def _computation(computation: HloComputation, numbers: dict[HloComputation, int]) -> Part:
+def _computation(computation: HloComputation, numbers: dict[HloComputation, int], shapes: dict[int, str]) -> Part:
+    """`shapes`: the texts of shapes by the identity of these; many instructions have the same."""
     places: dict[HloInstruction, int] = {}
     rows: list[Part] = []
     for i in computation.instructions:
@@ -60,7 +62,10 @@ def _computation(computation: HloComputation, numbers: dict[HloComputation, int]
             _check_custom_call(i)
         attributes = None if i.attributes is NO_ATTRIBUTES else _part(i.attributes, numbers)
         operands = tuple([places[o] for o in i.operands])
-        rows.append((i.opcode.value, _shape(i.shape), operands, attributes, i.frontend_attributes, i.annotations))
+        shape = shapes.get(id(i.shape))
+        if shape is None:
+            shape = shapes[id(i.shape)] = _shape(i.shape)
+        rows.append((i.opcode.value, shape, operands, attributes, i.frontend_attributes, i.annotations))
         places[i] = len(places)
     return places[computation.root], *rows
 
@@ -78,8 +83,10 @@ def _shape(shape: Shape) -> str:
 
 def _part(value: Any, numbers: dict[HloComputation, int]) -> Part:
     kind = type(value)
+    if kind is int or kind is str:
+        return value  # type: ignore[no-any-return]
     if kind is tuple:
-        return tuple([_part(v, numbers) for v in value])
+        return tuple([v if type(v) is int else _part(v, numbers) for v in value])
     encode = _ENCODED.get(kind)
     if encode is not None:
         return encode(value)
@@ -87,8 +94,9 @@ def _part(value: Any, numbers: dict[HloComputation, int]) -> Part:
         return "computation", numbers[value]
     if issubclass(kind, Enum):
         return kind.__qualname__, value.name
-    if is_dataclass(kind):
-        return kind.__qualname__, *[_part(getattr(value, name), numbers) for name in _names(kind)]
+    names = _fields.get(kind)
+    if names is not None or is_dataclass(kind):
+        return kind.__qualname__, *[_part(getattr(value, name), numbers) for name in names or _names(kind)]
     if issubclass(kind, tuple):
         return kind.__qualname__, *[_part(v, numbers) for v in value]
     raise NoKey(f"it holds a {kind.__module__}.{kind.__qualname__}")
@@ -105,8 +113,6 @@ def _literal(value: Literal) -> Part:
 
 
 _ENCODED: dict[type, Callable[[Any], Part]] = {
-    int: _same,
-    str: _same,
     bytes: _same,
     type(None): _same,
     bool: lambda value: ("bool", int(value)),
