@@ -216,12 +216,6 @@ def with_unique_names(
             todo = ()
         calling = frozenset(computation.callers) if renamed else frozenset()
         for old in todo:
-            operands = old.operands
-            if not untouched(operands):
-                operands = tuple([mapping.get(o, o) for o in operands])
-            attributes = old.attributes
-            if old in calling:
-                attributes = attributes.map_computations(lambda c: renamed.get(c, c))
             name = old.name
             if name and name not in used:
                 used.add(name)
@@ -229,6 +223,14 @@ def with_unique_names(
                 name = instructions.unique(name or old.opcode.value)
                 if is_own is not None and is_own(old):
                     object.__setattr__(old, "name", name)
+            if name == old.name and not mapping and not calling:
+                continue  # nothing before it is another instruction now
+            operands = old.operands
+            if not untouched(operands):
+                operands = tuple([mapping.get(o, o) for o in operands])
+            attributes = old.attributes
+            if old in calling:
+                attributes = attributes.map_computations(lambda c: renamed.get(c, c))
             if name != old.name or attributes is not old.attributes or operands != old.operands:
                 mapping[old] = HloInstruction(
                     old.opcode, old.shape, operands, attributes, name, old.metadata, old.frontend_attributes,
