@@ -246,7 +246,8 @@ class Fuser:
         """Merge the clusters of two elements of a loop's next state if each reads the old value of the other, index by
         index. One nest can write both in place; of two nests, the first would overwrite operands of the second."""
         a, b = (self.of[self.computation.instructions[n]] for n in (first, second))
-        if not self._can_be_side_by_side(a, b):
+        joint = self._side_by_side(a, b)
+        if joint is None:
             return
         old_a, old_b = self.in_place.replaced[first], self.in_place.replaced[second]
         if not (self._reads_at_index(a, old_b, True) and self._reads_at_index(b, old_a, True)):
@@ -255,7 +256,7 @@ class Fuser:
             return
         space = joined_space(a, b, (), self.limits)
         if space is not None and (space.reduced is None or can_run_again(space, self.limits)):
-            self._join_side_by_side(a, b, space)
+            self._join_side_by_side(a, b, space, joint)
 
     def _join_siblings(self) -> None:
         """Merge clusters that read the same array, element by element, into one nest that reads it once."""
@@ -289,7 +290,7 @@ class Fuser:
         now. `size` None: they read results of one nest, and are merged if they are small, which saves a start."""
         if a is b:
             return True
-        if a.space.domain != b.space.domain or not self._can_be_side_by_side(a, b):
+        if a.space.domain != b.space.domain:
             return False
         space = joined_space(a, b, (), self.limits)
         if space is None:
@@ -302,26 +303,28 @@ class Fuser:
             full = any(c.space.reduced is None for c in (a, b))
             if full and not (space.is_in_order and can_run_again(space, self.limits)):
                 return False
-        self._join_side_by_side(a, b, space)
+        joint = self._side_by_side(a, b)  # last, since it may search for a way from one to the other
+        if joint is None:
+            return False
+        self._join_side_by_side(a, b, space, joint)
         return True
 
-    def _can_be_side_by_side(self, a: Cluster, b: Cluster) -> bool:
-        """True for two clusters within the limits for one nest, if neither must run before the other."""
+    def _side_by_side(self, a: Cluster, b: Cluster) -> Joint | None:
+        """How two clusters become one if they are within the limits for one nest, and neither must run before the
+        other; None if not."""
         if a is b or not (a.fusible and b.fusible) or a.closed or b.closed or a.is_apart or b.is_apart:
-            return False
+            return None
         if a.block != b.block:
-            return False
+            return None
         limits = self.limits
         if len(a.numbers) + len(b.numbers) > limits.members or len(a.outputs) + len(b.outputs) > limits.outputs:
-            return False
+            return None
         if _reads_together(a, b, limits.externals) > limits.externals:
-            return False
-        return self._order.joint(a, b, reads=False) is not None
+            return None
+        return self._order.joint(a, b, reads=False)
 
-    def _join_side_by_side(self, a: Cluster, b: Cluster, space: Space) -> None:
+    def _join_side_by_side(self, a: Cluster, b: Cluster, space: Space, joint: Joint) -> None:
         """Merge two independent clusters in a space."""
-        joint = self._order.joint(a, b, reads=False)
-        assert joint is not None, "one of two that run side by side must run before the other"
         reads = a.reads
         for source, users in b.reads.items():
             reads.setdefault(source, []).extend(users)
