@@ -159,7 +159,9 @@ class _Finder:
     def chain(self, number: int) -> Group | None:
         """The chain that begins with a product."""
         dot = self.computation.instructions[number]
-        if not _is_dense(dot) or not suits_tiles(dot) or strides_of(dot).k not in SHALLOW_DEPTH:
+        if not _is_dense(dot) or not _Candidates(self, number, (), _of_rows(1)).may_pay():
+            return None
+        if not suits_tiles(dot) or strides_of(dot).k not in SHALLOW_DEPTH:
             return None
         leading = leading_sizes(dot)
         batch = len(dot.attributes.lhs_batch_dims)
@@ -317,6 +319,22 @@ class _Followers:
     def _add(self, member: HloInstruction) -> None:
         self.members.append(member)
         self.computed.add(member)
+
+
+class _Candidates(_Followers):
+    """All that may follow a product in a chain, judged without sizes and kernels: the members of each of its chains are
+    the first ones of these. Most products have none, which this finds out for little."""
+
+    def may_pay(self) -> bool:
+        """False if no chain has two products and enough bytes between its members (`_Chain.cut`)."""
+        self.collect(_MOST_MEMBERS)
+        if sum(member.opcode is Opcode.DOT for member in self.members) < 2:
+            return False
+        read = {operand for member in self.members for operand in member.operands if operand in self.computed}
+        return sum(operand.shape.byte_size for operand in read) > least_bytes()
+
+    def accepts(self, following: HloInstruction, given: Collection[int]) -> bool:
+        return following.opcode is Opcode.DOT or (following.opcode is Opcode.FUSION and bool(given))
 
 
 class _Chain(_Followers):
