@@ -17,6 +17,7 @@ from pathlib import Path
 
 from ..errors import HloError, VerificationError
 from ..ir import HloInstruction, HloModule
+from ..support.loading import load
 from ..support.progress import current
 from ..support.records import dataclass
 from ..text.dot_graph import to_dot
@@ -26,7 +27,6 @@ from .history import current_history, noting
 from .record import PassRecord
 from .rewrite import HloPass
 from .rewriter import Application, RewriteLog, has_rules
-from .rule_check import check_application
 
 
 class PassOptionsError(HloError, ValueError):
@@ -238,7 +238,7 @@ class _Run:
 
 
 def _check(each: HloPass, module: HloModule, application: Application) -> None:
-    check_application(application, f"module {module.name}, pass {each.name}")
+    load(".rule_check", __package__).check_application(application, f"module {module.name}, pass {each.name}")
 
 
 def _instruction_count(module: HloModule) -> int:

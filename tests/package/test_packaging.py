@@ -88,6 +88,28 @@ def test_import_stays_light(name: str, tmp_path: Path) -> None:
     assert sorted(set(HEAVY) & set(loaded)) == []
 
 
+FIRST_JIT = """
+import sys, hloom, hloom.numpy as jnp
+before = set(sys.modules)
+print(hloom.jit(lambda x: jnp.sin(x) + 1).lower(jnp.ones(3)).compile().passes()[-1].name)
+for name in sorted(set(sys.modules) - before):
+    print(name)
+    for kind in list(vars(sys.modules[name]).values()) if name.startswith("hloom.") else ():
+        parameters = vars(kind).get("__dataclass_params__") if isinstance(kind, type) else None
+        if type(parameters).__module__ == "dataclasses" and kind.__module__ == name:
+            print("compiles", kind)
+"""
+
+
+def test_a_first_compilation_stays_light(tmp_path: Path) -> None:
+    """It imports no reference that it does not use, and defines no class that compiles its methods at once."""
+    lines = run(sys.executable, FIRST_JIT, tmp_path).splitlines()
+    assert lines[0] == "code-generation"
+    assert "hloom.hlo.passes.manager" in lines
+    assert [line for line in lines if line.startswith(("hloom.hlo.evaluator", "hloom.hlo.passes.rule_check"))] == []
+    assert [line for line in lines if line.startswith("compiles")] == []
+
+
 def test_a_checkout_works_without_being_installed(root: Path, tmp_path: Path) -> None:
     python = environment(tmp_path / "venv")
     assert float(run(python, USE, root)) == 14.0

@@ -11,10 +11,10 @@ import numpy as np
 from ...builder import make_constant, make_get_tuple_element, make_instruction, make_tuple
 from ...effects import has_side_effect
 from ...errors import UnsupportedError
-from ...evaluator import evaluate_computation
 from ...ir import HloComputation, HloInstruction, post_order
 from ...opcode import Opcode
 from ...ops.collective import COLLECTIVES
+from ...support.loading import load
 from ..rules import rule
 
 
@@ -87,7 +87,7 @@ def _constant_value(size: HloInstruction) -> int | None:
             return None
         order[node] = None
         stack.extend(node.operands)
-    value = evaluate_computation(HloComputation("size", post_order(size), size), ())
+    value = load("...evaluator", __package__).evaluate_computation(HloComputation("size", post_order(size), size), ())
     return int(value)
 
 

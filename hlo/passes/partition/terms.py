@@ -13,10 +13,10 @@ import numpy as np
 
 from ...builder import make_constant, make_instruction
 from ...element_type import ElementType
-from ...evaluator import evaluate_computation
 from ...ir import HloComputation, HloInstruction
 from ...opcode import Opcode
 from ...shape import Shape
+from ...support.loading import load
 from ...support.value_tree import leaves_of
 from ..patterns import broadcast, make_splat, reducer_identity, reducer_opcode, reshape
 from ..simplify.reducers import binary_reducer
@@ -69,6 +69,7 @@ def _init_may_repeat(reduce: HloInstruction) -> bool:
     if any(i.opcode is not Opcode.CONSTANT for i in inits):
         return False
     values = [i.attributes.literal.array for i in inits]
+    evaluate_computation = load("...evaluator", __package__).evaluate_computation
     found = list(leaves_of(evaluate_computation(reduce.attributes.to_apply, [*values, *values])))
     return all(np.array_equal(a, b) for a, b in zip(found, values, strict=True))
 

@@ -14,11 +14,11 @@ import numpy as np
 from ...builder import make_constant
 from ...effects import has_side_effect
 from ...elementary import FUNCTIONS, is_function
-from ...evaluator import evaluate_op
 from ...ir import HloInstruction, HloModule
 from ...literal import Literal
 from ...opcode import Opcode
 from ...ops.collective import COLLECTIVES
+from ...support.loading import load
 from ...support.records import dataclass
 from ..rewrite import map_computations, rewrite_computation
 
@@ -74,8 +74,13 @@ class ConstantFolding:
         if has_side_effect(instruction):
             return instruction
         arrays = [_value(o) for o in operands]
-        value = evaluate_op(instruction.opcode, arrays, instruction.attributes, instruction.shape)
+        value = _evaluator().evaluate_op(instruction.opcode, arrays, instruction.attributes, instruction.shape)
         return make_constant(Literal(np.asarray(value)))
+
+
+def _evaluator() -> Any:
+    """Imported when something is folded: many first programs of a process have nothing."""
+    return load("...evaluator", __package__)
 
 
 def _is_function(instruction: HloInstruction) -> bool:
@@ -95,4 +100,4 @@ def _value(operand: HloInstruction) -> np.ndarray[Any, Any]:
         array: np.ndarray[Any, Any] = operand.attributes.literal.array
         return array
     source = operand.operands[0].attributes.literal.array
-    return np.asarray(evaluate_op(Opcode.BROADCAST, [source], operand.attributes, operand.shape))
+    return np.asarray(_evaluator().evaluate_op(Opcode.BROADCAST, [source], operand.attributes, operand.shape))
