@@ -24,14 +24,12 @@ MOST = 256
 def remembered(function: Callable[P, T]) -> Callable[P, T]:
     """`function`, a function of hashable arguments and of the target machine alone, computed once for the same ones."""
 
-    @functools.lru_cache(MOST, typed=True)
-    def made(machine: Any, *args: Any, **options: Any) -> T:
-        return function(*args, **options)
-
+    made: Any = functools.lru_cache(MOST, typed=True)(lambda machine, *args, **options: function(*args, **options))
     on_pressure(made.cache_clear)
 
     @functools.wraps(function)
     def remembering(*args: P.args, **options: P.kwargs) -> T:
-        return made(target_machine(), *args, **options)
+        found: T = made(target_machine(), *args, **options)
+        return found
 
     return remembering
