@@ -26,6 +26,7 @@ from ..loops.expressions import ONE, ZERO, Expr, Name, Number, product_of, sum_o
 from ..loops.statements import PointerParameter
 from ..loops.typing import pointer_to
 from ..loops.writer import cast
+from ..remembered import remembered
 from ..schedule.algorithm import TOTAL, Access, Algorithm, Dimension, Lines
 from ..schedule.apply import kernel_of
 from ..schedule.steps import Schedule
@@ -144,7 +145,13 @@ def algorithm_of(form: Form) -> Algorithm:
 def emit_sums(form: Form, numbers: Mapping[str, int], schedule: Schedule, extent: int) -> EmittedKernel:
     """Operand 0: the copy of some images; operand 1: the weights; operand 2: the table of `taps`; operand 3, with
     rows: that of `rows`; output 0: the results. `numbers`: all parameters that the algorithm and the schedule name."""
-    return kernel_of(form, algorithm_of, _pointers(form), numbers, schedule, extent)
+    return _kernel(form, tuple(numbers.items()), schedule, extent)
+
+
+@remembered
+def _kernel(form: Form, numbers: tuple[tuple[str, int], ...], schedule: Schedule, extent: int) -> EmittedKernel:
+    """The same object for equal convolutions: the time of a kernel, which is estimated from its loops, is a part."""
+    return kernel_of(form, algorithm_of, _pointers(form), dict(numbers), schedule, extent)
 
 
 def _pointers(form: Form) -> tuple[PointerParameter, ...]:
