@@ -12,7 +12,7 @@ idea: XLA's HloRematerialization; Chen et al., Training Deep Nets with Sublinear
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ...buffers.allocation import AllocationKind
 from ...buffers.assignment import assign_buffers
@@ -20,6 +20,7 @@ from ...buffers.coalescing import CanShare
 from ...builder import with_unique_names
 from ...errors import MemoryBudgetError
 from ...ir import HloComputation, HloModule
+from ...support.records import dataclass
 from ..rewrite import HloPass
 from .recompute import BYTES_A_SECOND, Limits, Liveness, Plan, plan, with_plan
 
