@@ -12,6 +12,12 @@ or to root, and be writable by no other unless it is sticky (as /tmp is): a user
 folder by another one. A group may write to these folders if this user is its only member. An entry must be a plain file
 of this user that no other can write to. Anything else with its name (a link, a pipe, a device, a folder) is neither
 waited for nor read, and is replaced.
+
+The folder may be on a network file system that several machines share. There are no locks, which such systems lack or
+lose: a file is written under a random name that must be new, closed, and renamed, and the last writer of an entry wins.
+Keys name the CPU, so that machines of another kind make entries of their own. If another machine replaces a file or the
+folder at the same time, the system says ESTALE, or that the file is missing; then it is tried once more (NFS: RFC 8881,
+sections 2.10.6 and 4.2). Times only say how long an entry was not used: a clock that is wrong costs entries at most.
 """
 
 from __future__ import annotations
@@ -24,13 +30,17 @@ import re
 import stat
 import time
 import warnings
+from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
+from typing import TypeVar
 
 from ...hlo.system import system
 from .errors import KernelStoreWarning
 from .kernel import KernelSource
 from .loader import Entry
+
+T = TypeVar("T")
 
 _MAGIC = b"hloom-1\n"
 _SEAL_BYTES = hashlib.sha256().digest_size + len(_MAGIC)
@@ -64,7 +74,7 @@ class Disk:
             return None
         path = self.folder / f"{key}{suffix}"
         try:
-            status, data = _content(path)
+            status, data = _twice(lambda: _content(path), errno.ESTALE)
         except FileNotFoundError:
             return None
         except OSError as error:
@@ -91,7 +101,7 @@ class Disk:
     def _write(self, files: dict[str, bytes]) -> None:
         try:
             for name, data in files.items():
-                self._replace(name, data)
+                _twice(lambda name=name, data=data: self._replace(name, data), errno.ESTALE, errno.ENOENT)
         except (IsADirectoryError, NotADirectoryError, FileExistsError) as error:
             self._problem(f"{name} could not be stored in {self.folder} ({error}); it is kept in memory only")
         except OSError as error:
@@ -153,9 +163,7 @@ class Disk:
 
     def _examine(self) -> str:
         try:
-            _make_private(self.folder)
-            status = os.stat(self.folder)
-            doubtful = system.exposed_parent(self.folder)
+            status, doubtful = _twice(self._look, errno.ESTALE)
         except OSError as error:
             self._problem(f"the kernel store {self.folder} cannot be used ({error}); kernels are kept in memory only")
             return "refused"
@@ -176,6 +184,11 @@ class Disk:
             )
             return "refused"
         return "usable"
+
+    def _look(self) -> tuple[os.stat_result, str | None]:
+        """The folder, which is made if it is missing, and the first one above it that is not to be trusted."""
+        _make_private(self.folder)
+        return os.stat(self.folder), system.exposed_parent(self.folder)
 
     def _replace(self, name: str, data: bytes) -> None:
         # A process in another container may have the same number: hence the random name, which must be new.
@@ -214,6 +227,16 @@ def _moved(temporary: Path, path: Path) -> bool:
     return False
 
 
+def _twice(action: Callable[[], T], *passing: int) -> T:
+    """Do it, and once more if the system gives one of these error numbers."""
+    try:
+        return action()
+    except OSError as error:
+        if error.errno not in passing:
+            raise
+    return action()
+
+
 def _content(path: Path) -> tuple[os.stat_result, bytes]:
     """The content of the file at `path`. OSError unless it is a plain file of this user, at once."""
     descriptor = os.open(path, system.read_flags)
@@ -230,7 +253,7 @@ def _content(path: Path) -> tuple[os.stat_result, bytes]:
 
 def _make_private(folder: Path) -> None:
     """Make the folder and those above it that are missing, for this user only."""
-    if not folder.exists():
+    if folder != folder.parent and not folder.exists():
         _make_private(folder.parent)
     folder.mkdir(mode=0o700, exist_ok=True)
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import subprocess
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 from hloom.numba_backend.runtime.compile import compile_kernels
 from hloom.numba_backend.runtime.kernel import KernelSource, Parameter
 from hloom.numba_backend.runtime.program import Program
+from hloom.numba_backend.runtime.store import KernelStore
 
 F32 = Parameter("pointer", "f32")
 S64 = Parameter("pointer", "s64")
@@ -24,6 +27,25 @@ ADD = KernelSource(
 """,
     (F32, F32, F32),
 )
+
+def numbered(value: int) -> KernelSource:
+    """A kernel that writes a number."""
+    return KernelSource("k", f"def k(lo, hi, x):\n    for i in range(lo, hi):\n        x[i] = {value}\n", (F32,))
+
+
+def run_numbered(address: int) -> float:
+    """The element that the kernel `numbered` writes."""
+    out = np.zeros(1, np.float32)
+    table = (ctypes.c_int64 * 1)(out.ctypes.data)
+    ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p)(address)(0, 1, ctypes.addressof(table))
+    return float(out[0])
+
+
+def object_file(store: KernelStore, kernel: KernelSource) -> Path:
+    """Where the store has a kernel, or would have it."""
+    assert store.folder is not None
+    return store.folder / f"{store.key(kernel)}.o"
+
 
 CANARY = 0xA5
 

@@ -2,6 +2,7 @@
 
     python -m support.soak_store work FOLDER SECONDS SEED        use the store, with a new store object each time
     python -m support.soak_store damage FOLDER SECONDS SEED      put other things in the place of its files
+    python -m support.soak_store network FOLDER SECONDS SEED     use it with errors of a network file system
 
 A worker gets kernels from the store and runs them: for any files in the folder, results are right, and nothing but a
 KernelStoreWarning is said. It prints how many kernels it compiled, how many it loaded, and the number of warnings.
@@ -9,6 +10,7 @@ KernelStoreWarning is said. It prints how many kernels it compiled, how many it 
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import sys
@@ -17,6 +19,7 @@ import warnings
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import numpy as np
 from hloom.numba_backend.runtime.errors import KernelStoreWarning
@@ -56,6 +59,33 @@ def work(folder: Path, end: float, random: Random) -> None:
         compiled += store.statistics.compiled
         loaded += store.statistics.loaded_from_disk
     print(compiled, loaded, told)
+
+
+ERRORS = (errno.ESTALE, errno.ENOENT, errno.EIO, errno.ETIMEDOUT, errno.ENOLCK)
+
+
+def network(folder: Path, end: float, random: Random) -> None:
+    """One call of twenty that concerns the folder fails; a file may have got its name all the same."""
+
+    renaming = os.replace
+
+    def failing(real: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*arguments: Any, **options: Any) -> Any:
+            fails = random.random() < 0.05 and str(arguments[0]).startswith(str(folder))
+            done = real is renaming and random.random() < 0.5
+            code = random.choice(ERRORS)
+            if fails and not done:
+                raise OSError(code, os.strerror(code))
+            found = real(*arguments, **options)
+            if fails:
+                raise OSError(code, os.strerror(code))
+            return found
+
+        return call
+
+    for name in ("open", "replace", "stat", "utime", "unlink", "scandir"):
+        setattr(os, name, failing(getattr(os, name)))
+    work(folder, end, random)
 
 
 def truncate(path: Path, random: Random) -> None:
@@ -128,6 +158,6 @@ def damage(store: Path, end: float, random: Random) -> None:
 
 
 if __name__ == "__main__":
-    {"work": work, "damage": damage}[sys.argv[1]](
+    {"work": work, "damage": damage, "network": network}[sys.argv[1]](
         Path(sys.argv[2]), time.monotonic() + float(sys.argv[3]), Random(sys.argv[4])
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import gc
 import multiprocessing
 import os
@@ -17,7 +16,6 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-import numpy as np
 import pytest
 from hloom.hlo.system import posix, system
 from hloom.numba_backend.runtime import loader, store_disk
@@ -27,7 +25,7 @@ from hloom.numba_backend.runtime.loader import link
 from hloom.numba_backend.runtime.store import DIGEST, PROGRAM, SPEED, TUNING, KernelStore, default_folder
 
 from support import spawned
-from support.runtime_kernels import ADD, F32, python
+from support.runtime_kernels import ADD, numbered, object_file, python, run_numbered
 
 LOAD = """
 import sys
@@ -40,23 +38,6 @@ store.get(KernelSource("add", sys.argv[2], parameters))
 imported = (name in sys.modules for name in ("numba", "llvmlite"))
 print(store.statistics.compiled, store.statistics.loaded_from_disk, *imported)
 """
-
-
-def numbered(value: int) -> KernelSource:
-    return KernelSource("k", f"def k(lo, hi, x):\n    for i in range(lo, hi):\n        x[i] = {value}\n", (F32,))
-
-
-def run_numbered(address: int) -> float:
-    """The element that the kernel `numbered` writes."""
-    out = np.zeros(1, np.float32)
-    table = (ctypes.c_int64 * 1)(out.ctypes.data)
-    ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p)(address)(0, 1, ctypes.addressof(table))
-    return float(out[0])
-
-
-def object_file(store: KernelStore, kernel: KernelSource) -> Path:
-    assert store.folder is not None
-    return store.folder / f"{store.key(kernel)}.o"
 
 
 def test_memory_then_disk(tmp_path: Path) -> None:
