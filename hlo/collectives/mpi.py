@@ -27,8 +27,10 @@ import numpy as np
 from ..errors import CollectiveError, UnsupportedError
 from ..ir import HloModule
 from ..support.records import dataclass
+from ..system import system
 from .communicator import Blocks, Communicator, Meeting, NDArray
 from .fingerprint import fingerprint
+from .hosts import description, fair_share
 from .threads import Board
 from .workers import run_in_threads
 from .world import World, collective_timeout, local_device_count
@@ -55,7 +57,7 @@ def load_mpi() -> Any:
     """mpi4py's module MPI. UnsupportedError, with installation advice, if it is missing."""
     try:
         return import_module("mpi4py.MPI")
-    except ImportError as error:
+    except (ImportError, RuntimeError) as error:  # RuntimeError: mpi4py found no library
         raise UnsupportedError(
             f"programs over several processes need mpi4py and an MPI library ({error}): pip install 'hloom[mpi]', and "
             "Debian's openmpi-bin with libopenmpi-dev or another MPI"
@@ -82,8 +84,11 @@ class _Link:
         self.size: int = world.Get_size()
         mine = np.array([local_device_count()], np.int64)
         counts = np.zeros(self.size, np.int64)
-        self._wait_at_start([world.Iallgather(mine, counts)])
+        place = description(mpi.Get_processor_name(), system.scheduled_on())
+        places = np.zeros((self.size, len(place)), np.uint8)
+        self._wait_at_start([world.Iallgather(mine, counts), world.Iallgather(place, places)])
         self.counts: tuple[int, ...] = tuple(counts.tolist())
+        self.share = fair_share(places, self.rank)
         (self._data, first), (self._control, second) = world.Idup(), world.Idup()
         self._wait_at_start([first, second])
 
@@ -162,6 +167,8 @@ class MpiWorld(World):
             raise UnsupportedError("the MPI library lets only the main thread call it; MPI_THREAD_SERIALIZED is needed")
         self._link = _Link(mpi)
         self.process_index, self.process_count = self._link.rank, self._link.size
+        self.cpu_share = self._link.share
+        """How many threads this process should have, since others run on its CPUs, too."""
         self._runs = threading.RLock()
         self._failure: str | None = None
         self._ended = False

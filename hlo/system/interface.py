@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from typing import Any, ClassVar
 
@@ -30,9 +30,13 @@ class System(ABC):
 
     # ---- processors
 
+    def scheduled_on(self) -> Sequence[int]:
+        """The numbers of the CPUs on which the threads of this process may run."""
+        return range(os.cpu_count() or 1)
+
     def scheduled_cpus(self) -> int:
         """On how many CPUs the threads of this process may run."""
-        return os.cpu_count() or 1
+        return len(self.scheduled_on())
 
     def available_cpus(self) -> int:
         """How many CPUs this process may use: as many, unless it is allowed less of their time."""

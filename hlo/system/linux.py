@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import math
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import import_module
 from typing import Any, ClassVar
 
@@ -24,19 +24,17 @@ class Linux(Posix):
     loads_images: ClassVar[bool] = True
     native_names: ClassVar[Mapping[str, str]] = {**Posix.native_names, "number": "gettid"}
 
-    def scheduled_cpus(self) -> int:
-        """By the affinity mask."""
-        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else super().scheduled_cpus()
+    def scheduled_on(self) -> Sequence[int]:
+        """By the affinity mask, which batch systems and MPI's launchers set."""
+        return sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else super().scheduled_on()
 
     def available_cpus(self) -> int:
-        """By the affinity mask and the quota of the control group."""
-        count = self.scheduled_cpus()
-        try:
-            with open("/sys/fs/cgroup/cpu.max") as file:
-                quota, period = file.read().split()
-        except (OSError, ValueError):
-            return count
-        return count if quota == "max" else max(1, min(count, math.ceil(int(quota) / int(period))))
+        """By the affinity mask and the quotas of the control groups, as they were when first asked for."""
+        return max(1, min([self.scheduled_cpus(), *map(math.ceil, self._quotas())]))
+
+    @functools.cache  # noqa: B019 - there is one system
+    def _quotas(self) -> Sequence[float]:
+        return tuple(cpu_quotas("/proc/self/cgroup", "/sys/fs/cgroup"))
 
     def cpu_description(self) -> str | None:
         """Of /proc/cpuinfo: the first processor's lines that say what it can do."""
@@ -97,6 +95,36 @@ _IDENTIFYING = (
     "vendor_id", "cpu family", "model", "stepping", "flags",
     "CPU implementer", "CPU architecture", "CPU variant", "CPU part", "Features", "isa", "uarch",
 )  # fmt: skip
+
+
+def cpu_quotas(groups: str, mounted: str) -> Iterator[float]:
+    """The CPUs' time that the control groups of a process may use, and those above them: 1.5 is one CPU and a half.
+
+    groups: the file that lists its groups. mounted: where their folders are. Version 2 has one hierarchy, whose line
+    begins with "0::"; version 1 has one for each controller. In a container the folders of a group may be missing, or
+    be the root.
+    """
+    for line in _lines(groups):
+        _, controllers, group = line.split(":", 2)
+        old = "cpu" in controllers.split(",")
+        if controllers and not old:
+            continue
+        folder = os.path.join(mounted, "cpu") if old else mounted
+        parts = list(filter(None, group.split("/")))
+        for depth in range(len(parts), -1, -1):
+            place = os.path.join(folder, *parts[:depth])
+            names = ("cpu.cfs_quota_us", "cpu.cfs_period_us") if old else ("cpu.max",)
+            numbers = [word for name in names for word in " ".join(_lines(os.path.join(place, name))).split()]
+            if len(numbers) == 2 and numbers[0].isdecimal() and numbers[1].isdecimal():  # neither "max" nor -1
+                yield int(numbers[0]) / max(1, int(numbers[1]))
+
+
+def _lines(path: str) -> list[str]:
+    try:
+        with open(path) as file:
+            return file.read().splitlines()
+    except OSError:
+        return []
 
 
 def caches_of(folder: str) -> Mapping[str, int]:

@@ -125,6 +125,7 @@ def test_the_command_line(tmp_path: Path) -> None:
 def test_without_mpi4py(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "mpi4py.MPI", None)
     monkeypatch.setenv("OMPI_COMM_WORLD_SIZE", "2")
+    monkeypatch.setenv("OMPI_COMM_WORLD_RANK", "0")
     with pytest.raises(UnsupportedError, match=r"pip install 'hloom\[mpi\]'"):
         hloom.distributed.initialize()
     assert not hloom.distributed.is_initialized()
