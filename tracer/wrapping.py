@@ -6,6 +6,7 @@ import functools
 import inspect
 import sys
 from collections.abc import Callable
+from types import FunctionType
 from typing import Any, TypeVar
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -27,11 +28,19 @@ if sys.version_info >= (3, 14):
 def wraps(fun: Callable[..., Any]) -> Callable[[F], F]:
     """A decorator that gives a function the name, documentation and signature of `fun`.
 
-    Objects that are called may have other things under these names: then the function keeps its own.
+    Objects that are called may have other things under these names: then the function keeps its own. An object's
+    private attributes are not copied: they are how it works, and may be such that no pickle can hold them.
     """
     assigned = [a for a in functools.WRAPPER_ASSIGNMENTS if isinstance(getattr(fun, a, None), _KINDS.get(a, object))]
-    wrapped: Callable[[F], F] = functools.wraps(fun, assigned=assigned)  # type: ignore[assignment]
-    return wrapped
+
+    def decorate(function: F) -> F:
+        if isinstance(fun, FunctionType):
+            return functools.update_wrapper(function, fun, assigned)  # type: ignore[return-value]
+        functools.update_wrapper(function, fun, assigned, ())  # type: ignore[arg-type]
+        vars(function).update({name: value for name, value in getattr(fun, "__dict__", {}).items() if name[:1] != "_"})
+        return function
+
+    return decorate
 
 
 class SignatureOfFunction:
