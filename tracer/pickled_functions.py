@@ -38,7 +38,7 @@ def _by_value(module: str) -> bool:
             for kind in type(frame.f_locals.get("self")).__mro__:
                 its_module = sys.modules.get(kind.__module__)
                 if hasattr(its_module, _PICKLER):
-                    listed = getattr(its_module, _LISTED, set)()
+                    listed: set[str] = getattr(its_module, _LISTED, set)()
                     return any(f"{module}.".startswith(f"{name}.") for name in ("__main__", *listed))
         frame = frame.f_back
     return False

@@ -36,7 +36,7 @@ def wraps(fun: Callable[..., Any]) -> Callable[[F], F]:
     def decorate(function: F) -> F:
         if isinstance(fun, FunctionType):
             return functools.update_wrapper(function, fun, assigned)  # type: ignore[return-value]
-        functools.update_wrapper(function, fun, assigned, ())  # type: ignore[arg-type]
+        functools.update_wrapper(function, fun, assigned, ())
         vars(function).update({name: value for name, value in getattr(fun, "__dict__", {}).items() if name[:1] != "_"})
         return function
 

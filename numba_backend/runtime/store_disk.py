@@ -31,6 +31,7 @@ import stat
 import time
 import warnings
 from collections.abc import Callable
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import TypeVar
@@ -101,7 +102,7 @@ class Disk:
     def _write(self, files: dict[str, bytes]) -> None:
         try:
             for name, data in files.items():
-                _twice(lambda name=name, data=data: self._replace(name, data), errno.ESTALE, errno.ENOENT)
+                _twice(partial(self._replace, name, data), errno.ESTALE, errno.ENOENT)
         except (IsADirectoryError, NotADirectoryError, FileExistsError) as error:
             self._problem(f"{name} could not be stored in {self.folder} ({error}); it is kept in memory only")
         except OSError as error:
