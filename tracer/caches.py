@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable
 from typing import Any, Generic, Protocol, TypeVar
 
 from ..hlo.support.memory_pressure import relieve
@@ -45,6 +45,15 @@ def clear_caches() -> None:
     relieve()
 
 
+def _listed(entries: Iterable[V]) -> list[V]:
+    """The entries of a dictionary to which other threads may add some at the same time."""
+    while True:
+        try:
+            return list(entries)
+        except RuntimeError:  # it has changed while it was read
+            pass
+
+
 class BoundedCache(Generic[V]):
     """A dictionary that drops the entries unused for longest: a quarter at once, and then it calls `dropped`."""
 
@@ -67,7 +76,7 @@ class BoundedCache(Generic[V]):
         entries = self._entries
         entries[key] = value
         if len(entries) > self._maxsize:
-            for old in list(entries)[: max(1, self._maxsize // 4)]:
+            for old in self.keys()[: max(1, self._maxsize // 4)]:
                 entries.pop(old, None)
             if self._dropped is not None:
                 self._dropped()
@@ -77,11 +86,11 @@ class BoundedCache(Generic[V]):
 
     def keys(self) -> list[Any]:
         """All keys."""
-        return list(self._entries)
+        return _listed(self._entries)
 
     def values(self) -> list[V]:
         """All values."""
-        return list(self._entries.values())
+        return _listed(self._entries.values())
 
     def clear(self) -> None:
         self._entries.clear()
