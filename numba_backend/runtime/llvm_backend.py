@@ -99,14 +99,25 @@ _NARROW = re.compile(r"(?<!getelementptr )\bi(8|16)\b(?!\*)|\b[su](div|rem) i\d+
 """In LLVM IR: integers of 8 or 16 bits (not pointers to them), and divisions by literals, since LLVM narrows their
 operands to these types."""
 
+_ARRAY = re.compile(r"= alloca \[(\d+) x ")
+"""In LLVM IR: a local array; the group is its size."""
+_LOOP = "@\"hloom_native_loop_"
+"""In LLVM IR: the name of a kernel that is a loop of the program (native_loops/emit.py)."""
+
 
 def widens_straight_lines(text: str) -> bool:
     """True for a module that LLVM may vectorise outside of loops too (SLP).
 
     False if it has narrow integers: where two comparisons of them become one of `<2 x i8>`, and both results are used
     one by one, LLVM 20's code for AVX-512 reads an uninitialised mask register. (Numba never enables SLP.)
+
+    False, too, for a loop of the program whose local arrays, its state, have three elements: LLVM computes two of them
+    side by side and the third by itself, and the next step waits for what a step shuffles (Lorenz's system: 1.35
+    times). Kernels whose iterations do not wait gain by it, as products of 3 x 3 matrices do.
     """
-    return _NARROW.search(text) is None
+    if _NARROW.search(text) is not None:
+        return False
+    return _LOOP not in text or set(_ARRAY.findall(text)) != {"3"}
 
 
 def optimise(module: Any, straight_lines: bool, machine: Any = None) -> None:

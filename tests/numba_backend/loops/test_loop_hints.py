@@ -11,6 +11,9 @@ from hloom.numba_backend.runtime.frontend import to_llvm
 from hloom.numba_backend.runtime.kernel import KernelSource, Parameter
 from hloom.numba_backend.runtime.llvm_backend import optimise, widens_straight_lines
 
+import hloom
+import hloom.numpy as jnp
+
 HINT = "llvm.loop.vectorize.followup_vectorized"
 
 SUM = """def k(lo, hi, x, y, out, p):
@@ -102,6 +105,10 @@ def test_nothing_is_left_of_the_short_loop(text: str) -> None:
         ("%x = trunc i64 %y to i16", False),
         ("%x = udiv i32 %y, 7", False),
         ("%x = sdiv i32 %y, -7", False),
+        ('@"hloom_native_loop_add_1f" %x = alloca [4 x float]', True),
+        ('@"hloom_native_loop_add_1f" %x = alloca [3 x float]', False),
+        ('@"hloom_native_loop_add_1f" %x = alloca [3 x float] %y = alloca [8 x float]', True),
+        ('@"hloom_dot_1f" %x = alloca [3 x float]', True),
     ],
 )
 def test_straight_lines_without_narrow_integers_are_widened(line: str, widens: bool) -> None:
@@ -201,3 +208,16 @@ def test_the_code_of_a_loop_around_a_long_one_does_not_grow_with_its_count() -> 
             optimise(module, widens_straight_lines(source))
             found.append(len(re.findall(r"= fmul ", str(module))))
     assert found[0] == found[1] == found[2] <= 3  # a loop of vectors, one of half as long ones, and what is left over
+
+
+def test_a_loop_with_a_state_of_three_elements_is_scalar() -> None:
+    """Its kernel has the name that `widens_straight_lines` looks for."""
+
+    def step(state, _):
+        x, y, z = state
+        return state + 0.01 * jnp.stack([10 * (y - x), x * (28 - z) - y, x * y - 2.5 * z]), None
+
+    run = hloom.jit(lambda state: hloom.lax.scan(step, state, None, length=300)[0])
+    kernels = run.lower(jnp.ones(3)).compile().kernels()
+    (text,) = (str(kernel) for kernel in kernels.values() if "for step0 in" in str(kernel))
+    assert "\ndef native_loop_" in text and re.findall(r"local_array\((\d+)", text) == ["3"]
