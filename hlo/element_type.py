@@ -7,8 +7,9 @@ never replaced by a similar one.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from enum import Enum
-from typing import Any
+from typing import Any, ClassVar
 
 import ml_dtypes
 import numpy as np
@@ -52,7 +53,7 @@ class ElementType(Enum):
     C128 = "c128"
 
     # Enum's own __hash__ hashes the member's name on every call; identity is enough and much faster.
-    __hash__ = object.__hash__
+    __hash__: ClassVar[Callable[[object], int]] = object.__hash__
 
     dtype: np.dtype[Any]
     """The NumPy dtype that stores one element."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import Enum
+from typing import ClassVar
 
 
 class Opcode(Enum):
@@ -155,7 +157,7 @@ class Opcode(Enum):
     REPLICA_ID = "replica-id"
 
     # Enum's own __hash__ hashes the member's name on every call; identity is enough and much faster.
-    __hash__ = object.__hash__
+    __hash__: ClassVar[Callable[[object], int]] = object.__hash__
 
     def __repr__(self) -> str:
         return self.name

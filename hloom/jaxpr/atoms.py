@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
@@ -59,7 +59,7 @@ class Literal:
         self.val = val
         self.aval = as_value(val).aval if aval is None else aval
 
-    __hash__ = None  # type: ignore[assignment]  # as in JAX: a Literal is no key of an environment
+    __hash__: ClassVar[None] = None  # type: ignore[assignment]  # as in JAX: a Literal is no key of an environment
 
     def __repr__(self) -> str:
         return f"Literal({number(self.val)})"

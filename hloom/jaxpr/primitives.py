@@ -26,7 +26,7 @@ class JaxprPrimitive(SharedValue):
     """A primitive by JAX's name."""
 
     def __init__(self, name: str) -> None:
-        self.name = name
+        self.name: str = name
         self._apply: Callable[..., Any] | None = None
         self._multiple_results = False
 

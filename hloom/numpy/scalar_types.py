@@ -90,23 +90,48 @@ def _text(name: str) -> str:
     return f"{first}\n\n{use}\n\n>>> import hloom.numpy as jnp\n{example}\n"
 
 
-bool = bool_ = _scalar_type(np.bool_)
-int1, int2, int4 = (_scalar_type(t) for t in (ml_dtypes.int1, ml_dtypes.int2, ml_dtypes.int4))
-int8, int16, int32, int64 = (_scalar_type(t) for t in (np.int8, np.int16, np.int32, np.int64))
-uint1, uint2, uint4 = (_scalar_type(t) for t in (ml_dtypes.uint1, ml_dtypes.uint2, ml_dtypes.uint4))
-uint8, uint16, uint32, uint64 = (_scalar_type(t) for t in (np.uint8, np.uint16, np.uint32, np.uint64))
-float4_e2m1fn, float8_e3m4 = _scalar_type(ml_dtypes.float4_e2m1fn), _scalar_type(ml_dtypes.float8_e3m4)
-float8_e4m3, float8_e4m3b11fnuz = _scalar_type(ml_dtypes.float8_e4m3), _scalar_type(ml_dtypes.float8_e4m3b11fnuz)
-float8_e4m3fn, float8_e4m3fnuz = _scalar_type(ml_dtypes.float8_e4m3fn), _scalar_type(ml_dtypes.float8_e4m3fnuz)
-float8_e5m2, float8_e5m2fnuz = _scalar_type(ml_dtypes.float8_e5m2), _scalar_type(ml_dtypes.float8_e5m2fnuz)
-float8_e8m0fnu = _scalar_type(ml_dtypes.float8_e8m0fnu)
-bfloat16, float16 = _scalar_type(ml_dtypes.bfloat16), _scalar_type(np.float16)
-float32, float64 = _scalar_type(np.float32), _scalar_type(np.float64)
-complex64, complex128 = _scalar_type(np.complex64), _scalar_type(np.complex128)
-float6_e2m3fn, float6_e3m2fn = _scalar_type(ml_dtypes.float6_e2m3fn), _scalar_type(ml_dtypes.float6_e3m2fn)
+bool: ScalarType = _scalar_type(np.bool_)
+bool_: ScalarType = bool
+int1: ScalarType = _scalar_type(ml_dtypes.int1)
+int2: ScalarType = _scalar_type(ml_dtypes.int2)
+int4: ScalarType = _scalar_type(ml_dtypes.int4)
+int8: ScalarType = _scalar_type(np.int8)
+int16: ScalarType = _scalar_type(np.int16)
+int32: ScalarType = _scalar_type(np.int32)
+int64: ScalarType = _scalar_type(np.int64)
+uint1: ScalarType = _scalar_type(ml_dtypes.uint1)
+uint2: ScalarType = _scalar_type(ml_dtypes.uint2)
+uint4: ScalarType = _scalar_type(ml_dtypes.uint4)
+uint8: ScalarType = _scalar_type(np.uint8)
+uint16: ScalarType = _scalar_type(np.uint16)
+uint32: ScalarType = _scalar_type(np.uint32)
+uint64: ScalarType = _scalar_type(np.uint64)
+float4_e2m1fn: ScalarType = _scalar_type(ml_dtypes.float4_e2m1fn)
+float8_e3m4: ScalarType = _scalar_type(ml_dtypes.float8_e3m4)
+float8_e4m3: ScalarType = _scalar_type(ml_dtypes.float8_e4m3)
+float8_e4m3b11fnuz: ScalarType = _scalar_type(ml_dtypes.float8_e4m3b11fnuz)
+float8_e4m3fn: ScalarType = _scalar_type(ml_dtypes.float8_e4m3fn)
+float8_e4m3fnuz: ScalarType = _scalar_type(ml_dtypes.float8_e4m3fnuz)
+float8_e5m2: ScalarType = _scalar_type(ml_dtypes.float8_e5m2)
+float8_e5m2fnuz: ScalarType = _scalar_type(ml_dtypes.float8_e5m2fnuz)
+float8_e8m0fnu: ScalarType = _scalar_type(ml_dtypes.float8_e8m0fnu)
+bfloat16: ScalarType = _scalar_type(ml_dtypes.bfloat16)
+float16: ScalarType = _scalar_type(np.float16)
+float32: ScalarType = _scalar_type(np.float32)
+float64: ScalarType = _scalar_type(np.float64)
+complex64: ScalarType = _scalar_type(np.complex64)
+complex128: ScalarType = _scalar_type(np.complex128)
+float6_e2m3fn: ScalarType = _scalar_type(ml_dtypes.float6_e2m3fn)
+float6_e3m2fn: ScalarType = _scalar_type(ml_dtypes.float6_e3m2fn)
 """Dtypes only: XLA has no such types, so that no array can be made of them."""
-single, double, csingle, cdouble = float32, float64, complex64, complex128
-int_, uint, float_, complex_ = int64, uint64, float64, complex128
+single: ScalarType = float32
+double: ScalarType = float64
+csingle: ScalarType = complex64
+cdouble: ScalarType = complex128
+int_: ScalarType = int64
+uint: ScalarType = uint64
+float_: ScalarType = float64
+complex_: ScalarType = complex128
 """64-bit, and so narrowed with a warning unless x64 is on; Python's int, float and complex mean the default types."""
 dtype, generic, number = np.dtype, np.generic, np.number
 integer, signedinteger, unsignedinteger = np.integer, np.signedinteger, np.unsignedinteger

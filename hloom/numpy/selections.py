@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from inspect import signature
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -64,7 +64,7 @@ class Selection:
     """It is raised where the number of elements is needed."""
 
     __array_priority__ = 200
-    __hash__ = None  # type: ignore[assignment]
+    __hash__: ClassVar[None] = None  # type: ignore[assignment]
 
     @classmethod
     def of(cls, array: Value, start: int, place: int, mask: Value, error: ConcretizationTypeError) -> Selection:

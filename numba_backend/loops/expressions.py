@@ -8,6 +8,7 @@ uses it to compute values outside of loops in which they do not change.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import ClassVar
 
 from .typing import is_float, pointee, type_of_binary, type_of_call, type_of_unary
 
@@ -124,18 +125,18 @@ class Expr:
     def __rmul__(self, other: int) -> Expr:
         return times(as_expr(other), self)
 
-    __floordiv__ = _operator("//")
-    __truediv__ = _operator("/")
-    __mod__ = _operator("%")
-    __and__ = _operator("&")
-    __or__ = _operator("|")
-    __xor__ = _operator("^")
-    __lshift__ = _operator("<<")
-    __rshift__ = _operator(">>")
-    __lt__ = _operator("<")
-    __le__ = _operator("<=")
-    __gt__ = _operator(">")
-    __ge__ = _operator(">=")
+    __floordiv__: ClassVar[Callable[[Expr, Expr | int], Expr]] = _operator("//")
+    __truediv__: ClassVar[Callable[[Expr, Expr | int], Expr]] = _operator("/")
+    __mod__: ClassVar[Callable[[Expr, Expr | int], Expr]] = _operator("%")
+    __and__: ClassVar[Callable[[Expr, Expr | int], Expr]] = _operator("&")
+    __or__: ClassVar[Callable[[Expr, Expr | int], Expr]] = _operator("|")
+    __xor__: ClassVar[Callable[[Expr, Expr | int], Expr]] = _operator("^")
+    __lshift__: ClassVar[Callable[[Expr, Expr | int], Expr]] = _operator("<<")
+    __rshift__: ClassVar[Callable[[Expr, Expr | int], Expr]] = _operator(">>")
+    __lt__: ClassVar[Callable[[Expr, Expr | int], Expr]] = _operator("<")
+    __le__: ClassVar[Callable[[Expr, Expr | int], Expr]] = _operator("<=")
+    __gt__: ClassVar[Callable[[Expr, Expr | int], Expr]] = _operator(">")
+    __ge__: ClassVar[Callable[[Expr, Expr | int], Expr]] = _operator(">=")
 
     def __neg__(self) -> Expr:
         return Unary("-", self)

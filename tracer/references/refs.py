@@ -13,7 +13,7 @@ outside of that transformation: `Trace.outward` says so.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from ...hlo.support.tracebacks import boundaries
 from .. import dtypes
@@ -108,7 +108,7 @@ class Ref:
     """
 
     __slots__ = ("__weakref__", "_argument", "_ended", "_line", "_owner", "_value", "aval")
-    __hash__ = object.__hash__
+    __hash__: ClassVar[Callable[[object], int]] = object.__hash__
     __array_priority__ = 1000
     _placed = None  # its array is somewhere
 

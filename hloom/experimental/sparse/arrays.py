@@ -48,7 +48,7 @@ class JAXSparse:
     """
 
     __array_priority__ = 100
-    __hash__ = None  # type: ignore[assignment]
+    __hash__: ClassVar[None] = None  # type: ignore[assignment]
 
     _parts: ClassVar[tuple[str, ...]] = ("data", "indices")
     """The arrays of which it consists."""

@@ -8,6 +8,7 @@ from collections.abc import Iterator as _Iterator
 from collections.abc import Sequence as _Sequence
 from itertools import chain as _chain
 from typing import Any as _Any
+from typing import ClassVar as _ClassVar
 
 import numpy as _np
 
@@ -328,7 +329,7 @@ class Unhashable:
     """An object without a hash."""
 
     __slots__ = ("val",)
-    __hash__ = None  # type: ignore[assignment]
+    __hash__: _ClassVar[None] = None  # type: ignore[assignment]
 
     def __init__(self, val: _Any) -> None:
         self.val = val

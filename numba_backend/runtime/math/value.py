@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from llvmlite import ir
 
@@ -132,20 +132,20 @@ class Integer:
     def _raw(self, other: Integer | int) -> Any:
         return other.raw if isinstance(other, Integer) else ir.Constant(self.raw.type, other)
 
-    __add__ = _of_integers("add")
-    __sub__ = _of_integers("sub")
-    __mul__ = _of_integers("mul")
-    __and__ = _of_integers("and_")
-    __or__ = _of_integers("or_")
-    __xor__ = _of_integers("xor")
-    __lshift__ = _of_integers("shl")
-    shift_right_logical = _of_integers("lshr")
-    shift_right_arithmetic = _of_integers("ashr")
-    __lt__ = _compares_integers("<")
-    __le__ = _compares_integers("<=")
-    __gt__ = _compares_integers(">")
-    __ge__ = _compares_integers(">=")
-    equals = _compares_integers("==")
+    __add__: ClassVar[Callable[[Integer, Integer | int], Integer]] = _of_integers("add")
+    __sub__: ClassVar[Callable[[Integer, Integer | int], Integer]] = _of_integers("sub")
+    __mul__: ClassVar[Callable[[Integer, Integer | int], Integer]] = _of_integers("mul")
+    __and__: ClassVar[Callable[[Integer, Integer | int], Integer]] = _of_integers("and_")
+    __or__: ClassVar[Callable[[Integer, Integer | int], Integer]] = _of_integers("or_")
+    __xor__: ClassVar[Callable[[Integer, Integer | int], Integer]] = _of_integers("xor")
+    __lshift__: ClassVar[Callable[[Integer, Integer | int], Integer]] = _of_integers("shl")
+    shift_right_logical: ClassVar[Callable[[Integer, Integer | int], Integer]] = _of_integers("lshr")
+    shift_right_arithmetic: ClassVar[Callable[[Integer, Integer | int], Integer]] = _of_integers("ashr")
+    __lt__: ClassVar[Callable[[Integer, Integer | int], Boolean]] = _compares_integers("<")
+    __le__: ClassVar[Callable[[Integer, Integer | int], Boolean]] = _compares_integers("<=")
+    __gt__: ClassVar[Callable[[Integer, Integer | int], Boolean]] = _compares_integers(">")
+    __ge__: ClassVar[Callable[[Integer, Integer | int], Boolean]] = _compares_integers(">=")
+    equals: ClassVar[Callable[[Integer, Integer | int], Boolean]] = _compares_integers("==")
 
     def __neg__(self) -> Integer:
         return self.constant(0) - self
@@ -194,19 +194,19 @@ class Float:
     def _raw(self, other: Float | float) -> Any:
         return other.raw if isinstance(other, Float) else splat(self.raw.type, float(other))
 
-    __add__ = _of_floats("fadd")
-    __radd__ = _of_floats("fadd", reflected=True)
-    __sub__ = _of_floats("fsub")
-    __rsub__ = _of_floats("fsub", reflected=True)
-    __mul__ = _of_floats("fmul")
-    __rmul__ = _of_floats("fmul", reflected=True)
-    __truediv__ = _of_floats("fdiv")
-    __rtruediv__ = _of_floats("fdiv", reflected=True)
-    __lt__ = _compares_floats("<")
-    __le__ = _compares_floats("<=")
-    __gt__ = _compares_floats(">")
-    __ge__ = _compares_floats(">=")
-    equals = _compares_floats("==")
+    __add__: ClassVar[Callable[[Float, Float | float], Float]] = _of_floats("fadd")
+    __radd__: ClassVar[Callable[[Float, Float | float], Float]] = _of_floats("fadd", reflected=True)
+    __sub__: ClassVar[Callable[[Float, Float | float], Float]] = _of_floats("fsub")
+    __rsub__: ClassVar[Callable[[Float, Float | float], Float]] = _of_floats("fsub", reflected=True)
+    __mul__: ClassVar[Callable[[Float, Float | float], Float]] = _of_floats("fmul")
+    __rmul__: ClassVar[Callable[[Float, Float | float], Float]] = _of_floats("fmul", reflected=True)
+    __truediv__: ClassVar[Callable[[Float, Float | float], Float]] = _of_floats("fdiv")
+    __rtruediv__: ClassVar[Callable[[Float, Float | float], Float]] = _of_floats("fdiv", reflected=True)
+    __lt__: ClassVar[Callable[[Float, Float | float], Boolean]] = _compares_floats("<")
+    __le__: ClassVar[Callable[[Float, Float | float], Boolean]] = _compares_floats("<=")
+    __gt__: ClassVar[Callable[[Float, Float | float], Boolean]] = _compares_floats(">")
+    __ge__: ClassVar[Callable[[Float, Float | float], Boolean]] = _compares_floats(">=")
+    equals: ClassVar[Callable[[Float, Float | float], Boolean]] = _compares_floats("==")
 
     def __neg__(self) -> Float:
         return Float(self.builder, self.builder.fneg(self.raw))
