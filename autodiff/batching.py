@@ -52,7 +52,7 @@ class BatchTracer(Tracer):
     def __init__(self, trace: BatchTrace, value: Value) -> None:
         self._trace = trace
         self.aval = value.aval.row()
-        self.value = value
+        self.value: Value = value
 
     @property
     def val(self) -> Value:

@@ -47,12 +47,12 @@ class OOBError(JaxRuntimeError):
 
 
 ErrorCategory: TypeAlias = type[JaxRuntimeError]
-user_checks = frozenset({FailedCheckError})
-nan_checks = frozenset({NaNError})
-index_checks = frozenset({OOBError})
-div_checks = frozenset({DivisionByZeroError})
-float_checks = nan_checks | div_checks
-automatic_checks = float_checks | index_checks
+user_checks: frozenset[type[FailedCheckError]] = frozenset({FailedCheckError})
+nan_checks: frozenset[type[NaNError]] = frozenset({NaNError})
+index_checks: frozenset[type[OOBError]] = frozenset({OOBError})
+div_checks: frozenset[type[DivisionByZeroError]] = frozenset({DivisionByZeroError})
+float_checks: frozenset[type[NaNError] | type[DivisionByZeroError]] = nan_checks | div_checks
+automatic_checks: frozenset[type[NaNError] | type[DivisionByZeroError] | type[OOBError]] = float_checks | index_checks
 all_checks = automatic_checks | user_checks
 _KINDS: dict[ErrorCategory, str] = {
     FailedCheckError: "user",
@@ -124,7 +124,7 @@ tree.register_pytree_node(
     lambda sites, children: Error(children[0], children[1], sites),
 )
 
-init_error = Error(np.int32(0))
+init_error: Error = Error(np.int32(0))
 """No error."""
 
 

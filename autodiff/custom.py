@@ -113,7 +113,7 @@ class Arguments:
         self._count = len(args)
         moving = tuple(a for i, a in enumerate(args) if i not in static)
         hidden = hide_references(moving, is_own_reference if by_value else None)
-        self.has_references = hidden is not moving
+        self.has_references: bool = hidden is not moving
         """Whether references to mutable arrays are among the arguments that are no leaves."""
         if any(isinstance(leaf, Ref) for leaf in tree.leaves(moving)):
             names = leaf_names(fun, moving, {}, StaticArguments(tuple([(i, object, None) for i in sorted(static)]), ()))
@@ -123,8 +123,8 @@ class Arguments:
         self._kinds = {k: leaf.aval.kind for k, leaf in enumerate(leaves) if isinstance(leaf, Ref)}
         """Of the references that are leaves."""
         self.values: list[Value] = [as_value(v) for v in values_of_references(leaves)]
-        self.avals = [v.aval for v in self.values]
-        self.static_args = tuple(self._static.values())
+        self.avals: list[ShapedArray] = [v.aval for v in self.values]
+        self.static_args: tuple[Any, ...] = tuple(self._static.values())
 
     def numbers_and_arrays(self) -> list[Any]:
         """The leaves: Python's numbers as they are, all others as arrays."""
@@ -343,7 +343,7 @@ class _Differentiable(OtherRules, Generic[P, R]):
     """The common base of functions with a derivative of their own."""
 
     __qualname__: str
-    __signature__ = SignatureOfFunction()
+    __signature__: SignatureOfFunction = SignatureOfFunction()
 
     def __init__(
         self,
@@ -354,7 +354,7 @@ class _Differentiable(OtherRules, Generic[P, R]):
         functools.update_wrapper(cast("Any", self), fun)
         self.fun: Callable[..., Any] = fun
         self._nondiff = _Nondiff(fun, nondiff_argnums, nondiff_argnames)
-        self.nondiff_argnums = self._nondiff.argnums
+        self.nondiff_argnums: tuple[int, ...] = self._nondiff.argnums
         self.symbolic_zeros = False
 
     def __reduce_ex__(self, protocol: Any) -> Any:

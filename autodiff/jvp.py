@@ -49,8 +49,8 @@ class JVPTracer(Tracer):
     def __init__(self, trace: JVPTrace, primal: Value, tangent: Value) -> None:
         self._trace = trace
         self.aval = primal.aval
-        self.primal = primal
-        self.tangent = tangent
+        self.primal: Value = primal
+        self.tangent: Value = tangent
 
     def to_concrete_value(self) -> Array | None:
         primal = self.primal

@@ -156,8 +156,8 @@ class LinearizeTrace(JVPTrace):
 
     def __init__(self, parent: Trace) -> None:
         super().__init__(parent)
-        self.linear = LinearTrace(parent)
-        self.rule_trace = self.linear
+        self.linear: LinearTrace = LinearTrace(parent)
+        self.rule_trace: LinearTrace = self.linear
 
     def op_rule(
         self, opcode: Opcode, primals: Sequence[Value], tangents: Sequence[Tangent], attributes: Any, shape: Shape

@@ -33,8 +33,8 @@ class _Answer(SharedValue):
         return self._name
 
 
-Saveable = _Answer("Saveable")
-Recompute = _Answer("Recompute")
+Saveable: _Answer = _Answer("Saveable")
+Recompute: _Answer = _Answer("Recompute")
 
 
 @dataclass(frozen=True)
@@ -135,8 +135,8 @@ class _SavedOrOffloaded(SharedValue):
         return self.where if params["name"] in self.offloaded else Recompute
 
 
-dots_saveable = _Dots(True, only_without_batch=False)
-dots_with_no_batch_dims_saveable = _Dots(True, only_without_batch=True)
+dots_saveable: _Dots = _Dots(True, only_without_batch=False)
+dots_with_no_batch_dims_saveable: _Dots = _Dots(True, only_without_batch=True)
 
 
 def offload_dot_with_no_batch_dims(offload_src: str, offload_dst: str) -> Policy:
@@ -174,7 +174,7 @@ def save_and_offload_only_these_names(
     return _SavedOrOffloaded(saved, offloaded, Offloadable(offload_src, offload_dst))
 
 
-checkpoint_policies = SimpleNamespace(
+checkpoint_policies: SimpleNamespace = SimpleNamespace(
     everything_saveable=everything_saveable,
     nothing_saveable=nothing_saveable,
     dots_saveable=dots_saveable,

@@ -57,7 +57,7 @@ class CustomVJPPrimal:
 
     def __init__(self, value: Any, perturbed: bool) -> None:
         self.value = value
-        self.perturbed = perturbed
+        self.perturbed: bool = perturbed
 
     def __repr__(self) -> str:
         return f"CustomVJPPrimal(value={self.value!r}, perturbed={self.perturbed})"

@@ -23,7 +23,7 @@ class Provenance:
 
     def __init__(self, before: Iterable[HloInstruction]) -> None:
         """`before`: the instructions of the module that the pass gets."""
-        self.before = frozenset(before)
+        self.before: frozenset[HloInstruction] = frozenset(before)
         self._made_for: dict[HloInstruction, dict[HloInstruction, None]] = {}
 
     def note(self, new: HloInstruction, old: HloInstruction) -> None:

@@ -29,8 +29,8 @@ class DeviceMemory:
 
     def __init__(self, device: StreamExecutor, nbytes: int) -> None:
         """DeviceMemoryError if the device has no such block left."""
-        self.nbytes = nbytes
-        self.address = device.allocate(nbytes) if nbytes else 0
+        self.nbytes: int = nbytes
+        self.address: int = device.allocate(nbytes) if nbytes else 0
         if nbytes:
             # Not at exit: the device ends with the process.
             weakref.finalize(self, device.deallocate, self.address).atexit = False
@@ -46,7 +46,7 @@ class RemoteBuffer(DeviceBuffer):
         self.device = device
         self.shape = shape
         self._memory = memory
-        self.event = event
+        self.event: Event | None = event
         self._host: HostBuffer | None = None
 
     @property

@@ -330,7 +330,7 @@ class scope:
     __slots__ = ("before", "name")  # a class: each transformation enters one, and a generator costs three times as much
 
     def __init__(self, name: str) -> None:
-        self.name = name
+        self.name: str = name
 
     def __enter__(self) -> None:
         before = self.before = _state.scope

@@ -174,7 +174,7 @@ class PjitFunction(SharedValue, Generic[P, R]):
 
     __wrapped__: Callable[P, R]
     __qualname__: str
-    __signature__ = SignatureOfFunction()
+    __signature__: SignatureOfFunction = SignatureOfFunction()
     _is_library = False
     """True for functions of this library, which are compiled outside of jit, too."""
     _made_by = "jit"

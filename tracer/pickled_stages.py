@@ -24,7 +24,7 @@ class AbsentFunction:
         self.__name__ = self.__qualname__ = name
         self._state = name, file, line, parameters
         if file:
-            self.__code__ = SimpleNamespace(co_filename=file, co_firstlineno=line)
+            self.__code__: SimpleNamespace = SimpleNamespace(co_filename=file, co_firstlineno=line)
         if parameters is not None:
             made = [inspect.Parameter(p, inspect._ParameterKind(kind)) for p, kind in parameters]
             self.__signature__ = inspect.Signature(made)

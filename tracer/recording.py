@@ -183,7 +183,7 @@ class HloTrace(Recorder):
         self.types_only = types_only
         """The computation will not be used: `eval_shape` wants the results' types."""
         self.name = name
-        self.block = capturing_block()
+        self.block: int = capturing_block()
         """Arrays that are older than this `younger_arrays` block become no constants."""
         self.parameters: list[HloInstruction] = []
         self.captured: list[Value] = []

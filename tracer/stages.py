@@ -465,7 +465,7 @@ class Compiled(_Stage, SharedValue):
         several: OverDevices | None = None,
     ) -> None:
         self.executable = executable
-        self.made_from = lowered, compiler_options, target
+        self.made_from: tuple[Lowered, dict[str, Any] | None, str | Target | None] = lowered, compiler_options, target
         """The arguments of `Lowered.compile`, and the object that it is a method of."""
         module, captured, signature = lowered.module, lowered.captured, lowered._signature
         self._module = module

@@ -51,4 +51,4 @@ class AbstractToken:
         return "Tok"
 
 
-abstract_token = AbstractToken()
+abstract_token: AbstractToken = AbstractToken()

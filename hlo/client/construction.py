@@ -38,7 +38,7 @@ class Construction:
         self.returned: HloInstruction | None = None
         self.token: HloInstruction | None = None
         """The token of the last use of a queue, which orders these uses."""
-        self.method = ""
+        self.method: str = ""
         """The builder's method that is running, for the metadata of instructions."""
 
     def enqueue(

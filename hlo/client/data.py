@@ -29,7 +29,7 @@ class GlobalData:
 
     def __init__(self, shape: Shape, buffers: Sequence[DeviceBuffer]) -> None:
         """`buffers`: one for each leaf of `shape`."""
-        self.shape = shape
+        self.shape: Shape = shape
         self._buffers: tuple[DeviceBuffer, ...] | None = tuple(buffers)
 
     @staticmethod

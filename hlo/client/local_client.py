@@ -57,8 +57,8 @@ class LocalClient:
         `target`: the target that determines the layouts inside of programs; None: the default
         (`hloom.config.hloom_target`, HLOOM_TARGET).
         """
-        self.backend = default_backend() if backend is None else backend
-        self.target = default_target() if target is None else target
+        self.backend: str = default_backend() if backend is None else backend
+        self.target: str | Target = default_target() if target is None else target
         self._compiler = get_compiler(self.backend)
         self._programs: WeakKeyDictionary[Computation, _Program] = WeakKeyDictionary()
 

@@ -93,8 +93,8 @@ class Buffers:
 
     def __init__(self, call: Call) -> None:
         self.element_type, self.real = call.element_type, call.element_type.real
-        self.is_complex = call.element_type.is_complex
-        self.info = Buffer((), ElementType.S32)
+        self.is_complex: bool = call.element_type.is_complex
+        self.info: Buffer = Buffer((), ElementType.S32)
 
     def matrix(self, rows: int, columns: int, operand: int | None = None, *, is_zero: bool = False) -> Buffer:
         """A matrix of the call's type."""

@@ -96,7 +96,7 @@ class TypedCall:
             weakref.finalize(self, _destroy, self._state, handler.owner).atexit = False
             plan = self._plan((), (), (instantiate, 0, 0, 0), None)
             self._call([plan, WORD * ROW_HEAD, 0, 0])
-        self.address = self._plan(operands, results, (0, *others), self._report)
+        self.address: int = self._plan(operands, results, (0, *others), self._report)
         """The address of the plan."""
 
     def _plan(

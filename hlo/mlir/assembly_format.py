@@ -216,7 +216,7 @@ class AssemblyFormat:
         self.name, self._assembly = name, assembly
         self._kinds, self._defaults, self._directives = attributes, defaults, directives
         self._argument_names, self._result_names = argument_names, result_names
-        self.properties = frozenset(attributes)
+        self.properties: frozenset[str] = frozenset(attributes)
 
     @lazy_property
     def _elements(self) -> Sequence[Element]:

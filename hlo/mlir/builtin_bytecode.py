@@ -168,8 +168,8 @@ class Builtin:
     name = "builtin"
 
     def __init__(self) -> None:
-        self.attributes = {coding.code: coding for coding in ATTRIBUTES}
-        self.types = {coding.code: coding for coding in TYPES}
+        self.attributes: dict[int, Coding] = {coding.code: coding for coding in ATTRIBUTES}
+        self.types: dict[int, Coding] = {coding.code: coding for coding in TYPES}
         self._attributes = {coding.name: coding for coding in (*ATTRIBUTES, _BOOLEAN)}
         self._types = {coding.name: coding for coding in TYPES}
 

@@ -79,7 +79,7 @@ class Entry(Cursor):
 
     def __init__(self, data: bytes, at: int, end: int, source: Source) -> None:
         super().__init__(data, at, end)
-        self.source = source
+        self.source: Source = source
 
     def attribute(self) -> Any:
         """An attribute, by its number."""

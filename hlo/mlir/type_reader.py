@@ -197,7 +197,7 @@ class TypeReader(Tokens):
         elif token == "tensor":
             raise self.error_at("expected tensor<SIZExSIZExTYPE>", start)
         else:
-            self.index = index + 1
+            self.index: int = index + 1
         return Tensor(tuple(dimensions), element, encoding)
 
 

@@ -82,7 +82,7 @@ class WholeArrays:
     arguments, runs on all devices, and puts the results together. UnsupportedError and ShardingError as `partition`."""
 
     def __init__(self, module: HloModule, compile: Callable[[HloModule], Executable]) -> None:
-        self.partitioned = _partition(module, module.num_partitions)
+        self.partitioned: Partitioned = _partition(module, module.num_partitions)
         self.result_shapes = [leaf.with_default_layout() for leaf in module.entry.root.shape.leaves()]
         for sharding in (*self.partitioned.parameter_shardings, *self.partitioned.result_shardings):
             if sharding.is_manual:
@@ -90,7 +90,7 @@ class WholeArrays:
                     f"module {module.name} takes or returns arrays that are one device's own (sharding={{manual}}): "
                     "partition it, and run it on the arrays of each device"
                 )
-        self.executable = compile(self.partitioned.module)
+        self.executable: Executable = compile(self.partitioned.module)
 
     def execute(self, arguments: Sequence[NDArray]) -> list[NDArray]:
         """The whole results for whole arguments. ExecutionError if there are not so many devices, or if some are in

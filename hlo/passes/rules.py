@@ -93,7 +93,7 @@ class RuleSet:
     """The rules of one pass, in the order in which they are tried. Compared by identity."""
 
     def __init__(self, rules: Iterable[Rule]) -> None:
-        self.rules = tuple(rules)
+        self.rules: tuple[Rule, ...] = tuple(rules)
         names = [each.name for each in self.rules]
         twice = {name for name in names if names.count(name) > 1}
         assert not twice, f"two rules of one name: {', '.join(sorted(twice))}"

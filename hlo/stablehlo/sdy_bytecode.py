@@ -119,7 +119,7 @@ class Sdy:
     name = "sdy"
 
     def __init__(self) -> None:
-        self.attributes = {coding.code: coding for coding in _ATTRIBUTES}
+        self.attributes: dict[int, Coding] = {coding.code: coding for coding in _ATTRIBUTES}
         self.types: dict[int, Coding] = {}
 
     def attribute_coding(self, value: Any) -> Coding:

@@ -258,8 +258,8 @@ class Vhlo:
     name = "vhlo"
 
     def __init__(self, version: tuple[int, int] = (1 << 30, 0)) -> None:
-        self.attributes = {coding.code: coding for coding in (*_ATTRIBUTES, _API_VERSION)}
-        self.types = {coding.code: coding for coding in _TYPES}
+        self.attributes: dict[int, Coding] = {coding.code: coding for coding in (*_ATTRIBUTES, _API_VERSION)}
+        self.types: dict[int, Coding] = {coding.code: coding for coding in _TYPES}
         self._version = version
         self._attributes = {coding.name: coding for coding in (*_ATTRIBUTES, _API_VERSION, _SYMBOL, _DENSE_ARRAY)}
         self._types = {coding.name: coding for coding in _TYPES}

@@ -16,9 +16,9 @@ class Factor:
     __slots__ = ("_hash", "key", "name", "operands")
 
     def __init__(self, name: str, operands: tuple[Any, ...] = ()) -> None:
-        self.name = name
+        self.name: str = name
         """Of the variable or of the operation."""
-        self.operands = operands
+        self.operands: tuple[Any, ...] = operands
         """Of an operation: two of `expressions.Dim`."""
         self.key: tuple[Any, ...] = (1 + sum([o.key[0] for o in operands]), name, tuple([o.key for o in operands]))
         """Its complexity first; orders factors."""
@@ -53,7 +53,7 @@ class Term:
     __slots__ = ("_hash", "factors", "key")
 
     def __init__(self, factors: tuple[tuple[Factor, int], ...]) -> None:
-        self.factors = factors
+        self.factors: tuple[tuple[Factor, int], ...] = factors
         self.key: tuple[Any, ...] = (
             sum([1 + e * f.key[0] for f, e in factors]),
             tuple([(f.key, e) for f, e in factors]),

@@ -55,7 +55,7 @@ class InstructionParser:
 
     def __init__(self, scanner: Scanner) -> None:
         self.scanner = scanner
-        self.sources = SourceTable()
+        self.sources: SourceTable = SourceTable()
         self.inner: list[ParsedComputation] = []
         """Computations without a name, in the order in which they are found."""
         self._shapes: dict[str, Shape] = {}

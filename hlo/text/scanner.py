@@ -41,8 +41,8 @@ class Scanner:
     __slots__ = ("file", "position", "text")
 
     def __init__(self, text: str, file: str = "<hlo>") -> None:
-        self.text = text
-        self.file = file
+        self.text: str = text
+        self.file: str = file
         self.position = 0
 
     def error(self, message: str, position: int | None = None, label: str = "syntax") -> HloParseError:

@@ -85,7 +85,7 @@ class _OfThread(threading.local):
     """Data of a thread that every report needs: its number, since Python asks the system for it."""
 
     def __init__(self, recorder: Recorder) -> None:
-        self.number = threading.get_native_id()
+        self.number: int = threading.get_native_id()
         recorder.threads[self.number] = _name_of_this_thread()
 
 
@@ -96,7 +96,7 @@ class Recorder:
         self.detail = detail
         self.kernels = kernels
         """Whether rows of programs are recorded."""
-        self.started = time.perf_counter_ns()
+        self.started: int = time.perf_counter_ns()
         self.spans: list[Span] = []
         self.calls: list[tuple[str, int, int, int]] = []
         """(name, start, end, thread) of calls of jitted functions: spans that cost little to add."""
@@ -105,7 +105,7 @@ class Recorder:
         """Names of threads by their numbers."""
         self.sums: list[tuple[Any, int, int]] = []
         """(subject, how often, nanoseconds) of spans that were too many to keep."""
-        self.own = _OfThread(self)
+        self.own: _OfThread = _OfThread(self)
         self.notes: dict[str, object] = {}
         """Further facts about the recording."""
 

@@ -68,9 +68,9 @@ class WrappedFun:
         debug_info: Any = None,
     ) -> None:
         self.f = f
-        self.transforms = transforms
-        self.stores = stores
-        self.params = params
+        self.transforms: tuple[tuple[_Step, tuple[Any, ...]], ...] = transforms
+        self.stores: tuple[Store | None, ...] = stores
+        self.params: tuple[tuple[str, Any], ...] = params
         self.debug_info = debug_info
 
     @property

@@ -37,7 +37,7 @@ class HostCallback(SharedValue):
     ) -> None:  # fmt: skip
         self.what, self.function, self.line = what, function, line
         self.given, self.out_tree, self.results = given, out_tree, results
-        self.index = next(_INDICES)
+        self.index: int = next(_INDICES)
 
     @property
     def name(self) -> str:

@@ -35,7 +35,7 @@ class Emitter:
 
     def __init__(self, into: list[Operation], functions: list[Operation] | None = None) -> None:
         self.into = into
-        self.functions = [] if functions is None else functions
+        self.functions: list[Operation] = [] if functions is None else functions
         self._constants: dict[int, Value] = {}
 
     def add(self, name: str, operands: Sequence[Value], results: Sequence[Type], **attributes: Any) -> list[Value]:
@@ -119,8 +119,8 @@ class Number:
     __slots__ = ("emitter", "value")
 
     def __init__(self, emitter: Emitter, value: Value) -> None:
-        self.emitter = emitter
-        self.value = value
+        self.emitter: Emitter = emitter
+        self.value: Value = value
 
     def _with(self, name: str, other: Any) -> Number:
         return Number(self.emitter, self.emitter.one(name, [self.value, value_of(self.emitter, other)]))

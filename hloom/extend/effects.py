@@ -56,9 +56,9 @@ class EffectTypeSet:
         return f"EffectTypeSet({{{', '.join(map(str, self._effect_types))}}})"
 
 
-lowerable_effects = EffectTypeSet()
+lowerable_effects: EffectTypeSet = EffectTypeSet()
 """The effects that a compiled program may have."""
-ordered_effects = EffectTypeSet()
+ordered_effects: EffectTypeSet = EffectTypeSet()
 """The effects whose uses happen in the order of the program."""
 
 

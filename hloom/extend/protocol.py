@@ -44,7 +44,7 @@ class UndefinedPrimal:
     __slots__ = ("aval",)
 
     def __init__(self, aval: ShapedArray) -> None:
-        self.aval = aval
+        self.aval: ShapedArray = aval
 
     def __repr__(self) -> str:
         return f"UndefinedPrimal({self.aval})"

@@ -22,12 +22,12 @@ def _with_axis(definition: Definition, rule: Rule) -> None:
     )
 
 
-primitive_batchers = Rules("batching rule", _plain)
+primitive_batchers: Rules = Rules("batching rule", _plain)
 """By primitive: rule(operands, positions, **params) -> (results, positions). A position is the dimension along which
 the batch lies, or None."""
-axis_primitive_batchers = Rules("batching rule", _with_axis)
+axis_primitive_batchers: Rules = Rules("batching rule", _with_axis)
 """As `primitive_batchers`: rule(axis size, axis name, None, operands, positions, **params)."""
-fancy_primitive_batchers = Rules("batching rule", Definition.set_batch)
+fancy_primitive_batchers: Rules = Rules("batching rule", Definition.set_batch)
 """As `primitive_batchers`: rule(axis data, operands, positions, **params), with `axis_data.size` and `.name`."""
 
 

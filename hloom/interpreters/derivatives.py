@@ -16,7 +16,7 @@ from ..tracer.core import Call, Value
 from ..tracer.ops import add, zeros
 from .rules import Rules
 
-primitive_jvps = Rules("jvp rule", Definition.set_jvp)
+primitive_jvps: Rules = Rules("jvp rule", Definition.set_jvp)
 """By primitive: rule(primals, tangents, **params) -> (results, their tangents). A tangent may be a `Zero`."""
 
 
@@ -37,7 +37,7 @@ class _Transposes(Rules):
         dict.__setitem__(self, primitive, rule)
 
 
-primitive_transposes = _Transposes("transpose rule", Definition.set_transpose)
+primitive_transposes: _Transposes = _Transposes("transpose rule", Definition.set_transpose)
 """By primitive: rule(cotangents, *operands, **params) -> a cotangent, or None, for each operand. Operands in which the
 primitive is linear are `UndefinedPrimal`."""
 

@@ -42,9 +42,9 @@ class _Handlers(dict[type, Handler]):
         self._table.pop(kind, None)
 
 
-canonicalize_dtype_handlers = _Handlers(_OWN, as_value, CONVERSIONS)
+canonicalize_dtype_handlers: _Handlers = _Handlers(_OWN, as_value, CONVERSIONS)
 """By class: handler(object) -> the array that the object stands for."""
-pytype_aval_mappings = _Handlers(_OWN, typeof, OWN_TYPES)
+pytype_aval_mappings: _Handlers = _Handlers(_OWN, typeof, OWN_TYPES)
 """By class: handler(object) -> the type of the object, as `hloom.typeof` gives it."""
 
 

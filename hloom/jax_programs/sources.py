@@ -36,7 +36,7 @@ class Unknown:
 
 
 _NOTHING = Unknown()
-NotHere = (Unknown, Internal)
+NotHere: tuple[type[Unknown], type[Internal]] = (Unknown, Internal)
 """The types of results of `find` that are no objects of JAX's meaning."""
 
 

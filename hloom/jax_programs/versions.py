@@ -21,7 +21,7 @@ class Versioned(ModuleType):
 
     def __getattr__(self, name: str) -> Any:
         if name == "version" and not self.__name__.endswith(".version"):
-            self.version = Versioned(f"{self.__name__}.version")
+            self.version: Versioned = Versioned(f"{self.__name__}.version")
             return self.version
         if name in ("__version__", "_version", "_minimum_jaxlib_version"):
             return version()

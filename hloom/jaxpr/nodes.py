@@ -88,9 +88,9 @@ class JaxprEqn(_Value):
         self.outvars: list[Var] = list(outvars)
         self.primitive = primitive
         """An object with a `name`, `multiple_results` and `bind`."""
-        self.params = params
-        self.effects = effects
-        self.source_info = source_info if source_info is not None else SourceInfo()
+        self.params: dict[str, Any] = params
+        self.effects: frozenset[Effect] = effects
+        self.source_info: SourceInfo = source_info if source_info is not None else SourceInfo()
 
     def __str__(self) -> str:
         return equation_text(self, Options())
@@ -121,7 +121,7 @@ class Jaxpr(_Value):
         self.invars: list[Var] = list(invars)
         self.outvars: list[Atom] = list(outvars)
         self.eqns: list[JaxprEqn] = list(eqns)
-        self.effects = effects
+        self.effects: frozenset[Effect] = effects
         self.debug_info = debug_info
 
     @property
@@ -176,8 +176,8 @@ class ClosedJaxpr(_Value):
     def __init__(self, jaxpr: Jaxpr, consts: Sequence[Any] = ()) -> None:
         if len(consts) != len(jaxpr.constvars):
             raise ValueError(f"the jaxpr has {len(jaxpr.constvars)} constants, not {len(consts)}")
-        self.jaxpr = jaxpr
-        self.consts = list(consts)
+        self.jaxpr: Jaxpr = jaxpr
+        self.consts: list[Any] = list(consts)
 
     literals: list[Any] = _read("consts")
     """Their older name."""

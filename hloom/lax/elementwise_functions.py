@@ -47,11 +47,11 @@ class ElementwiseFunction:
         self, name: str, meaning: Callable[..., Any], partials: Sequence[Partial | None], *, shown: str | None = None
     ) -> None:
         self.name = name
-        self.shown = shown or name
+        self.shown: str = shown or name
         self._meaning = meaning
         self._partials = list(partials)
         self._derived: dict[int, ElementwiseFunction] = {}
-        self.primitive = Primitive(name)
+        self.primitive: Primitive = Primitive(name)
         self.primitive.def_meaning(self._in_double)
         self.primitive.def_jvp(self._jvp, symbolic_zeros=True)
         self.primitive.def_batch(self._batch)

@@ -364,7 +364,7 @@ class _Index(_Indexed):
 for _kind in (_Grid, _Joiner, _Index):
     boundaries(_kind, "__getitem__")
 
-mgrid = _Grid(
+mgrid: _Grid = _Grid(
     "mgrid",
     False,
     """The coordinates of a grid, in full: ``mgrid[0:2, 0:3]`` is [2, 2, 3]. A complex step is a number of points.
@@ -374,7 +374,7 @@ mgrid = _Grid(
     (2, 2, 3)
     """,
 )
-ogrid = _Grid(
+ogrid: _Grid = _Grid(
     "ogrid",
     True,
     """The coordinates of a grid, each along its own dimension: a list. A complex step is a number of points.
@@ -384,7 +384,7 @@ ogrid = _Grid(
     [(2, 1), (1, 3)]
     """,
 )
-r_ = _Joiner(
+r_: _Joiner = _Joiner(
     "r_", 0, 1, -1,
     """Arrays, numbers and slices, joined along the first axis: ``r_[1, 2:5, x]``.
 
@@ -396,7 +396,7 @@ r_ = _Joiner(
     [1, 2, 3, 4, 7]
     """,
 )  # fmt: skip
-c_ = _Joiner(
+c_: _Joiner = _Joiner(
     "c_", -1, 2, 0,
     """Arrays and slices as columns, joined along the last axis: ``r_["-1,2,0", ...]``.
 
@@ -405,7 +405,7 @@ c_ = _Joiner(
     [[1, 3], [2, 4]]
     """,
 )  # fmt: skip
-s_ = _Index(
+s_: _Index = _Index(
     "s_",
     False,
     """The index itself: ``s_[1:, 0]`` is ``(slice(1, None), 0)``.
@@ -415,7 +415,7 @@ s_ = _Index(
     slice(2, 4, None)
     """,
 )
-index_exp = _Index(
+index_exp: _Index = _Index(
     "index_exp",
     True,
     """The index itself, as a tuple: ``index_exp[1:]`` is ``(slice(1, None),)``.

@@ -59,7 +59,7 @@ class ufunc:
     [[11, 21], [12, 22]]
     """
 
-    __signature__ = SignatureOfCall()
+    __signature__: SignatureOfCall = SignatureOfCall()
     _ufunc_of_library = False
 
     def __init__(
@@ -578,32 +578,32 @@ def _binary(func: Callable[..., Value], identity: Any, **ways: Any) -> BinaryUfu
     return BinaryUfunc(func, 2, 1, identity=identity, call=func, **ways)
 
 
-add = _binary(bi.add, 0, reduce=red.sum, accumulate=_running(lax.cumsum, "add"), at=_update("add"))
-subtract = _binary(bi.subtract, None, at=_update("subtract"))
-multiply = _binary(
+add: BinaryUfunc = _binary(bi.add, 0, reduce=red.sum, accumulate=_running(lax.cumsum, "add"), at=_update("add"))
+subtract: BinaryUfunc = _binary(bi.subtract, None, at=_update("subtract"))
+multiply: BinaryUfunc = _binary(
     bi.multiply, 1, reduce=red.prod, accumulate=_running(lax.cumprod, "multiply"), at=_update("multiply")
 )
-maximum = _binary(
+maximum: BinaryUfunc = _binary(
     bi.maximum, None,
     reduce=_extremum(red.max), accumulate=_running_extremum(lax.cummax, "maximum"), at=_update("max"),
 )  # fmt: skip
-minimum = _binary(
+minimum: BinaryUfunc = _binary(
     bi.minimum, None,
     reduce=_extremum(red.min), accumulate=_running_extremum(lax.cummin, "minimum"), at=_update("min"),
 )  # fmt: skip
-bitwise_and = _binary(bi.bitwise_and, -1, reduce=_bits("bitwise_and", bi.bitwise_and, lax.reduce_and, -1))
-bitwise_or = _binary(bi.bitwise_or, 0, reduce=_bits("bitwise_or", bi.bitwise_or, lax.reduce_or, 0))
-bitwise_xor = _binary(bi.bitwise_xor, 0, reduce=_bits("bitwise_xor", bi.bitwise_xor, lax.reduce_xor, 0))
+bitwise_and: BinaryUfunc = _binary(bi.bitwise_and, -1, reduce=_bits("bitwise_and", bi.bitwise_and, lax.reduce_and, -1))
+bitwise_or: BinaryUfunc = _binary(bi.bitwise_or, 0, reduce=_bits("bitwise_or", bi.bitwise_or, lax.reduce_or, 0))
+bitwise_xor: BinaryUfunc = _binary(bi.bitwise_xor, 0, reduce=_bits("bitwise_xor", bi.bitwise_xor, lax.reduce_xor, 0))
 logical_and = _binary(bi.logical_and, True, reduce=_bits("logical_and", bi.logical_and, lax.reduce_and, 1, True))
 logical_or = _binary(bi.logical_or, False, reduce=_bits("logical_or", bi.logical_or, lax.reduce_or, 0, True))
 logical_xor = _binary(bi.logical_xor, False, reduce=_bits("logical_xor", bi.logical_xor, lax.reduce_xor, 0, True))
-logaddexp = _binary(
+logaddexp: BinaryUfunc = _binary(
     bi.logaddexp, -math.inf,
     reduce=_log_of_sum("logaddexp", 1.0, bi.logaddexp), accumulate=_running_log_of_sum("logaddexp", 1.0),
 )  # fmt: skip
-logaddexp2 = _binary(
+logaddexp2: BinaryUfunc = _binary(
     bi.logaddexp2, -math.inf,
     reduce=_log_of_sum("logaddexp2", math.log(2), bi.logaddexp2),
     accumulate=_running_log_of_sum("logaddexp2", math.log(2)),
 )  # fmt: skip
-negative = UnaryUfunc(ew.negative, 1, 1, call=ew.negative)
+negative: UnaryUfunc = UnaryUfunc(ew.negative, 1, 1, call=ew.negative)

@@ -72,7 +72,7 @@ def _gamma(name: str, key: Any, a: Any, shape: Any, dtype: DTypeLike | None, log
     return drawn
 
 
-random_gamma_p = Primitive("random_gamma")
+random_gamma_p: Primitive = Primitive("random_gamma")
 """Operands: keys [*k], and parameters [*k, *n]; each key is for n of them. Parameter: log_space."""
 random_gamma_p.uses_keys(0)  # once, though a proposal that is refused may be drawn again from the same key
 

@@ -29,7 +29,7 @@ class KeyDType(ExtendedDType):
 
     def __init__(self, impl: PRNGImpl) -> None:
         super().__init__(f"key<{impl.tag}>", np.dtype(np.uint32), impl.key_shape)
-        self.impl = impl
+        self.impl: PRNGImpl = impl
 
     def __reduce__(self) -> tuple[object, ...]:
         return _dtype_of, (self.impl.name,)

@@ -48,7 +48,7 @@ class ViewServer:
 
     def __init__(self, data: str, port: int = 0) -> None:
         """`port`: 0 for one that is free. OSError if the port is taken."""
-        self.token = secrets.token_urlsafe(24)
+        self.token: str = secrets.token_urlsafe(24)
         self._data = data
         self._server = _Server(("127.0.0.1", port), _Handler)
         self._server.view = self

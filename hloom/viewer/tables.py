@@ -42,7 +42,7 @@ class Tables:
     """The instructions and computations of all stages."""
 
     def __init__(self, sources: Sources) -> None:
-        self.strings = Strings()
+        self.strings: Strings = Strings()
         self._sources = sources
         self._ids: dict[HloInstruction, int] = {}
         self._computation_ids: dict[HloComputation, int] = {}

@@ -98,8 +98,8 @@ class Declarations:
             for name in assigned_by(statement):
                 counts[name] = counts.get(name, 0) + 1
         self._visit(block, variables)
-        self.declared = frozenset(self.at.values())
-        self.constant = frozenset(name for name in self.declared if counts[name] == 1)
+        self.declared: frozenset[str] = frozenset(self.at.values())
+        self.constant: frozenset[str] = frozenset(name for name in self.declared if counts[name] == 1)
 
     def _visit(self, block: Block, variables: frozenset[str]) -> None:
         """`variables`: those that only this block knows."""

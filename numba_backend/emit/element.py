@@ -119,7 +119,7 @@ class ElementEmitter:
         """The pointers, by the number of the fused computation's parameter."""
         self.places: dict[int, PhysicalLayout] = {}
         """The layouts, by the number of the parameter, for parameters that are not row-major."""
-        self.place_index = PhysicalIndex(writer, sizes)
+        self.place_index: PhysicalIndex = PhysicalIndex(writer, sizes)
         self.used: set[int] = set()
         self.spilled: dict[tuple[HloInstruction, Index], Callable[[], Expr]] = {}
         """Values that an earlier loop of the nest has left in an output, and the function that reads them back: their

@@ -82,18 +82,18 @@ class LongSort:
     ) -> None:  # fmt: skip
         self.comparator, self.keys, self.types = comparator, keys, types
         self.dimensions, self.axis = dimensions, axis
-        self.size = dimensions[axis]
-        self.stride = math.prod(dimensions[axis + 1 :])
-        self.rows = math.prod(dimensions) // self.size
+        self.size: int = dimensions[axis]
+        self.stride: int = math.prod(dimensions[axis + 1 :])
+        self.rows: int = math.prod(dimensions) // self.size
         self.blocks = max(1, min(_BLOCKS_OF_THREAD * threads // self.rows, self.size // _BLOCK)) if threads > 1 else 1
         self.key_type = ElementType.U64 if any(key.bits == 64 for key in keys) else ElementType.U32
         (first, *others) = keys
-        self.derived = first.operand if not others and first.is_invertible else None
+        self.derived: int | None = first.operand if not others and first.is_invertible else None
         """The operand that is computed from the keys."""
-        self.carried = [k for k in range(len(types)) if k != self.derived]
-        self.indexed = len(self.carried) > 1
+        self.carried: list[int] = [k for k in range(len(types)) if k != self.derived]
+        self.indexed: bool = len(self.carried) > 1
         """The elements' numbers move with the keys, and the elements at the end."""
-        self.moving = [ElementType.U32] if self.indexed else [types[k] for k in self.carried]
+        self.moving: list[ElementType] = [ElementType.U32] if self.indexed else [types[k] for k in self.carried]
         width = self.key_type.byte_width + sum(t.byte_width for t in self.moving)
         self.digit_bits = 11 if 2 * self.size * width <= _wide_bytes() else 8
         self.steps: list[Step] = []

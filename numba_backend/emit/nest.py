@@ -66,10 +66,10 @@ class NestEmitter:
         body = fused.computation
         self.body = body
         self.fused = fused
-        self.roots = roots_of(body)
-        self.writer = Writer()
-        self.sizes = Sizes(body)
-        self.elements = ElementEmitter(body, self.writer, self.sizes)
+        self.roots: tuple[HloInstruction, ...] = roots_of(body)
+        self.writer: Writer = Writer()
+        self.sizes: Sizes = Sizes(body)
+        self.elements: ElementEmitter = ElementEmitter(body, self.writer, self.sizes)
         self.elements.places.update(fused.parameter_places)
         self.sharing = sharing
         self._staged: tuple[Name, Expr] | None = None

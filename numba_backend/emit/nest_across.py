@@ -161,7 +161,7 @@ class InLanes(Accumulators):
     def __init__(self, nest: AcrossNest, stem: str, rows: int) -> None:
         super().__init__(nest)
         self.across, self.rows = nest, rows
-        self.arrays = {
+        self.arrays: dict[HloInstruction, list[Name]] = {
             reduce: [
                 self.writer.local_array(self.writer.fresh(stem), rows * nest.lanes, _kind(o.shape.element))
                 for o in reduce.operands[: len(reduce.operands) // 2]
@@ -193,8 +193,8 @@ class AcrossNest(StagedNest):
     def __init__(self, fused: FusedBody, sharing: Mapping[int, int], plan: Plan) -> None:
         super().__init__(fused, sharing)
         self.plan, self.blocks = plan, Blocks(())
-        self.inner = (plan.rows, plan.lanes)
-        self.batch = tuple(d for d in self.kept if d not in self.inner)
+        self.inner: tuple[int, int] = (plan.rows, plan.lanes)
+        self.batch: tuple[int, ...] = tuple(d for d in self.kept if d not in self.inner)
         self.sizes.mark_outer(self.domain, plan.rows)
 
     def loop_names(self) -> tuple[str, str, str]:
@@ -258,11 +258,11 @@ class AcrossNest(StagedNest):
             raise ScheduleError(f"{self.tile_rows} sums are written out, {MOST_SUMS} at most")
         self.cut = parts
         self.accumulators = InLanes(self, "sums", parts["room"])
-        self.panels = {
+        self.panels: dict[Reached, Name] = {
             panel: local(f"panel{k}", self.depth * self.lanes, _kind(panel[0].shape.element))
             for k, panel in enumerate(self.plan.panels)
         }
-        self.tile = [InLanes(self, "acc", 1) for _ in range(self.tile_rows)]
+        self.tile: list[InLanes] = [InLanes(self, "acc", 1) for _ in range(self.tile_rows)]
         """The accumulators, by row of the tile."""
         self.write()
         return self.finish(self.extent, notes=(equations(self), *self.steps(tiles)))
@@ -271,7 +271,7 @@ class AcrossNest(StagedNest):
     def sliced(self) -> Iterator[Mapping[int, Expr]]:
         """The sliced loop over blocks of rows and strips of lanes, and the loop over the columns of a strip."""
         plan, writer, sizes = self.plan, self.writer, self.domain.shape.dimensions
-        self.extent = math.prod(sizes[d] for d in self.batch) * self.cut["blocks"] * self.cut["strips"]
+        self.extent: int = math.prod(sizes[d] for d in self.batch) * self.cut["blocks"] * self.cut["strips"]
         block, blocks, strip, strips = (
             self.sizes.argument(name, self.cut[name]) for name in ("block", "blocks", "strip", "strips")
         )
@@ -283,8 +283,8 @@ class AcrossNest(StagedNest):
             right = writer.assign("right", left + strip)
             with writer.if_(number.eq(strips - 1)):
                 writer.assign(right, lane_count)
-            self.top = writer.assign("top", rest % blocks * block)
-            self.below = writer.assign("below", minimum(self.top + block, row_count))
+            self.top: Name = writer.assign("top", rest % blocks * block)
+            self.below: Name = writer.assign("below", minimum(self.top + block, row_count))
             index: dict[int, Expr] = {}
             above: Expr = rest // blocks
             for d in reversed(self.batch):
@@ -292,7 +292,7 @@ class AcrossNest(StagedNest):
                 index[d] = writer.let("outer", above % size)
                 above = above // size
             with writer.loop("column", left, right, step=self.lanes) as column:
-                self.first = writer.assign("first", minimum(column, right - self.lanes))
+                self.first: Name = writer.assign("first", minimum(column, right - self.lanes))
                 yield index
 
     @contextmanager

@@ -60,9 +60,9 @@ class ArgReduction:
     def __init__(self, elements: ElementEmitter, reduce: HloInstruction, size: Expr, row: Index, block: int) -> None:
         self.elements, self.writer = elements, elements.writer
         self.reduce, self.size, self.row, self.block = reduce, size, row, block
-        self.is_maximum = arg_reducer(reduce.attributes.to_apply) is Opcode.MAXIMUM
-        self.element_type = reduce.operands[0].shape.element
-        self.is_float = self.element_type.is_floating
+        self.is_maximum: bool = arg_reducer(reduce.attributes.to_apply) is Opcode.MAXIMUM
+        self.element_type: ElementType = reduce.operands[0].shape.element
+        self.is_float: bool = self.element_type.is_floating
         fresh = self.writer.fresh
         self.names = {stem: fresh(stem) for stem in ("best", "block", "start", "part", "place", "first")}
         self.kept: Name | None = None

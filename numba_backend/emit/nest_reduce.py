@@ -32,33 +32,33 @@ class ReductionNest(NestEmitter):
         super().__init__(fused, sharing)
         body = self.body
         groups = reductions_of(body)
-        self.reductions = groups.main
+        self.reductions: tuple[HloInstruction, ...] = groups.main
         """The reductions that are complete inside of the nest, all over the same dimensions. The last loop of the nest
         is the stage after them."""
-        self.columns = groups.columns
+        self.columns: tuple[HloInstruction, ...] = groups.columns
         """Beside reductions of rows: those along columns, over the dimensions `along`. Their elements are sinks."""
         self.along: tuple[int, ...] = self.columns[0].attributes.dimensions if self.columns else ()
         first = self.reductions[0]
-        self.domain = first.operands[0]
+        self.domain: HloInstruction = first.operands[0]
         self.reduced = first.attributes.dimensions
-        self.kept = tuple(d for d in range(self.domain.shape.rank) if d not in self.reduced)
+        self.kept: tuple[int, ...] = tuple(d for d in range(self.domain.shape.rank) if d not in self.reduced)
         sizes = self.domain.shape.dimensions
-        self.kept_sizes = tuple(sizes[d] for d in self.kept)
+        self.kept_sizes: tuple[int, ...] = tuple(sizes[d] for d in self.kept)
         last = max(self.reduced, default=self.domain.shape.rank)
-        self.outer = tuple(d for d in self.kept if d < last)
+        self.outer: tuple[int, ...] = tuple(d for d in self.kept if d < last)
         """The kept dimensions outside of the stages' loops."""
-        self.inner = tuple(d for d in self.kept if d > last)
+        self.inner: tuple[int, ...] = tuple(d for d in self.kept if d > last)
         """Those inside of them. Then accumulators are in the results."""
-        self.parts = tuple(d for d in self.outer if d not in self.along)
+        self.parts: tuple[int, ...] = tuple(d for d in self.outer if d not in self.along)
         """The dimensions of the sliced loop."""
         assert all(
             r.operands[0].shape.dimensions == sizes and r.attributes.dimensions == self.reduced for r in self.reductions
         ), "reductions over different dimensions in one group"
-        self.level = _levels(body)
+        self.level: dict[HloInstruction, int] = _levels(body)
         """By value: how many reductions, in a chain, must be complete before it can be computed."""
-        self.stages = 1 + max(self.level[r] for r in self.reductions)
-        self.full_roots = [k for k, r in enumerate(self.roots) if self.is_full(r)]
-        self.digits = self._guide()
+        self.stages: int = 1 + max(self.level[r] for r in self.reductions)
+        self.full_roots: list[int] = [k for k, r in enumerate(self.roots) if self.is_full(r)]
+        self.digits: tuple[LoopDigit, ...] = self._guide()
         self._stage_of = self._plan_stages()
         self._kept: dict[int, dict[int, HloInstruction]] = {}
         """By stage: the values that its loop writes for later ones, by output."""

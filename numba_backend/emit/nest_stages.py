@@ -96,7 +96,7 @@ class StagedNest(ReductionNest):
             self.sizes.mark_outer(self.domain, sliced[0])
         self.sizes.mark_loops(self.domain, (*self.along, *self.reduced, *self.inner))
         self.accumulators: Accumulators = InResults(self) if self.inner else InVariables(self)
-        self.of_columns = InResults(self)
+        self.of_columns: InResults = InResults(self)
         """The accumulators of reductions of columns beside rows."""
         self._accumulated = {k for reduce in self.columns for k in self.of_columns.outputs(reduce)}
         """The outputs that are accumulators."""

@@ -51,13 +51,13 @@ class NetworkSort(RowSorter):
         self, comparator: HloComputation, key: SortKey, types: list[ElementType], dimensions: tuple[int, ...], axis: int
     ) -> None:
         self.key = key
-        self.keys_only = is_own_key((key,), len(types))
+        self.keys_only: bool = is_own_key((key,), len(types))
         self.place_bits = 0 if self.keys_only else 16 if key.bits <= 16 else 32
         self.word = ElementType.U64 if key.bits + self.place_bits > 32 else ElementType.U32
         super().__init__("network_sort", comparator, types, dimensions, axis, [self.word], LANES)
-        self.top = self.text.argument("top", 1 << max(self.size - 1, 1).bit_length() - 1)
-        self.m2 = self.text.argument("m2", self.rows)
-        self.keyed = self.work[0].pointer
+        self.top: Name = self.text.argument("top", 1 << max(self.size - 1, 1).bit_length() - 1)
+        self.m2: Name = self.text.argument("m2", self.rows)
+        self.keyed: Name = self.work[0].pointer
 
     def scratch(self) -> list[tuple[ElementType, int]]:
         """Types and numbers of elements: one block of keys for each group."""
@@ -82,7 +82,7 @@ class NetworkSort(RowSorter):
                     self._put(t, self.keyed[source + t * LANES + number])
             if self.keys_only and self.key.merges_values:
                 with writer.loop("l", LANES) as lane:
-                    self.base = writer.assign("base", self.first_of(row + lane))
+                    self.base: Name = writer.assign("base", self.first_of(row + lane))
                     restore_merged(self, self.key, self._key_at)
         steps = self.size.bit_length() ** 2
         return self.finish((2 * ELEMENT + EXCHANGED_BYTE * steps * self.word.byte_width) * self.size * LANES)

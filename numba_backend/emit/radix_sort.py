@@ -46,8 +46,8 @@ class RadixSort(RowSorter):
         self.keys = keys
         size = dimensions[axis]
         self.digit_bits = 11 if size >= _WIDE_DIGITS_FROM else 8
-        self.digits = max(-(-key.bits // self.digit_bits) for key in keys)
-        self.keys_only = is_own_key(keys, len(types))
+        self.digits: int = max(-(-key.bits // self.digit_bits) for key in keys)
+        self.keys_only: bool = is_own_key(keys, len(types))
         key_type = ElementType.U64 if any(key.bits == 64 for key in keys) else ElementType.U32
         carried = [] if self.keys_only else types
         super().__init__("radix_sort", comparator, types, dimensions, axis, [key_type, ElementType.U32, *carried])

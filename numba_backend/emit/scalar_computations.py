@@ -43,8 +43,8 @@ class KernelText:
 
     def __init__(self, name: str, computation: HloComputation = _NO_COMPUTATION, *, guarded: bool = False) -> None:
         self.name = name
-        self.writer = Writer(guarded)
-        self.elements = ElementEmitter(computation, self.writer, Sizes(computation))
+        self.writer: Writer = Writer(guarded)
+        self.elements: ElementEmitter = ElementEmitter(computation, self.writer, Sizes(computation))
         self._pointers: list[PointerParameter] = []
         self._sizes: list[SizeParameter] = []
 

@@ -84,14 +84,14 @@ class ScatterEmitter:
         combiner: HloComputation | None = None,
     ) -> None:
         self.attributes: ScatterAttributes = instruction.attributes
-        self.count = len(instruction.operands) // 2
+        self.count: int = len(instruction.operands) // 2
         shapes = [o.shape for o in instruction.operands]
         self.shapes = shapes
         self.plan = scatter_plan(shapes[0], shapes[self.count], shapes[-1], self.attributes, in_bounds(instruction))
         self.combiner = combiner = combiner or self.attributes.to_apply
         plain = combiner.root.opcode in (Opcode.PARAMETER, Opcode.TUPLE)
         name = "scatter" if plain else f"scatter_{combiner.root.opcode.name.lower()}"
-        self.text = KernelText(name + stem, combiner if given is None else given.computation)
+        self.text: KernelText = KernelText(name + stem, combiner if given is None else given.computation)
         self.writer = self.text.writer
         types = [parameter.shape.element for parameter in combiner.parameters[: self.count]]
         self.arrays = [self.text.output(f"io{n}", element, n) for n, element in enumerate(types)]

@@ -50,25 +50,25 @@ class RowSorter:
         axis: int, scratch: list[ElementType], together: int = 1,
     ) -> None:  # fmt: skip
         """`together`: how many rows are a step of the loop in a group."""
-        self.text = KernelText(name, computation)
+        self.text: KernelText = KernelText(name, computation)
         self.writer = self.text.writer
-        self.count = len(types)
+        self.count: int = len(types)
         self.types = types
-        self.size = dimensions[axis]
-        self.stride = math.prod(dimensions[axis + 1 :])
-        self.rows = math.prod(dimensions[:axis]) * self.stride
+        self.size: int = dimensions[axis]
+        self.stride: int = math.prod(dimensions[axis + 1 :])
+        self.rows: int = math.prod(dimensions[:axis]) * self.stride
         steps = -(-self.rows // together)
         group = -(-steps // MAX_GROUPS)
-        self.groups = -(-steps // group)
+        self.groups: int = -(-steps // group)
         self.steps = steps
         text = self.text
         self.m0, self.m1 = text.argument("m0", group), text.argument("m1", steps)
-        self.n0 = text.argument("n0", self.size)
+        self.n0: Name = text.argument("n0", self.size)
         if self.stride != 1:
             self.n1, self.n2 = text.argument("n1", self.stride), text.argument("n2", self.stride * self.size)
-        self.inputs = [text.operand(f"x{k}", t, k) for k, t in enumerate(types)]
-        self.work = [text.operand(f"w{k}", t, self.count + k) for k, t in enumerate(scratch)]
-        self.outputs = [text.output(f"out{k}", t, k) for k, t in enumerate(types)]
+        self.inputs: list[Buffer] = [text.operand(f"x{k}", t, k) for k, t in enumerate(types)]
+        self.work: list[Buffer] = [text.operand(f"w{k}", t, self.count + k) for k, t in enumerate(scratch)]
+        self.outputs: list[Buffer] = [text.output(f"out{k}", t, k) for k, t in enumerate(types)]
 
     @contextmanager
     def row(self) -> Iterator[tuple[Name, Name]]:
@@ -78,7 +78,7 @@ class RowSorter:
             writer.loop("group", LO, HI) as group,
             writer.loop("i", group * m0, call("minimum", group * m0 + m0, m1)) as i,
         ):
-            self.base = writer.assign("base", self.first_of(i))
+            self.base: Name = writer.assign("base", self.first_of(i))
             yield group, i
 
     def first_of(self, row: Expr) -> Expr:

@@ -163,7 +163,7 @@ class TransposeEmitter:
         self.writer, self.sizes, self.tiles = writer, sizes, tiles
         self.root, self.parameter, self.where = root, parameter, where
         self.width, self.line = root.shape.element.byte_width, target_machine().cache_line
-        self.dimensions = root.shape.dimensions
+        self.dimensions: tuple[int, ...] = root.shape.dimensions
         for d in range(root.shape.rank):
             if self.dimensions[d] > _BLOCK or d == 0:
                 sizes.mark_outer(root, d)

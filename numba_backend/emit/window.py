@@ -64,12 +64,12 @@ class ReduceWindow(Windows):
         self.instruction, count = instruction, len(instruction.operands) // 2
         text = KernelText("reduce_window", instruction.attributes.to_apply, guarded=True)
         operands = [o.shape.element for o in instruction.operands]
-        self.sources = [text.operand(f"x{k}", t, k) for k, t in enumerate(operands[:count])]
+        self.sources: list[Buffer] = [text.operand(f"x{k}", t, k) for k, t in enumerate(operands[:count])]
         starts = [text.operand(f"i{k}", t, count + k) for k, t in enumerate(operands[count:])]
         self.outputs = [text.output(f"out{k}", s.element, k) for k, s in enumerate(instruction.shape.leaves())]
         super().__init__(text, axes_of_reduction(instruction))
         self.outer, self.last = self.axes[:-1], self.axes[-1]
-        self.inits = [text.writer.assign(f"init{k}", start.load(ZERO)) for k, start in enumerate(starts)]
+        self.inits: list[Name] = [text.writer.assign(f"init{k}", start.load(ZERO)) for k, start in enumerate(starts)]
 
     def combined(self, accumulators: Sequence[Expr], elements: Sequence[Expr]) -> list[Expr]:
         """The accumulators combined with more elements."""

@@ -66,17 +66,17 @@ class KernelAxis:
     def __init__(self, text: KernelText, number: int, axis: Axis) -> None:
         part = axis.part
         self.text, self.number, self.axis, self.part = text, number, axis, part
-        self.moves = part is not NOTHING
+        self.moves: bool = part is not NOTHING
         small = part.size <= UNROLLED
-        self.size = text.size(f"n{number}", axis.size)
-        self.count = text.size(f"m{number}", axis.count)
+        self.size: Expr = text.size(f"n{number}", axis.size)
+        self.count: Expr = text.size(f"m{number}", axis.count)
         if self.moves:
-            self.window = text.size(f"w{number}", part.size, literal=small)
-            self.stride = text.size(f"s{number}", part.stride, literal=True)
-            self.low = text.size(f"p{number}", part.padding_low)
-            self.dilation = text.size(f"d{number}", part.window_dilation, literal=True)
-            self.holes = text.size(f"b{number}", part.base_dilation, literal=True)
-            self.extent = self.size if part.base_dilation == 1 else text.size(f"e{number}", axis.extent)
+            self.window: Expr = text.size(f"w{number}", part.size, literal=small)
+            self.stride: Expr = text.size(f"s{number}", part.stride, literal=True)
+            self.low: Expr = text.size(f"p{number}", part.padding_low)
+            self.dilation: Expr = text.size(f"d{number}", part.window_dilation, literal=True)
+            self.holes: Expr = text.size(f"b{number}", part.base_dilation, literal=True)
+            self.extent: Expr = self.size if part.base_dilation == 1 else text.size(f"e{number}", axis.extent)
 
     def origin(self, position: Expr) -> Expr:
         """The cell at which the window begins: ``o0 * s0 - p0``."""
@@ -171,10 +171,10 @@ class Windows:
 
     def __init__(self, text: KernelText, axes: Sequence[Axis]) -> None:
         self.text, self.writer = text, text.writer
-        self.axes = [KernelAxis(text, number, axis) for number, axis in enumerate(axes)]
+        self.axes: list[KernelAxis] = [KernelAxis(text, number, axis) for number, axis in enumerate(axes)]
         self.sizes, self.counts = [a.size for a in self.axes], [a.count for a in self.axes]
-        self.elements = math.prod(a.part.size for a in axes)
-        self.unrolls = self.elements <= UNROLLED and all(a.part.base_dilation == 1 for a in axes)
+        self.elements: int = math.prod(a.part.size for a in axes)
+        self.unrolls: bool = self.elements <= UNROLLED and all(a.part.base_dilation == 1 for a in axes)
         """Whether offsets of all elements can be written down."""
 
     def begins(self, positions: Sequence[Expr]) -> list[Expr]:

@@ -106,12 +106,12 @@ class Scans:
 
     def __init__(self, instruction: HloInstruction, scan: Scan, name: str) -> None:
         self.instruction, self.scan = instruction, scan
-        self.count = len(instruction.operands) // 2
-        self.types = [o.shape.element for o in instruction.operands[: self.count]]
-        self.text = KernelText(name, instruction.attributes.to_apply, guarded=True)
+        self.count: int = len(instruction.operands) // 2
+        self.types: list[ElementType] = [o.shape.element for o in instruction.operands[: self.count]]
+        self.text: KernelText = KernelText(name, instruction.attributes.to_apply, guarded=True)
         self.writer = self.text.writer
-        self.held_types = held_types(instruction, scan)
-        self.keys = keys_of(instruction) if scan.in_keys else None
+        self.held_types: list[ElementType] = held_types(instruction, scan)
+        self.keys: tuple[str, str] | None = keys_of(instruction) if scan.in_keys else None
 
     def operands(self) -> list[Buffer]:
         return [self.text.operand(f"x{k}", t, k) for k, t in enumerate(self.types)]
@@ -175,8 +175,8 @@ class Rows(Scans):
     def __init__(self, instruction: HloInstruction, scan: Scan, name: str) -> None:
         super().__init__(instruction, scan, name)
         self.sources, self.cut, self.total = self.operands(), scan.pieces > 1, scan.outer * scan.pieces
-        self.size = self.text.size("n0", scan.size)
-        self.pieces = self.text.size("pieces", scan.pieces)
+        self.size: Expr = self.text.size("n0", scan.size)
+        self.pieces: Expr = self.text.size("pieces", scan.pieces)
 
     def results(self) -> tuple[list[Buffer], Callable[[Expr], list[Expr]]]:
         """The outputs, and what gives the values with which a row begins. If rows are cut, outputs count, count + 1,

@@ -189,7 +189,7 @@ class Number(Expr):
     __slots__ = ("value",)
 
     def __init__(self, value: float | bool, depth: int = 0) -> None:
-        self.value = value
+        self.value: float | bool = value
         self.depth = depth
 
     @property

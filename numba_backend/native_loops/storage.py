@@ -37,7 +37,7 @@ class Storage:
         self._most_literal = MOST_LOCAL_ELEMENTS_OF_LONG if self._is_long else MOST_LOCAL_ELEMENTS
         """Sizes of up to this are in the text."""
         single = fused.root.opcode is not Opcode.TUPLE
-        self.overwritten = overwritten(fused)
+        self.overwritten: dict[int, int] = overwritten(fused)
         aliases = tuple(
             InputOutputAlias(() if single else (output,), operand) for output, operand in self.overwritten.items()
         )

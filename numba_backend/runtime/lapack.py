@@ -85,10 +85,10 @@ class LapackCall:
     def __init__(self, builder: ProgramBuilder, routine: str, element_type: ElementType, count: int, item_bytes: int):
         self._builder, self._routine = builder, PREFIXES[element_type] + routine
         self._element_type, self._count = element_type, count
-        self.nanoseconds = count * nanoseconds(item_bytes)
+        self.nanoseconds: float = count * nanoseconds(item_bytes)
         self._several = item_bytes >= large_bytes()
         self._piece = -(-count // pieces_of(count, item_bytes))
-        self.pieces = -(-count // self._piece)
+        self.pieces: int = -(-count // self._piece)
         """How many workspaces there are of each kind."""
         self._table: list[tuple[Argument, int, int] | list[int]] = []
 

@@ -99,8 +99,8 @@ class Code:
 
     def __init__(self, address: int, memory: object, object_bytes: int) -> None:
         """`memory`: the owner of the code, and perhaps of the code of others. `object_bytes`: of the object file."""
-        self.address = address
-        self.object_bytes = object_bytes
+        self.address: int = address
+        self.object_bytes: int = object_bytes
         self._memory = memory
 
     def stay(self) -> None:

@@ -106,7 +106,7 @@ class Label:
 
     def __init__(self) -> None:
         self.row: int | None = None
-        self.nanoseconds = 0.0
+        self.nanoseconds: float = 0.0
         """The estimated time of the rows before it."""
 
 
@@ -477,7 +477,7 @@ class Program:
         self._rows = rows
         self.code_bytes = code_bytes
         """The size of the machine code of its kernels, each counted once."""
-        self.bases = max((argument.base for argument in arguments), default=-1) + 1
+        self.bases: int = max((argument.base for argument in arguments), default=-1) + 1
         self._parallel = parallel
         values = HEADER_WORDS
         which = values + len(arguments)

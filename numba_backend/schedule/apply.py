@@ -88,14 +88,14 @@ class Walk:
 
     def __init__(self, nest: Nest, writer: Writer) -> None:
         self.nest, self.algorithm, self.writer = nest, nest.algorithm, writer
-        self.here = OpenLoops(nest, writer)
-        self.copies = Copies(self.here)
-        self.sums = Sums(self.here, self.copies)
+        self.here: OpenLoops = OpenLoops(nest, writer)
+        self.copies: Copies = Copies(self.here)
+        self.sums: Sums = Sums(self.here, self.copies)
         self.is_collecting = False
         """True inside of the loop with collected sums."""
         self.narrowed: dict[str, Limits] = {}
         """By loop: the iterations that a band leaves of it."""
-        self.operand_bands = [
+        self.operand_bands: list[OperandBand] = [
             OperandBand(writer, band, self.algorithm, self.algorithm.operand(band.array))
             for band in nest.bands
             if band.array != self.algorithm.result.name
@@ -104,7 +104,7 @@ class Walk:
     def write(self) -> None:
         """The whole kernel."""
         nest, writer = self.nest, self.writer
-        self.padding = TermsOfPadding(self.here, nest.padding) if nest.padding else None
+        self.padding: TermsOfPadding | None = TermsOfPadding(self.here, nest.padding) if nest.padding else None
         if nest.slice:
             self.here.limits[nest.slice] = LO, HI
         if not nest.parallel.loops:

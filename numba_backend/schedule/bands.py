@@ -23,7 +23,7 @@ class OperandBand:
 
     def __init__(self, writer: Writer, band: Band, algorithm: Algorithm, access: Access) -> None:
         self.writer, self.band, self.access, self.algorithm = writer, band, access, algorithm
-        self.kind = algorithm.total_type
+        self.kind: str = algorithm.total_type
 
     def test_outside(self, start: Expr, rows: Limits) -> None:
         """Check the elements outside of the band in some rows; `start`: the offset of the operand's first element. ::
@@ -39,7 +39,7 @@ class OperandBand:
         writer, band = self.writer, self.band
         row, column = (self.algorithm.dimension(name) for name, _ in self.access.strides[-2:])
         strides = [self.access.stride(d.name) for d in (row, column)]
-        self.outside = writer.assign("outside", 0)
+        self.outside: Name = writer.assign("outside", 0)
         low: Expr = band.low
         high: Expr = band.high
         begin, stop, last = *rows, column.extent - 1
@@ -58,7 +58,7 @@ class OperandBand:
     def test_packed(self, packed: Name, count: Expr) -> None:
         """Products with zeros are 0 if the packed elements have neither infinities nor NaN."""
         writer, zero = self.writer, cast(self.kind, 0)
-        self.skips = writer.assign("skips", 1 - self.outside)
+        self.skips: Name = writer.assign("skips", 1 - self.outside)
         zeros = writer.assign("zeros", zero)
         with writer.loop("p", count) as p:
             writer.assign(zeros, call("reduce_add", zeros, packed[p] * zero))

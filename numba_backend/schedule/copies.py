@@ -31,7 +31,7 @@ class Copies:
             self.arrays[pack.into] = self.writer.local_array(pack.into, count, kind)
         self.packed: dict[str, tuple[Name, Pack]] = {}
         """The packed elements, by operand."""
-        self.corrections = {
+        self.corrections: dict[str, Name] = {
             pack.into: self.writer.local_array(
                 f"{pack.into}_flipped", math.prod(most for _, most in self._free(pack)), self.algorithm.total_type
             )
@@ -43,7 +43,7 @@ class Copies:
     def begin(self) -> None:
         """Begin the work of a thread: nothing is packed yet."""
         if self.algorithm.with_subnormals is not None:
-            self.least = self.writer.assign("least", cast("uint32", 0xFFFFFFFF))
+            self.least: Name = self.writer.assign("least", cast("uint32", 0xFFFFFFFF))
 
     @property
     def are_normal(self) -> Expr:

@@ -40,7 +40,7 @@ class OpenLoops:
         self.rests: dict[str, tuple[Expr, frozenset[str]]] = {}
         """By array: the sum of the terms that other loops add to these offsets, and all loops with terms in one or the
         other."""
-        self.packed_steps = {
+        self.packed_steps: dict[tuple[str, str], Name] = {
             (pad.operand, x.name): pad.step
             for pad in nest.padded
             for x in nest.loops

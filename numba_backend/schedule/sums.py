@@ -26,13 +26,13 @@ class Sums:
         self.here, self.copies, self.nest, self.writer = here, copies, here.nest, here.writer
         self.algorithm, self.lanes = here.algorithm, here.nest.lanes
         inside = self.nest.inside(self.nest.accumulate.at)
-        self.unrolled = [x for x in inside if x.kind == "unroll" and self.nest.has_sums(x)]
-        self.results = [x for x in self.unrolled if not x.is_partial]
+        self.unrolled: list[Loop] = [x for x in inside if x.kind == "unroll" and self.nest.has_sums(x)]
+        self.results: list[Loop] = [x for x in self.unrolled if not x.is_partial]
         self.arrays: dict[Place, Name] = {}
         """The arrays, by iterations of the unrolled loops."""
         width = self.lanes.extent if self.lanes else 1
         kind, places = self.algorithm.total_type, self._places()
-        self.is_variable = self.lanes is None and len(places) == 1 and not self.nest.collect.at
+        self.is_variable: bool = self.lanes is None and len(places) == 1 and not self.nest.collect.at
         for place in places:
             name = "sums" + ("_".join(map(str, place)) or "0")
             new = self.writer.variable(name, kind) if self.is_variable else self.writer.local_array(name, width, kind)
@@ -41,10 +41,10 @@ class Sums:
         self.singles: dict[Place, Name] = {}
         """Lanes along a sum: the sums of terms that are added one by one, so that vectors stay in registers."""
         if self.nest.collect.at:
-            self.collected_width = 1 if self.along_lanes else width
-            self.collected_type = "float64" if self.nest.collect.wide else kind
+            self.collected_width: int = 1 if self.along_lanes else width
+            self.collected_type: str = "float64" if self.nest.collect.wide else kind
             many = self.collected_width * len(self.arrays)
-            self.collected = self.writer.local_array(self.nest.collect.into, many, self.collected_type)
+            self.collected: Name = self.writer.local_array(self.nest.collect.into, many, self.collected_type)
             if self.along_lanes:
                 self.singles = {p: self.writer.variable(f"single{'_'.join(map(str, p))}", kind) for p in self.arrays}
 
@@ -61,7 +61,7 @@ class Sums:
         reduced = [x for x in self.nest.loops if self.nest.is_reduced(x) and x.name in self.here.starts]
         for part in reduced:
             self.parts = self.parts + self.here.numbers.get(part.name, self.here.starts[part.name])
-        self.is_part = bool(reduced)
+        self.is_part: bool = bool(reduced)
 
         def clear() -> None:
             with self._lane(self.has_zeros or self.along_lanes) as lane:

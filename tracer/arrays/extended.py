@@ -48,9 +48,9 @@ class ExtendedDType:
     """The scalar type."""
 
     def __init__(self, name: str, storage_dtype: np.dtype[Any], storage_shape: tuple[int, ...]) -> None:
-        self.name = name
-        self.storage_dtype = storage_dtype
-        self.storage_shape = storage_shape
+        self.name: str = name
+        self.storage_dtype: np.dtype[Any] = storage_dtype
+        self.storage_shape: tuple[int, ...] = storage_shape
 
     def __getattr__(self, name: str) -> Any:
         if name not in ("storage_dtype", "storage_shape"):

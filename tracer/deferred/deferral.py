@@ -79,7 +79,7 @@ class RecordedBatch(Batch):
 
     def __init__(self, recorder: Recorder) -> None:
         super().__init__(root_of(recorder.place))
-        self.recorder = recorder
+        self.recorder: Recorder = recorder
 
     def settle_for(self, handle: Handle) -> None:
         recorder = self.recorder

@@ -103,8 +103,8 @@ class Program:
 
     def __init__(self, cluster: Cluster, runs: int) -> None:
         self._cluster = cluster
-        self.name = cluster.name
-        self.operations = cluster.operations
+        self.name: str = cluster.name
+        self.operations: int = cluster.operations
         """How many operations it is made of."""
         self.runs = runs
         """How often it ran in the scope."""

@@ -52,7 +52,7 @@ class Handle(Absence):
     def __init__(self, batch: Batch, number: int) -> None:
         self.batch: Batch | None = batch
         """None once the value is there."""
-        self.number = number
+        self.number: int = number
         self.buffer: DeviceBuffer | None = None
         self.view: NDArray | None = None
 

@@ -129,10 +129,10 @@ class Ref:
 
     # ---- attributes of its array
 
-    shape = property(lambda self: self.aval.shape)
-    dtype = property(lambda self: self.aval.dtype)
-    ndim = property(lambda self: self.aval.ndim)
-    size = property(lambda self: self.aval.size)
+    shape: property = property(lambda self: self.aval.shape)
+    dtype: property = property(lambda self: self.aval.dtype)
+    ndim: property = property(lambda self: self.aval.ndim)
+    size: property = property(lambda self: self.aval.size)
 
     @property
     def sharding(self) -> Any:

@@ -92,7 +92,7 @@ class Config:
 
     __slots__ = ()
 
-    jax_enable_x64 = InContext(
+    jax_enable_x64: InContext[bool] = InContext(
         False,
         """Keep 64-bit dtypes; off: they become their 32-bit counterparts, as in JAX.
 
@@ -101,7 +101,7 @@ class Config:
     Array([0., 1., 2.], dtype=float64)
     """,
     )
-    jax_disable_jit = InContext(
+    jax_disable_jit: InContext[bool] = InContext(
         False,
         """Run jitted functions op by op, as the Python that they are: for debuggers.
 
@@ -114,7 +114,7 @@ class Config:
     x is 3
     """,
     )
-    jax_numpy_dtype_promotion = InContext(
+    jax_numpy_dtype_promotion: InContext[str] = InContext(
         "standard",
         """"standard", or "strict": only Python numbers give way to other dtypes, all else is a TypePromotionError.
 
@@ -126,7 +126,7 @@ class Config:
     """,
         values=("standard", "strict"),
     )
-    jax_numpy_rank_promotion = InContext(
+    jax_numpy_rank_promotion: InContext[str] = InContext(
         "allow",
         """The response to broadcasting arrays of different ranks, none of them a scalar: "allow", "warn" (a
     UserWarning), or "raise" (a ValueError).
@@ -139,7 +139,7 @@ class Config:
     """,
         values=("allow", "warn", "raise"),
     )
-    jax_default_matmul_precision = InContext[str | None](
+    jax_default_matmul_precision: InContext[str | None] = InContext[str | None](
         None,
         """The precision of products that name none: "default", "high", "highest", a dtype's name, or an algorithm's
     (`lax.DotAlgorithmPreset`). The CPU multiplies float32 as float32 in any case; programs for other targets carry it.
@@ -151,7 +151,7 @@ class Config:
     """,
         values=(None, *MATMUL_PRECISIONS, *sorted(DOT_PRESETS)),
     )
-    jax_default_prng_impl = InContext(
+    jax_default_prng_impl: InContext[str] = InContext(
         "threefry2x32",
         """The generator of keys that name none: "threefry2x32", "rbg", ...
 
@@ -161,7 +161,7 @@ class Config:
     """,
         values=GENERATORS,
     )
-    jax_random_seed_offset = InContext(
+    jax_random_seed_offset: InContext[int] = InContext(
         0,
         """Added to the seeds from which `random.key` and `random.PRNGKey` make keys.
 
@@ -172,7 +172,7 @@ class Config:
     >>> hloom.config.update("jax_random_seed_offset", 0)
     """,
     )
-    jax_threefry_partitionable = InContext(
+    jax_threefry_partitionable: InContext[bool] = InContext(
         True,
         """The random bits of an element depend on the key and on its index alone. False: on the shape, too, as in JAX
     before 0.5, for numbers that were recorded then.
@@ -182,7 +182,7 @@ class Config:
     Array([ 928981903, 3453687069], dtype=uint32)
     """,
     )
-    jax_enable_custom_prng = InContext(
+    jax_enable_custom_prng: InContext[bool] = InContext(
         False,
         """`random.PRNGKey` makes typed keys, as `random.key` does, and so does `random.split` of a raw one, with a
     FutureWarning.
@@ -192,7 +192,7 @@ class Config:
     key<fry>
     """,
     )
-    jax_legacy_prng_key = InContext(
+    jax_legacy_prng_key: InContext[str] = InContext(
         "allow",
         """The response to a raw key, an array of words, in a function of `random`: "allow", "warn" (a UserWarning), or
     "error" (a ValueError).
@@ -205,7 +205,7 @@ class Config:
     """,
         values=("allow", "warn", "error"),
     )
-    jax_debug_nans = InContext(
+    jax_debug_nans: InContext[bool] = InContext(
         False,
         """A NaN in the result of an operation, or of a jitted function, is an error: FloatingPointError names the
     operation that made it and its line. Jitted functions are compiled again for that.
@@ -217,7 +217,7 @@ class Config:
     FloatingPointError: invalid value (nan) encountered in log ...
     """,
     )
-    jax_debug_infs = InContext(
+    jax_debug_infs: InContext[bool] = InContext(
         False,
         """As `debug_nans`, for infinities.
 
@@ -228,7 +228,7 @@ class Config:
     FloatingPointError: invalid value (inf) encountered in divide ...
     """,
     )
-    jax_debug_key_reuse = InContext(
+    jax_debug_key_reuse: InContext[bool] = InContext(
         False,
         """The second use of a random key is an error: KeyReuseError shows both places. Jitted functions are traced
     again for that. `hloom.experimental.key_reuse` lists the uses.
@@ -241,7 +241,7 @@ class Config:
     hloom.errors.KeyReuseError: normal: Previously-consumed key passed to ... at index 0 ...
     """,
     )
-    jax_pallas_enable_debug_checks = InContext(
+    jax_pallas_enable_debug_checks: InContext[bool] = InContext(
         False,
         """Whether `experimental.pallas.debug_check` of a false condition is an error when the kernel runs.
 
@@ -251,7 +251,7 @@ class Config:
     True
     """,
     )
-    jax_explicit_x64_dtypes = InContext(
+    jax_explicit_x64_dtypes: InContext[str] = InContext(
         "warn",
         """The response to a request for a 64-bit dtype while x64 is off: "warn" (it becomes its 32-bit counterpart,
     with a UserWarning), "error" (a ValueError), or "allow" (the array has it).
@@ -266,7 +266,7 @@ class Config:
     """,
         values=("warn", "error", "allow"),
     )
-    jax_error_checking_behavior_nan = InContext(
+    jax_error_checking_behavior_nan: InContext[str] = InContext(
         "ignore",
         """"raise": programs remember that an operation gave NaN, and go on; `experimental.error_check.raise_if_error`
     raises. "ignore": no checks.
@@ -282,17 +282,17 @@ class Config:
     """,
         values=("ignore", "raise"),
     )
-    jax_error_checking_behavior_divide = InContext(
+    jax_error_checking_behavior_divide: InContext[str] = InContext(
         "ignore",
         """As `jax_error_checking_behavior_nan`, for divisions by zero.""",
         values=("ignore", "raise"),
     )
-    jax_error_checking_behavior_oob = InContext(
+    jax_error_checking_behavior_oob: InContext[str] = InContext(
         "ignore",
         """As `jax_error_checking_behavior_nan`, for indices out of bounds.""",
         values=("ignore", "raise"),
     )
-    jax_allow_f16_reductions = InContext(
+    jax_allow_f16_reductions: InContext[bool] = InContext(
         True,
         """False: `lax.reduce_sum` of float16 and bfloat16 is a ValueError. `numpy.sum` and others compute in float32,
     and are allowed.
@@ -302,11 +302,11 @@ class Config:
     Array(4.096e+03, dtype=float16)
     """,
     )
-    jax_check_static_indices = InContext(
+    jax_check_static_indices: InContext[bool] = InContext(
         False,
         "An integer out of bounds, in an index that is known while tracing, is an IndexError: it is not clamped.",
     )
-    jax_check_tracer_leaks = InContext(
+    jax_check_tracer_leaks: InContext[bool] = InContext(
         False,
         """A traced function that leaves a traced value behind, in a list for example, raises an error that shows where
     the value was made and which objects refer to it. Functions are traced again, and each trace queries the garbage
@@ -323,7 +323,7 @@ class Config:
     jax_log_compiles = LOG_COMPILES
     jax_explain_cache_misses = EXPLAIN_CACHE_MISSES
     jax_no_tracing = NO_TRACING
-    jax_no_execution = InContext(
+    jax_no_execution: InContext[bool] = InContext(
         False,
         """Running a program, or an operation outside of `jit`, is a RuntimeError: for code that is to trace and to
     compile only. Arrays of constants, copies, and parts of an array (`x[1]`), which are views, need no
@@ -337,7 +337,7 @@ class Config:
     RuntimeError: tried to execute function <lambda>, but the no_execution config option is set ...
     """,
     )
-    jax_traceback_filtering = OfProcess(
+    jax_traceback_filtering: OfProcess[str] = OfProcess(
         "auto",
         """Which frames a traceback shows: "auto" and "remove_frames", the user's only; "off", all; "tracebackhide",
     all, marked so that IPython and pytest leave them out. `HLOOM_TRACEBACK=full` or `short` sets it too.""",
@@ -345,7 +345,7 @@ class Config:
         tracebacks.mode,
         hears=False,
     )
-    hloom_collective_timeout = OfProcess[float](
+    hloom_collective_timeout: OfProcess[float] = OfProcess[float](
         40.0,
         "The seconds that a device waits for others in a collective.",
         set_collective_timeout,
@@ -353,38 +353,38 @@ class Config:
         check=_check_seconds,
         hears=False,
     )
-    hloom_jit_level = OfProcess(
+    hloom_jit_level: OfProcess[int] = OfProcess(
         0,
         """0: operations outside of jit run one by one. 1: they are collected as in a `jit_scope`, and
     structures that come a second time are compiled. 2: all structures are compiled.""",
         _change_jit_level,
         values=(0, 1, 2),
     )
-    hloom_autotune = InContext(
+    hloom_autotune: InContext[bool] = InContext(
         False,
         """Variants of each program are timed when it is compiled, and the fastest is kept, in the store too: see
     `jit(compiler_options={"autotune": True})`, which does so for one function.""",
     )
-    hloom_backend = InContext(
+    hloom_backend: InContext[str] = InContext(
         default_backend(),
         'The backend that compiles: "numba", or "evaluator" (NumPy, op by op; the reference).',
         then=set_default_backend,
         hears=False,
     )
-    hloom_compiler = InContext(
+    hloom_compiler: InContext[str] = InContext(
         DEFAULT_KERNEL_COMPILER,
         """The compiler of kernels: "llvm" (this library's own path from loops to LLVM's code), or "numba", which
     compiles their text by `numba.njit`.""",
         values=("llvm", "numba"),
         hears=False,
     )
-    hloom_jax_version = Setting[str | None](
+    hloom_jax_version: Setting[str | None] = Setting[str | None](
         None,
         """The version of JAX that programs see under `hloom.as_jax()`: `jax.__version__`, and that of the distributions
     `jax` and `jaxlib`. None: the one that hloom's names follow. Names of newer versions are there in any case.""",
         check=_check_version,
     )
-    hloom_loop_checkpoints = InContext(
+    hloom_loop_checkpoints: InContext[int] = InContext(
         0,
         """How many states reverse mode keeps of a `while_loop`, or a `fori_loop` with traced bounds; those between them
     are computed again. A multiple of 4, or rounded up to one. A loop of half as many iterations repeats none. 0: as
@@ -400,7 +400,7 @@ class Config:
         types=(int,),
         check=_check_checkpoints,
     )
-    hloom_memory_budget = InContext(
+    hloom_memory_budget: InContext[int] = InContext(
         0,
         """The most bytes that each jitted function may need, for arguments, results, constants and temporaries: see
     `Compiled.memory_analysis`. Values are computed again where they would be kept for too long, as few and as cheap
@@ -415,7 +415,7 @@ class Config:
         types=(int,),
         check=_check_budget,
     )
-    hloom_progress_bars = InContext(
+    hloom_progress_bars: InContext[bool] = InContext(
         True,
         """Long work shows how far it is, where stderr is a terminal and in notebooks: compilations and other work of
     more than two seconds, and loops that `hloom.progress` marks. Off: nothing is shown, and `hloom.progress` changes no
@@ -427,7 +427,7 @@ class Config:
     True
     """,
     )
-    hloom_target = InContext[str | Target](
+    hloom_target: InContext[str | Target] = InContext[str | Target](
         default_target(),
         """The target that determines the layouts and memories inside of compiled programs: "cpu" (dense, row-major),
     another name, or a `hloom.hlo.Target` that the user made.""",
@@ -504,14 +504,14 @@ def _unknown(name: str) -> AttributeError:
 
 
 allow_f16_reductions: InContext[bool] = Config.jax_allow_f16_reductions
-array_garbage_collection_guard = OF_JAX["jax_array_garbage_collection_guard"]
-auto_pcast = OF_JAX["jax_auto_pcast"]
+array_garbage_collection_guard: OfJax = OF_JAX["jax_array_garbage_collection_guard"]
+auto_pcast: OfJax = OF_JAX["jax_auto_pcast"]
 check_tracer_leaks: InContext[bool] = Config.jax_check_tracer_leaks
 checking_leaks: InContext[bool] = Config.jax_check_tracer_leaks
 debug_infs: InContext[bool] = Config.jax_debug_infs
 debug_key_reuse: InContext[bool] = Config.jax_debug_key_reuse
 debug_nans: InContext[bool] = Config.jax_debug_nans
-default_device = OF_JAX["jax_default_device"]
+default_device: OfJax = OF_JAX["jax_default_device"]
 default_matmul_precision: InContext[str | None] = Config.jax_default_matmul_precision
 default_prng_impl: InContext[str] = Config.jax_default_prng_impl
 
@@ -526,11 +526,11 @@ def disable_jit(disable: bool = True) -> Block | Override:
     return Config.jax_disable_jit(disable)
 
 
-enable_checks = OF_JAX["jax_enable_checks"]
+enable_checks: OfJax = OF_JAX["jax_enable_checks"]
 enable_custom_prng: InContext[bool] = Config.jax_enable_custom_prng
 enable_x64: InContext[bool] = Config.jax_enable_x64
 explain_cache_misses: Setting[bool] = Config.jax_explain_cache_misses
-jax2tf_associative_scan_reductions = OF_JAX["jax2tf_associative_scan_reductions"]
+jax2tf_associative_scan_reductions: OfJax = OF_JAX["jax2tf_associative_scan_reductions"]
 legacy_prng_key: InContext[str] = Config.jax_legacy_prng_key
 loop_checkpoints: InContext[int] = Config.hloom_loop_checkpoints
 memory_budget: InContext[int] = Config.hloom_memory_budget
@@ -540,16 +540,16 @@ no_tracing: Setting[bool] = Config.jax_no_tracing
 numpy_dtype_promotion: InContext[str] = Config.jax_numpy_dtype_promotion
 numpy_rank_promotion: InContext[str] = Config.jax_numpy_rank_promotion
 progress_bars: InContext[bool] = Config.hloom_progress_bars
-remove_size_one_mesh_axis_from_type = OF_JAX["jax_remove_size_one_mesh_axis_from_type"]
-softmax_custom_jvp = OF_JAX["jax_softmax_custom_jvp"]
-thread_guard = OF_JAX["jax_thread_guard"]
+remove_size_one_mesh_axis_from_type: OfJax = OF_JAX["jax_remove_size_one_mesh_axis_from_type"]
+softmax_custom_jvp: OfJax = OF_JAX["jax_softmax_custom_jvp"]
+thread_guard: OfJax = OF_JAX["jax_thread_guard"]
 threefry_partitionable: InContext[bool] = Config.jax_threefry_partitionable
-transfer_guard = OF_JAX["jax_transfer_guard"]
-transfer_guard_device_to_device = OF_JAX["jax_transfer_guard_device_to_device"]
-transfer_guard_device_to_host = OF_JAX["jax_transfer_guard_device_to_host"]
-transfer_guard_host_to_device = OF_JAX["jax_transfer_guard_host_to_device"]
+transfer_guard: OfJax = OF_JAX["jax_transfer_guard"]
+transfer_guard_device_to_device: OfJax = OF_JAX["jax_transfer_guard_device_to_device"]
+transfer_guard_device_to_host: OfJax = OF_JAX["jax_transfer_guard_device_to_host"]
+transfer_guard_host_to_device: OfJax = OF_JAX["jax_transfer_guard_host_to_device"]
 
 start(**{s.field: s.default for s in SETTINGS.values() if isinstance(s, InContext)})
 SWITCH.is_on = lambda: current_context().progress_bars
-config = Config()
+config: Config = Config()
 environment.hear(SETTINGS)

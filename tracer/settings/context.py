@@ -163,9 +163,9 @@ class Settings:
     __slots__ = ("changes", "context", "lasting")
 
     def __init__(self, context: Context, changes: dict[str, Any], lasting: dict[str, Any] = _NOTHING) -> None:
-        self.context = context
-        self.changes = changes
-        self.lasting = lasting
+        self.context: Context = context
+        self.changes: dict[str, Any] = changes
+        self.lasting: dict[str, Any] = lasting
         """The subset of `changes` that `change_thread` has made, as far as known."""
 
 
@@ -183,7 +183,7 @@ _lock = fork_lock(Order.LEAF)
 _process: Settings
 _overriding: list[Settings] = []
 """The settings of threads that override some: they also follow changes of the process's settings."""
-thread = _Thread()
+thread: _Thread = _Thread()
 """For jit's dispatch, which reads `thread.running.context` on each call."""
 
 

@@ -66,7 +66,7 @@ class Setting(Generic[T]):
         check: Callable[[T], None] | None = None, hears: bool = True,
     ) -> None:  # fmt: skip
         self.default = self.of_process = default
-        self.types = types or _types_of(default, values)
+        self.types: tuple[type, ...] = types or _types_of(default, values)
         self.values = values
         self.hears = hears
         self._check = check

@@ -118,7 +118,7 @@ class use_abstract_mesh:  # JAX's name
     def __init__(self, mesh: AbstractMesh) -> None:
         if not isinstance(mesh, AbstractMesh):
             raise ValueError(f"Expected mesh of type `hloom.sharding.AbstractMesh`. Got type: {type(mesh)}")
-        self.mesh = mesh
+        self.mesh: AbstractMesh = mesh
 
     def __enter__(self) -> None:
         before = CURRENT.meshes

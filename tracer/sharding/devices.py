@@ -99,7 +99,7 @@ class Client:
     """The owner of devices: JAX's `device.client`."""
 
     platform = "cpu"
-    platform_version = f"hloom on {_machine.machine()}"
+    platform_version: str = f"hloom on {_machine.machine()}"
     runtime_type = "hloom"
 
     def devices(self) -> list[CpuDevice]:
@@ -130,7 +130,7 @@ class Memory:
 
     def __init__(self, device: CpuDevice, kind: str) -> None:
         self._device = device
-        self.kind = kind
+        self.kind: str = kind
 
     platform = "cpu"
 

@@ -34,7 +34,7 @@ class GSPMDSharding(Sharding):
 
     def __init__(self, assignment: Assignment, hlo: HloSharding) -> None:
         self._assignment = assignment
-        self.hlo = hlo
+        self.hlo: HloSharding = hlo
         self._memory_kind = "device"
 
     @property

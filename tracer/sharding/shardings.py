@@ -223,8 +223,8 @@ class NamedSharding(Sharding):
             raise TypeError(f"NamedSharding: mesh must be a Mesh or an AbstractMesh, not {mesh!r}")
         if not isinstance(spec, PartitionSpec):
             raise TypeError(f"NamedSharding: spec must be a PartitionSpec (hloom.P), not {spec!r}")
-        self.mesh = mesh
-        self.spec = spec
+        self.mesh: Mesh | AbstractMesh = mesh
+        self.spec: PartitionSpec = spec
         on_device = isinstance(mesh, Mesh) and memory_kind is None
         try:
             self._memory_kind = "device" if on_device else _checked_kind(memory_kind)
@@ -379,8 +379,8 @@ class ManualSharding(Sharding):
     __slots__ = ("mesh", "names")
 
     def __init__(self, mesh: Mesh, names: tuple[Any, ...] | None = None) -> None:
-        self.mesh = mesh
-        self.names = mesh.axis_names if names is None else names
+        self.mesh: Mesh = mesh
+        self.names: tuple[Any, ...] = mesh.axis_names if names is None else names
         """The axes along which they have arrays of their own; devices along the others share one."""
         self._memory_kind = "device"
 
@@ -423,10 +423,10 @@ class Shard:
     __slots__ = ("data", "device", "index", "replica_id")
 
     def __init__(self, device: CpuDevice, index: Index, replica_id: int, data: Any) -> None:
-        self.device = device
-        self.index = index
+        self.device: CpuDevice = device
+        self.index: Index = index
         """Where the part is in the array."""
-        self.replica_id = replica_id
+        self.replica_id: int = replica_id
         """How many devices before this one, in the sharding's order, have the same part."""
         self.data = data
 

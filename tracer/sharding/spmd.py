@@ -181,17 +181,17 @@ class Spmd:
         self.whole = module
         self.partitioned = parts
         self.executable = compile_module(parts.module)
-        self.ids = [d.id for d in assignment]
+        self.ids: list[int] = [d.id for d in assignment]
         own = [d for d in assignment if d.process_index == process_index()]
         self._arguments = [
             _argument(place, sharding, shape, assignment, own)
             for place, sharding, shape in zip(places, parts.parameter_shardings, parameters, strict=True)
         ]
-        self.parameter_shardings = [
+        self.parameter_shardings: list[Sharding] = [
             p if p is not None else from_hlo(h, s.rank, assignment, meshes)
             for p, h, s in zip(places, parts.parameter_shardings, parameters, strict=True)
         ]
-        self.results = [
+        self.results: list[_Result] = [
             _result(p, h, s, assignment, own, meshes)
             for p, h, s in zip(asked, parts.result_shardings, results, strict=True)
         ]

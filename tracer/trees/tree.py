@@ -310,7 +310,7 @@ class PyTreeRegistry:
         register_pytree_node(nodetype, to_iterable, from_iterable, to_iterable_with_keys)
 
 
-default_registry = PyTreeRegistry()
+default_registry: PyTreeRegistry = PyTreeRegistry()
 
 
 # ---- functions with some of their arguments

@@ -36,7 +36,7 @@ class Fuser:
         self.waits = in_place.waits
         self.in_place = in_place
         self.of: dict[HloInstruction, Cluster] = {}
-        self.blocks = blocks(computation, limits.members)
+        self.blocks: dict[HloInstruction, int] = blocks(computation, limits.members)
         self.number = {instruction: k for k, instruction in enumerate(computation.instructions)}
         self._order = ClusterOrder()
         self._stage: dict[HloInstruction, int] = {}

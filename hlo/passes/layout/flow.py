@@ -44,7 +44,7 @@ class Flow:
         self.module = module
         self.is_matrix = is_matrix
         self.preferences = preferences
-        self.problem = Problem()
+        self.problem: Problem = Problem()
         self.leaves: dict[HloInstruction, _Leaves] = {}
         self.computations, self._depth = _reached(module)
         self._same: DisjointSets[_Port] = DisjointSets()
@@ -54,7 +54,7 @@ class Flow:
         self._fix_entry()
         for computation in self.computations:
             self._add(computation)
-        self.orders = self.problem.solve()
+        self.orders: list[Order] = self.problem.solve()
 
     def of(self, instruction: HloInstruction) -> list[Order]:
         """The order chosen for each leaf of an instruction's result."""

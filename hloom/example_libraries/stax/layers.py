@@ -220,17 +220,17 @@ def elementwise(fun: Callable[..., Any], **fun_kwargs: Any) -> Layer:
     return lambda rng, input_shape: (input_shape, ()), lambda params, inputs, **kwargs: fun(inputs, **fun_kwargs)
 
 
-Tanh = elementwise(jnp.tanh)
-Relu = elementwise(relu)
-Exp = elementwise(jnp.exp)
-LogSoftmax = elementwise(log_softmax, axis=-1)
-Softmax = elementwise(softmax, axis=-1)
-Softplus = elementwise(softplus)
-Sigmoid = elementwise(sigmoid)
-Elu = elementwise(elu)
-LeakyRelu = elementwise(leaky_relu)
-Selu = elementwise(selu)
-Gelu = elementwise(gelu)
+Tanh: Layer = elementwise(jnp.tanh)
+Relu: Layer = elementwise(relu)
+Exp: Layer = elementwise(jnp.exp)
+LogSoftmax: Layer = elementwise(log_softmax, axis=-1)
+Softmax: Layer = elementwise(softmax, axis=-1)
+Softplus: Layer = elementwise(softplus)
+Sigmoid: Layer = elementwise(sigmoid)
+Elu: Layer = elementwise(elu)
+LeakyRelu: Layer = elementwise(leaky_relu)
+Selu: Layer = elementwise(selu)
+Gelu: Layer = elementwise(gelu)
 
 
 # ---- pooling

@@ -101,7 +101,7 @@ class Squeezed:
     """A dimension of a block with one element that the kernel's reference does not have."""
 
 
-squeezed = Squeezed()
+squeezed: Squeezed = Squeezed()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -195,7 +195,7 @@ class NoBlockSpec:
         return "NoBlockSpec"
 
 
-no_block_spec = NoBlockSpec()
+no_block_spec: NoBlockSpec = NoBlockSpec()
 """In the place of a BlockSpec, or of all of them: the whole array."""
 
 

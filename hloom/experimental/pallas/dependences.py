@@ -180,7 +180,7 @@ class Live:
     def __init__(self, computation: HloComputation, known: Mapping[int, Any]) -> None:
         self.computation = computation
         parameters = computation.parameters
-        self.takes_tuple = len(parameters) == 1 and parameters[0].shape.is_tuple
+        self.takes_tuple: bool = len(parameters) == 1 and parameters[0].shape.is_tuple
         self.known = known
         self.values: dict[HloInstruction, Any] = {}
         for i in computation.instructions:

@@ -49,7 +49,7 @@ class RegularGridInterpolator:
         bounds_error: bool = False,
         fill_value: ArrayLike | None = math.nan,
     ) -> None:
-        self.method = _checked_method(method)
+        self.method: str = _checked_method(method)
         self.bounds_error = bounds_error
         if bounds_error:
             raise UnsupportedError(
