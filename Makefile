@@ -16,6 +16,7 @@
 # make lint    ruff and the type checker
 # make docs    the documentation site: out/docs/index.html
 # make fuzz    random programs, run in every way            make fuzz ARGS="--minutes 60 --seed 3 --kind text,hlo,loop"
+# make release VERSION=0.2.0   version, changelog, tests, wheel, tag     make release VERSION=0.2.0 DRY=1
 # make bench   hloom beside JAX, NumPy, Numba, PyTorch       make bench ARGS="--case dispatch"
 #              all groups, and benchmarks/RESULTS.md         make bench ARGS=--write
 #
@@ -38,7 +39,7 @@ PROGRAM_parallel = data_parallel_mnist
 PROGRAM_deploy = deploy_digits
 PROGRAM_browser = browser_digits
 
-.PHONY: $(EXAMPLES) check test smoke test-slow test-lowest lint docs fuzz bench clean
+.PHONY: $(EXAMPLES) check test smoke test-slow test-lowest lint docs fuzz bench release clean
 
 $(EXAMPLES): $(VENV)/.with-examples
 	$(if $(PROCESSES),PYTHON=$(BIN)/python examples/with_mpi.sh -n $(PROCESSES)) $(BIN)/python examples/$(PROGRAM_$@).py $(ARGS)
@@ -69,6 +70,9 @@ docs: $(VENV)/.with-docs
 
 fuzz: $(VENV)/.with-test
 	$(BIN)/python -m tools.fuzz $(ARGS)
+
+release: $(VENV)/.with-release $(VENV)/.with-test
+	$(BIN)/python -m tools.release $(VERSION) $(if $(DRY),--dry-run) $(ARGS)
 
 bench: $(VENV)/.with-bench
 	$(BIN)/python -m benchmarks $(ARGS)

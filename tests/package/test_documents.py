@@ -12,8 +12,9 @@ from pathlib import Path, PurePath
 
 import pytest
 
-from hloom.version import __version__
+from hloom.version import __version__, __version_info__
 from support import source_tree
+from tools.release import numbers, released
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [
@@ -64,7 +65,9 @@ def test_what_is_missing_is_found() -> None:
 
 def test_the_version_is_said_everywhere() -> None:
     assert f"\nversion: {__version__}\n" in (ROOT / "CITATION.cff").read_text()
-    assert re.search(r"^## (\S+?),? ", (ROOT / "CHANGELOG.md").read_text(), re.M)[1] == __version__
+    assert f'\n  version: "{__version__}" ' in (ROOT / "recipe" / "recipe.yaml").read_text()
+    versions = released((ROOT / "CHANGELOG.md").read_text())
+    assert versions[:1] in ([], [__version__]) and __version_info__ == numbers(__version__)
 
 
 def test_the_map_is_one_page_and_leads_to_all() -> None:

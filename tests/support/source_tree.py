@@ -11,8 +11,8 @@ from pathlib import Path
 FOLDERS = ("hlo", "tracer", "autodiff", "numba_backend")
 """At the top level, and linked from `hloom/`; in an unpacked source distribution only there, as folders."""
 SOURCE_FILES = ("pyproject.toml", "setup.py", "MANIFEST.in", "README.md", "LICENSE")
-OTHER_FILES = (".gitignore", ".ignore", "CONTRIBUTING.md", "Makefile")
-OTHER_FOLDERS = (".ci", "benchmarks", "docs", "examples", "tests", "tools")
+OTHER_FILES = (".gitignore", ".ignore", "CHANGELOG.md", "CITATION.cff", "CONTRIBUTING.md", "Makefile")
+OTHER_FOLDERS = (".ci", "benchmarks", "docs", "examples", "recipe", "tests", "tools")
 """The folders besides the package."""
 _CACHES = shutil.ignore_patterns("__pycache__", ".*_cache")
 

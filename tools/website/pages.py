@@ -38,7 +38,7 @@ SECTIONS = (
     ("Guides", "*"),
     ("How it works", "architecture architecture/*"),
     ("Reference", "reference/index operations/index errors differences namespaces ops settings"),
-    ("The project", "measured contributing changelog security"),
+    ("The project", "measured public_api contributing changelog security"),
 )
 """The sections, and patterns of the pages in each; a page is in that with the longest pattern, so a new one of docs/ is
 a guide. The pages of one pattern are in the order of their names."""
