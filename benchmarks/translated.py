@@ -11,7 +11,9 @@ Names that a library lacks raise AttributeError, which the page gives as the rea
 
 from __future__ import annotations
 
+import dis
 import importlib
+import importlib.util
 import inspect
 import re
 import tempfile
@@ -162,7 +164,7 @@ def _source(function: Any) -> str:
 
     def add(one: Any) -> None:
         done.add(one.__name__)
-        for name in one.__code__.co_names:
+        for name in sorted({s.argval for s in dis.get_instructions(one) if s.opname == "LOAD_GLOBAL"}):
             other = getattr(scope.get(name), "py_func", scope.get(name))
             if isinstance(other, FunctionType) and other.__module__ == one.__module__ and name not in done:
                 add(other)

@@ -16,8 +16,8 @@ import pytest
 import hloom
 from benchmarks import groups, harness, machine, peers, plot, report, results, translated
 from benchmarks.harness import Case, Mismatch, Outcome, arrays
+from benchmarks.table import algebra, grids
 from benchmarks.table import every as table
-from benchmarks.table import grids
 from benchmarks.table.declare import Row, compiled
 
 ROWS = [(group, name) for group in table.DECLARED for name in group.rows]
@@ -166,6 +166,7 @@ def test_a_case_of_loops_is_rewritten_for_pythran() -> None:
     source = translated._source(grids.five_points_numba)
     assert source.count("    #omp parallel for\n    for i in range(n - 2):\n") == 1 and "prange" not in source
     compile(source, "source", "exec")
+    assert "GROUP" not in translated._source(algebra.cholesky_numba)  # the row's factory has the attribute's name
     assert translated._pythran_type(np.ones((2, 3), np.float32)) == "float32[:,:]"
     assert [translated._pythran_type(v) for v in (1, 2.5, True, np.float32(1))] == ["int", "float", "bool", "float32"]
 
