@@ -368,7 +368,7 @@ LEAST_KNOWN_TYPES = 0.90
 @pytest.mark.slow
 @pytest.mark.parametrize("links", [True, pytest.param(False, marks=checkout_only)])
 def test_an_editable_install_works(links: bool, root: Path, tmp_path: Path) -> None:
-    source = copy_of_the_package(root, tmp_path / "hloom", links)
+    source = copy_of_the_package(root, tmp_path / "source", links)  # no folder "hloom" where the program runs
     python = environment(tmp_path / "venv")
     pip("install", "--no-deps", "--editable", str(source), python=python)
     code = f"{USE}; import sys; print(*(m.__file__ for n, m in sys.modules.items() if n.partition('.')[0] == 'hloom'))"
