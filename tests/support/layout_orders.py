@@ -58,9 +58,9 @@ def random_preferences(rng: random.Random, share: float = 0.5) -> Preferences:
     return preferences
 
 
-def pipeline_with(preferences: Preferences | None, *arguments: Any) -> Pipeline:
+def pipeline_with(preferences: Preferences | None, *arguments: Any, **options: Any) -> Pipeline:
     """The pipeline of the Numba backend, in which orders are preferred."""
-    found = pipeline(*arguments)
+    found = pipeline(*arguments, **options)
     steps = [replace(s, preferences=preferences) if isinstance(s, LayoutAssignment) else s for s in found.steps]
     return Pipeline(found.name, tuple(steps))
 

@@ -14,7 +14,6 @@ from hloom.hlo.targets import target_named
 from hloom.numba_backend import pipeline as pipelines
 from hloom.numba_backend.compiler import NumbaCompiler
 from hloom.numba_backend.compiling import assembled
-from hloom.numba_backend.fused_computations import FusedComputations
 from hloom.numba_backend.native_loops.cost import can_be_native
 
 import hloom
@@ -36,14 +35,12 @@ class Compiled:
 
 def compile_module(module: HloModule, way: Literal["native", "rows"]) -> Any:
     """The executable of a module in which each loop that can be one kernel is one, or none is."""
-    bodies = FusedComputations()
-    passes = pipelines.pipeline("cpu", bodies)
+    passes = pipelines.pipeline("cpu")
     outline = OutlineLoops(can_be_native if way == "native" else lambda loop: False)
     chosen = Pipeline(
         passes.name, tuple(outline if isinstance(p, OutlineLoops) else p for p in passes.steps)
     )
-    optimized, records = chosen.run(module)
-    return assembled(optimized, target_named("cpu"), bodies, records)
+    return assembled(chosen.run(module)[0], target_named("cpu"))
 
 
 def compiled(function: Callable[..., Any], arguments: Sequence[Any], way: Way) -> Compiled:

@@ -50,6 +50,7 @@ MADE: dict[str, Callable[[type], BaseException]] = {
     "ShapeError": lambda kind: kind("does not fit", "dot_c3"),
     "OperandError": lambda kind: kind("does not fit", "dot_c3"),
     "BuildError": lambda kind: kind("does not fit", "dot_c3"),
+    "MemoryBudgetError": lambda kind: kind("f", 10, 20),
     "EmptyQueueError": lambda kind: kind("nothing feeds it", "infeed", "i"),
     "KernelCompilationError": lambda kind: kind("k", "def k():\n  pass", "no reason"),
 }

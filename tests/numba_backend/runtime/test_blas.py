@@ -193,12 +193,14 @@ def test_a_product_that_waits_for_the_lock_sleeps() -> None:
     lock.value = 1
     thread.start()
     time.sleep(0.05)
-    before = time.process_time()
-    time.sleep(0.3)
-    used = time.process_time() - before
+    used = []
+    for _ in range(5):
+        before = time.process_time()
+        time.sleep(0.1)
+        used.append(time.process_time() - before)
     lock.value = 0
     thread.join()
-    assert used < 0.15
+    assert min(used) < 0.05  # other threads of this process may be busy for a while
     np.testing.assert_allclose(c, a @ b, rtol=1e-4, atol=1e-4)
 
 
