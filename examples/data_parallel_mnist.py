@@ -22,12 +22,11 @@ from typing import Any
 import numpy as np
 
 import hloom
-import hloom.numpy as jnp
 import mnist_data
 from hloom import lax
 from hloom.sharding import AxisType, Mesh, NamedSharding
 from hloom.sharding import PartitionSpec as P
-from train_mnist import init_params, logits, loss
+from train_mnist import init_params, loss, predict
 
 BATCH = P("batch")
 
@@ -77,12 +76,6 @@ def train(digits: mnist_data.Digits, options: argparse.Namespace, mesh: Mesh) ->
         params, value = step(params, put_batch(mesh, images), put_batch(mesh, labels), options.learning_rate)
         losses.append(float(value))
     return params, losses
-
-
-@hloom.jit
-def predict(params: Any, images: Any) -> Any:
-    """The most likely digit of each image, s32[n]."""
-    return jnp.argmax(logits(params, images), axis=1)
 
 
 def parse_options() -> argparse.Namespace:

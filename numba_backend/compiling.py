@@ -65,22 +65,29 @@ _CORRECTIONS = 4
 def _within_budget(module: HloModule, target: Target, *, to_keep: bool) -> tuple[_Details, PortableProgram | None]:
     """All stages. Rows need scratch memory besides the buffers that passes know, so that a budget may be exceeded by a
     little; then the passes get a smaller one."""
-    asked = given = budget_of(module)
+    budget = budget_of(module)
+    if budget is None:
+        return _all_stages(module, target, None, to_keep=to_keep)
+    scratch = 0
     for _ in range(_CORRECTIONS):
-        bodies = FusedComputations()
-        passes = pipeline(target, bodies, schedules_of(module), budget=given)
         try:
-            optimized, records = passes.run(module)
+            made = _all_stages(module, target, budget - scratch, to_keep=to_keep)
         except MemoryBudgetError as error:
-            raise MemoryBudgetError(module.name, asked or 0, error.reached + (asked or 0) - (given or 0)) from None
-        made = _staged(optimized, target, bodies, passes, records, module, to_keep=to_keep)
-        if asked is None or given is None:
-            return made
+            raise MemoryBudgetError(module.name, budget, error.reached + scratch) from None
         needed = made[0].memory_analysis().peak_memory_in_bytes
-        if needed <= asked:
+        if needed <= budget:
             return made
-        given -= needed - asked
-    raise MemoryBudgetError(module.name, asked or 0, needed)
+        scratch += needed - budget
+    raise MemoryBudgetError(module.name, budget, needed)
+
+
+def _all_stages(
+    module: HloModule, target: Target, budget: int | None, *, to_keep: bool
+) -> tuple[_Details, PortableProgram | None]:
+    bodies = FusedComputations()
+    passes = pipeline(target, bodies, schedules_of(module), budget=budget)
+    optimized, records = passes.run(module)
+    return _staged(optimized, target, bodies, passes, records, module, to_keep=to_keep)
 
 
 def _staged(

@@ -33,7 +33,7 @@ from hloom.flatten_util import ravel_pytree
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import mnist_data
-from train_mnist import init_params, logits, loss
+from train_mnist import init_params, loss, predict
 
 
 class Alone:
@@ -84,12 +84,6 @@ def train(comm: Any, digits: mnist_data.Digits, options: argparse.Namespace) -> 
         losses.append(float(total[-1]) / comm.size)
         flat.block_until_ready()  # `total` is written again in the next step
     return restore(flat), losses, waited
-
-
-@hloom.jit
-def predict(params: Any, images: Any) -> Any:
-    """The most likely digit of each image, s32[n]."""
-    return jnp.argmax(logits(params, images), axis=1)
 
 
 def parse_options() -> argparse.Namespace:

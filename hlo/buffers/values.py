@@ -165,7 +165,7 @@ class _Numbering:
         self.blocks: dict[HloComputation, _Block] = {}
         self.constants: dict[tuple[Literal, Layout], int] = {}
         self.clock = 0
-        self.firsts: dict[int, list[int]] = {}
+        self.first_leaves = FirstLeaves()
 
     def fresh(self, instruction: HloInstruction, leaf: int, shape: Shape, parameter: int | None = None) -> int:
         self.values.append(Value(instruction, leaf, shape, shape.byte_size, parameter=parameter))
@@ -226,17 +226,9 @@ class _Numbering:
             return tuple(v for o in instruction.operands for v in leaves[o])
         operand = instruction.operands[0]
         if instruction.opcode is Opcode.GET_TUPLE_ELEMENT:
-            first = self._first_leaves(operand.shape)[instruction.attributes.index]
+            first = self.first_leaves.of(operand.shape)[instruction.attributes.index]
             return leaves[operand][first : first + leaf_count(instruction.shape)]
         return leaves[operand]
-
-    def _first_leaves(self, shape: Shape) -> list[int]:
-        """The number of the first leaf in each element of a tuple. By identity: tuples may have thousands of elements,
-        and as many instructions take one out."""
-        found = self.firsts.get(id(shape))
-        if found is None:
-            found = self.firsts[id(shape)] = [0, *accumulate(map(leaf_count, shape.elements))]
-        return found
 
     def _while(self, instruction: HloInstruction, depth: int) -> tuple[int, ...]:
         """The state has new values, except leaves that the body returns unchanged: these keep their initial values."""

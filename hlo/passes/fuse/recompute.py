@@ -19,7 +19,7 @@ from dataclasses import field, replace
 from typing import NamedTuple
 
 from ...analyses.cost import cost_of
-from ...buffers.values import is_alias, leaf_count
+from ...buffers.values import FirstLeaves, is_alias, leaf_count
 from ...builder import make_get_tuple_element, make_instruction, make_parameter, make_tuple
 from ...effects import has_side_effect
 from ...ir import HloComputation, HloInstruction
@@ -63,6 +63,7 @@ class Liveness:
         self.leaves: dict[HloInstruction, tuple[Leaf, ...]] = {}
         self.size: dict[Leaf, int] = {}
         """Bytes; parameters and constants are there in any case, and have none."""
+        self._first_leaves = FirstLeaves()
         self.costs: dict[HloComputation, Counter[str]] = {}
         """See `cost_of`."""
         extra: dict[int, int] = {}
@@ -90,8 +91,8 @@ class Liveness:
     def _of_alias(self, instruction: HloInstruction) -> tuple[Leaf, ...]:
         if instruction.opcode is not Opcode.GET_TUPLE_ELEMENT:
             return tuple([leaf for operand in instruction.operands for leaf in self.leaves[operand]])
-        operand, index = instruction.operands[0], instruction.attributes.index
-        first = sum(map(leaf_count, operand.shape.elements[:index]))
+        operand = instruction.operands[0]
+        first = self._first_leaves.of(operand.shape)[instruction.attributes.index]
         return self.leaves[operand][first : first + leaf_count(instruction.shape)]
 
     def _bytes(self, extra: Mapping[int, int]) -> list[int]:
@@ -99,7 +100,7 @@ class Liveness:
         for leaf, position in self.made.items():
             size = self.size[leaf]
             changes[position] += size
-            changes[self.last(leaf) + 1 if self.last(leaf) < self.end else self.end] -= size
+            changes[min(self.last(leaf) + 1, self.end)] -= size
         total, found = 0, []
         for position in range(self.end):
             total += changes[position]
@@ -130,6 +131,14 @@ def outputs_of(fusion: HloInstruction) -> tuple[HloInstruction, ...]:
     return root.operands if root.opcode is Opcode.TUPLE else (root,)
 
 
+class Sources(NamedTuple):
+    """`leaves`: those that are read. `cut`: the other results of the fusion that are read as they are; None: all results
+    of the instruction are computed again."""
+
+    leaves: set[Leaf]
+    cut: frozenset[int] | None
+
+
 @dataclass(slots=True)
 class Plan:
     """The leaves that are dropped at a position, in program order, and those of each instruction to compute again."""
@@ -141,24 +150,21 @@ class Plan:
     seconds: float = 0.0
     """About how long it takes to compute them again."""
 
-    def sources(self, leaf: Leaf) -> tuple[set[Leaf], set[int]]:
-        """The leaves from which a leaf is computed, and the other results of its fusion that it takes as they are."""
+    def sources(self, leaf: Leaf) -> Sources:
+        """The values from which a leaf is computed again. A nest that reduces keeps partial results in its outputs, and
+        the code for it relies on all of them: it is computed whole, as is everything that is no fusion."""
         instruction, leaves = leaf.instruction, self.liveness.leaves
+        operands: Iterable[HloInstruction] = instruction.operands
+        cut: frozenset[int] | None = None
         if instruction.opcode is Opcode.FUSION:
-            nodes, cut = self._nodes(leaf)
-            if nodes is not None:
+            nodes, found = self._nodes(leaf)
+            if not any(node.opcode is Opcode.REDUCE for node in nodes):
+                cut = frozenset(found)
                 operands = [instruction.operands[n.attributes.number] for n in nodes if n.opcode is Opcode.PARAMETER]
-                return {found for operand in operands for found in leaves[operand]}, cut
-        return {found for operand in instruction.operands for found in leaves[operand]}, set()
+        return Sources({found for operand in operands for found in leaves[operand]}, cut)
 
-    def is_whole(self, leaf: Leaf) -> bool:
-        """Whether all results of an instruction are computed again for this one. A nest that reduces keeps partial
-        results in its outputs, and the code for it relies on all of them."""
-        return leaf.instruction.opcode is not Opcode.FUSION or self._nodes(leaf)[0] is None
-
-    def _nodes(self, leaf: Leaf) -> tuple[set[HloInstruction] | None, set[int]]:
-        """The instructions in a fusion that compute a leaf from its parameters and its kept results, and the latter;
-        None if there is a reduction among them."""
+    def _nodes(self, leaf: Leaf) -> tuple[set[HloInstruction], set[int]]:
+        """The instructions in a fusion that compute a leaf from its parameters and its kept results, and the latter."""
         outputs = outputs_of(leaf.instruction)
         kept = {
             node: k
@@ -171,8 +177,6 @@ class Plan:
             if node in kept:
                 cut.add(kept[node])
             elif node not in seen:
-                if node.opcode is Opcode.REDUCE:
-                    return None, set()
                 seen.add(node)
                 stack.extend(node.operands)
         return seen, cut
@@ -192,15 +196,16 @@ class Plan:
                 continue
             if not can_run_again(leaf.instruction):
                 return None
-            again = self.liveness.leaves[leaf.instruction] if self.is_whole(leaf) else (leaf,)
+            sources = self.sources(leaf)
+            again = self.liveness.leaves[leaf.instruction] if sources.cut is None else (leaf,)
             size += sum(self.liveness.size[leaf] for leaf in again if leaf.number not in numbers)
             numbers.update([leaf.number for leaf in again])
             if size > limits.closure:
                 return None
-            stack.extend(s for s in self.sources(leaf)[0] if not self._is_kept(s))
+            stack.extend(s for s in sources.leaves if not self._is_kept(s))
         return found
 
-    def drop(self, leaf: Leaf, limits: Limits) -> bool:
+    def drop(self, leaf: Leaf, limits: Limits) -> None:
         """Drop a leaf, if that is possible within the limits."""
         size = self.liveness.size[leaf]
         self.dropped[leaf] = None
@@ -211,9 +216,8 @@ class Plan:
                 self.seconds += seconds
                 for instruction, numbers in closure.items():
                     self.again.setdefault(instruction, set()).update(numbers)
-                return True
+                return
         del self.dropped[leaf]
-        return False
 
     def _seconds(self, instruction: HloInstruction) -> float:
         cost = cost_of(instruction, self.liveness.costs)
@@ -297,7 +301,7 @@ class _Writer:
                 continue
             needed[instruction] = None
             for number in self.plan.again[instruction]:
-                stack.extend(s for s in self.plan.sources(Leaf(instruction, number))[0] if self._is_again(s))
+                stack.extend(s for s in self.plan.sources(Leaf(instruction, number)).leaves if self._is_again(s))
         for instruction in sorted(needed, key=self.positions.__getitem__):
             self._copy(instruction)
 
@@ -358,9 +362,8 @@ class _Writer:
     def _fusion(self, old: HloInstruction, numbers: Sequence[int]) -> HloInstruction:
         """The fusion that computes some results of another one; it reads those that are kept."""
         body, outputs = old.attributes.calls, outputs_of(old)
-        cut: set[int] = set()
-        if not any(self.plan.is_whole(Leaf(old, number)) for number in numbers):
-            cut = set().union(*[self.plan.sources(Leaf(old, number))[1] for number in numbers])
+        cuts = [self.plan.sources(Leaf(old, number)).cut for number in numbers]
+        cut = set[int]() if None in cuts else set[int]().union(*[each for each in cuts if each is not None])
         given = {outputs[number]: number for number in sorted(cut, reverse=True)}
         needed, stack = set[HloInstruction](), [outputs[number] for number in numbers]
         while stack:
