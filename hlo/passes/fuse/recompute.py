@@ -132,8 +132,8 @@ def outputs_of(fusion: HloInstruction) -> tuple[HloInstruction, ...]:
 
 
 class Sources(NamedTuple):
-    """`leaves`: those that are read. `cut`: the other results of the fusion that are read as they are; None: all results
-    of the instruction are computed again."""
+    """`leaves`: those that are read. `cut`: the other results of the fusion that are read as they are; None: the
+    instruction is computed again with all its results."""
 
     leaves: set[Leaf]
     cut: frozenset[int] | None
