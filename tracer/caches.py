@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import weakref
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable
 from typing import Any, Generic, Protocol, TypeVar
 
 from ..hlo.support.memory_pressure import relieve
+from ..hlo.support.snapshots import snapshot
 
 V = TypeVar("V")
 MAX_PROGRAMS = 4096
@@ -38,20 +39,11 @@ def clear_caches() -> None:
 
     >>> hloom.clear_caches()
     """
-    for cache in list(_caches):
+    for cache in snapshot(_caches):
         cache.clear()
     for clear in _clearing:
         clear()
     relieve()
-
-
-def _listed(entries: Iterable[V]) -> list[V]:
-    """The entries of a dictionary to which other threads may add some at the same time."""
-    while True:
-        try:
-            return list(entries)
-        except RuntimeError:  # it has changed while it was read
-            pass
 
 
 class BoundedCache(Generic[V]):
@@ -86,11 +78,11 @@ class BoundedCache(Generic[V]):
 
     def keys(self) -> list[Any]:
         """All keys."""
-        return _listed(self._entries)
+        return snapshot(self._entries)
 
     def values(self) -> list[V]:
         """All values."""
-        return _listed(self._entries.values())
+        return snapshot(self._entries.values())
 
     def clear(self) -> None:
         self._entries.clear()

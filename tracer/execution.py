@@ -30,6 +30,7 @@ from ..hlo.shape import Shape
 from ..hlo.stream_executor import StreamExecutor
 from ..hlo.structural_key import structural_key
 from ..hlo.support.garbage import collecting_seldom
+from ..hlo.support.snapshots import snapshot
 from ..hlo.target import Target
 from ..hlo.timeline.spans import Track, spanning
 from .arrays.array import Array
@@ -351,7 +352,7 @@ _PROGRAMS = "_programs"
 
 
 def _drop_kept() -> None:
-    for computation in list(_keepers):
+    for computation in snapshot(_keepers):
         vars(computation).pop(_PROGRAMS, None)
 
 

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from ..hlo.ir import HloComputation, HloModule
 from ..hlo.support.records import dataclass
+from ..hlo.support.snapshots import snapshot
 from .arguments import NO_STATICS, ShapeDtypeStruct, StaticArguments, entered, identifier, merge_static
 from .arrays.array import as_value
 from .arrays.float0 import hide_float0
@@ -311,7 +312,7 @@ class _Table:
     def clear(self) -> None:
         """Forget all."""
         self._others.clear()
-        for owner in list(self._owners):
+        for owner in snapshot(self._owners):
             vars(owner).pop(self._name, None)
 
 

@@ -27,6 +27,7 @@ import numpy as np
 from ...hlo.ir import HloInstruction
 from ...hlo.support.loop_progress import LoopEvent, guarded
 from ...hlo.support.named_address import NamedAddress
+from ...hlo.support.snapshots import snapshot
 from ...hlo.system import system
 from ...hlo.timeline.spans import RECORDERS, Track, spanning
 from ..machine import COPIED_BYTES, FLOPS, SHARE_NANOSECONDS
@@ -558,7 +559,7 @@ ON_PROGRAM: list[Callable[[Program], object]] = []
 
 def programs() -> list[Program]:
     """All programs that there are now."""
-    return list(_programs)
+    return snapshot(_programs)
 
 
 def _own_functions(parallel: bool) -> list[KernelSource]:

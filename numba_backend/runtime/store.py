@@ -31,6 +31,7 @@ from ...hlo.support.forking import Order, fork_lock
 from ...hlo.support.lazy import lazy_property
 from ...hlo.support.memory_pressure import on_pressure
 from ...hlo.support.records import dataclass
+from ...hlo.support.snapshots import snapshot
 from ...hlo.system import system
 from ...hlo.timeline.spans import Track, spanning
 from ..cpus import cpu_description
@@ -319,7 +320,7 @@ _stores: weakref.WeakSet[KernelStore] = weakref.WeakSet()
 
 
 def _release_unused() -> int:
-    return sum([store.release_unused() for store in list(_stores)])
+    return sum([store.release_unused() for store in snapshot(_stores)])
 
 
 on_pressure(_release_unused)

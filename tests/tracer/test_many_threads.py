@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import sys
 import threading
+import weakref
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from hloom.hlo.support.snapshots import snapshot
 from hloom.numba_backend.runtime.kernel import KernelSource
 from hloom.numba_backend.runtime.store import KernelStore
 from hloom.tracer.aval import ShapedArray
@@ -87,6 +89,23 @@ def test_calls_while_caches_are_cleared() -> None:
             assert hloom.grad(functions[k])(2 * eager).tolist() == [k] * 5
 
     at_once(work)
+
+
+def test_a_weak_set_is_read_while_others_add_to_it() -> None:
+    first = [BoundedCache[int]() for _ in range(5000)]  # a reading lasts longer than a thread's turn
+    found: weakref.WeakSet[Any] = weakref.WeakSet(first)
+
+    def work(n: int) -> list[Any]:
+        if n == 0:
+            return [len(snapshot(found)) for _ in range(10)]
+        made = [BoundedCache[int]() for _ in range(1000)]
+        for each in made:
+            found.add(each)
+        return made
+
+    lengths, *made = at_once(work)
+    assert lengths == sorted(lengths) and lengths[0] >= 5000
+    assert len(snapshot(found)) == 5000 + sum(map(len, made))
 
 
 def test_types_are_the_same_object() -> None:
