@@ -32,6 +32,8 @@ from .harness import Case, Local, Outcome
 
 PATIENCE_SECONDS = 240.0
 """How long a peer may take to build a case or for one command."""
+TRANSLATED_SECONDS = 30.0
+"""The same for a program that was not written for its peer: IREE takes minutes to sort, and for long loops."""
 
 
 class PeerFailed(Exception):
@@ -47,6 +49,7 @@ class Peer:
 
     def __init__(self, name: str, store: Path, python: str = sys.executable) -> None:
         self.name = name
+        self.patience = PATIENCE_SECONDS
         settings = startup.environment(store) | {"JAX_ENABLE_COMPILATION_CACHE": "false"}
         settings |= {"TORCHINDUCTOR_CACHE_DIR": str(store / "torch"), "TORCHINDUCTOR_COMPILE_THREADS": "1"}
         self._process = subprocess.Popen(
@@ -66,10 +69,10 @@ class Peer:
     def receive(self) -> dict[str, Any]:
         """The answer to the last command. Raises PeerFailed."""
         assert self._process.stdout is not None
-        ready, _, _ = select.select([self._process.stdout], [], [], PATIENCE_SECONDS)
+        ready, _, _ = select.select([self._process.stdout], [], [], self.patience)
         if not ready:
             self.close()
-            raise PeerFailed(f"no answer in {PATIENCE_SECONDS:.0f} s")
+            raise PeerFailed(f"no answer in {self.patience:.0f} s")
         line = self._process.stdout.readline()
         if not line:
             raise PeerFailed(f"its process has ended with code {self._process.wait()}")
@@ -134,6 +137,8 @@ class Peers:
         wanted = [p for p in case.programs if self.only is None or p == "hloom" or p in self.only]
         results: dict[str, list[np.ndarray]] = {}
         sides = {peer: self._get(peer) for peer in wanted}
+        for peer, side in sides.items():
+            side.patience = TRANSLATED_SECONDS if peer in case.translated else PATIENCE_SECONDS
         files = {peer: self.store / f"result-{peer}.npz" for peer in wanted}
         failed: dict[str, PeerFailed] = {}
         for act in (
