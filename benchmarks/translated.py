@@ -89,7 +89,8 @@ def mlx(text: Text, arguments: Sequence[Any], wide: bool = False, element: str |
         return made.astype(wanted) if wanted and made.dtype == mx.float32 else made
 
     given = [_leaves(a, own) for a in arguments]
-    run = mx.compile(text(jax, numpy))
+    function = text(jax, numpy)
+    run = mx.compile(lambda *a: _leaves(function(*a), mx.contiguous, mx.array))  # else a transposed result is a view
 
     def check() -> Any:
         found = run(*given)
