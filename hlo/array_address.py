@@ -29,3 +29,25 @@ address, as a number of words, is the one after its head. To read it takes half 
 there."""
 _probe = np.zeros(3)
 assert address_of(_probe) == _probe.ctypes.data, "NumPy's array object has another layout in this Python"
+
+# Further fields of PyArrayObject_fields: the pointer to the data; the rank, an int; pointers to the dimensions, the
+# strides, the base, the dtype; flags, an int.
+ARRAY_DATA = object.__basicsize__
+ARRAY_RANK, ARRAY_DIMENSIONS, ARRAY_DTYPE, ARRAY_FLAGS = (ARRAY_DATA + _WORD * number for number in (1, 2, 5, 6))
+"""Where an array object has these fields."""
+
+
+def _has_fields() -> bool:
+    array = np.zeros((5, 3), np.float32)
+    start = id(array)
+    rank = ctypes.c_int.from_address(start + ARRAY_RANK).value
+    dtype = ctypes.c_size_t.from_address(start + ARRAY_DTYPE).value
+    flags = ctypes.c_int.from_address(start + ARRAY_FLAGS).value
+    if (rank, dtype, flags) != (2, id(array.dtype), array.flags.num):
+        return False
+    dimensions = ctypes.c_size_t.from_address(start + ARRAY_DIMENSIONS).value
+    return tuple((ctypes.c_ssize_t * 2).from_address(dimensions)) == array.shape
+
+
+HAS_FIELDS = _has_fields()
+"""Whether NumPy's array object is as expected, so that machine code may read these fields."""

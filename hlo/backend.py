@@ -21,6 +21,7 @@ from .ir import HloModule
 from .library import part_above
 from .notebooks import in_notebooks
 from .passes.record import PassRecord
+from .runners import ArraySlots
 from .shape import Shape
 from .stream_executor import StreamExecutor
 from .support.records import dataclass
@@ -145,6 +146,18 @@ class Executable(SharedValue, ABC):
         program. It takes a list with the addresses of the arguments' buffers and of these, and may change it. The
         caller holds the buffers meanwhile. None where there is none."""
         return None
+
+    def native_runner(
+        self, run: Callable[[Sequence[Any]], Any], arrays: ArraySlots, captured: Sequence[DeviceBuffer],
+        avals: Sequence[object], finish: Callable[[Sequence[Any]], Any] | None,
+    ) -> Callable[[Sequence[Any]], Any]:  # fmt: skip
+        """A function that does the same as `run`, from a list or tuple of arrays to the result, in machine code; `run`
+        itself where there is none.
+
+        `arrays`: the class of arrays. `captured`: the buffers of the parameters after those of the arguments. `avals`:
+        the types of the results. `finish`: a function of the tuple of results; None: the result is the only array.
+        """
+        return run
 
     @abstractmethod
     def execute(self, arguments: Sequence[NDArray]) -> list[NDArray]:

@@ -12,15 +12,25 @@ import numpy as np
 from ..hlo.backend import DeviceBuffer, Executable, MemoryAnalysis
 from ..hlo.collectives.communicator import current_communicator
 from ..hlo.errors import ExecutionError
-from ..hlo.host_buffers import HostMemory, RetypedBuffer, array_in, buffer_of
+from ..hlo.host_buffers import (
+    BytesBuffer,
+    HostBuffer,
+    HostMemory,
+    PhysicalBuffer,
+    RetypedBuffer,
+    array_in,
+    buffer_of,
+)
 from ..hlo.ir import HloModule
 from ..hlo.kernel_texts import KernelTexts
 from ..hlo.layout import row_major
 from ..hlo.passes.record import PassRecords
+from ..hlo.runners import ArraySlots
 from ..hlo.shape import Shape
 from ..hlo.support.lazy import lazy_property
 from ..hlo.support.memory_pressure import allocating
-from .runtime.memory import LargeMemory, Memory, allocator, with_memory
+from .runtime.array_calls import BufferClasses, ResultMaker, runner
+from .runtime.memory import LargeMemory, Memory, allocator, small_bin, with_memory
 from .runtime.program import Program
 
 if TYPE_CHECKING:
@@ -60,6 +70,9 @@ class _LargeResult(_Result, LargeMemory):
 
 
 _BYTES = np.dtype(np.uint8)
+_BUFFERS = BufferClasses(
+    _SmallResult, (_SmallResult, HostBuffer, _LargeResult, BytesBuffer, RetypedBuffer, PhysicalBuffer)
+)
 
 
 def result_maker(shape: Shape) -> Callable[[], DeviceBuffer]:
@@ -173,6 +186,22 @@ class NumbaExecutable(Executable):
 
     def direct_call(self) -> tuple[Sequence[Callable[[], DeviceBuffer]], Callable[[list[int]], None]] | None:
         return None if self._donated else (self._fresh, self._run_in_arena)
+
+    def native_runner(
+        self, run: Callable[[Sequence[Any]], Any], arrays: ArraySlots, captured: Sequence[DeviceBuffer],
+        avals: Sequence[object], finish: Callable[[Sequence[Any]], Any] | None,
+    ) -> Callable[[Sequence[Any]], Any]:  # fmt: skip
+        frame = self._frame
+        arena = small_bin(frame.arena_size) if frame.arena_size else None
+        if self._donated or frame.replica_count * frame.num_partitions > 1 or (frame.arena_size and arena is None):
+            return run
+        makers = [
+            ResultMaker(make, small_bin(shape.byte_size), shape.byte_size, shape)
+            for make, shape in zip(self._fresh, self._results, strict=True)
+        ]
+        count = len(self._parameters) - len(captured)
+        made = runner(self._program, run, arrays, _BUFFERS, count, captured, avals, makers, arena, finish)
+        return run if made is None else made
 
     def _call_with_donation(self, arguments: Sequence[DeviceBuffer]) -> list[DeviceBuffer]:
         reused = dict(self._donated)

@@ -41,6 +41,7 @@ from hloom.numba_backend.lowering import lower_into  # noqa: E402
 from hloom.numba_backend.machine import ANY_TARGET, compiling_for  # noqa: E402
 from hloom.numba_backend.pipeline import pipeline  # noqa: E402
 from hloom.numba_backend.runtime import dialect, llvm_backend, machine, native_code  # noqa: E402
+from hloom.numba_backend.runtime.array_calls import CALL_FUNCTIONS  # noqa: E402
 from hloom.numba_backend.runtime.blas import GEMM_ITEMS, GEMV_ITEMS, RUN_GEMM  # noqa: E402
 from hloom.numba_backend.runtime.call import CALLER  # noqa: E402
 from hloom.numba_backend.runtime.callbacks import CALL_PYTHON, LOOK  # noqa: E402
@@ -61,7 +62,7 @@ from hloom.numba_backend.runtime.threads import POOL_FUNCTIONS  # noqa: E402
 
 FUNCTIONS: tuple[KernelSource, ...] = (
     EXECUTOR, CALLER, CALL_PYTHON, LOOK, *POOL_FUNCTIONS, RUN_GEMM, GEMM_ITEMS, GEMV_ITEMS, CHAIN_ITEMS,
-    *RECORDER_FUNCTIONS, *LAPACK_FUNCTIONS, RUN_LONG, LONG_PIECE, *FFI_FUNCTIONS,
+    *RECORDER_FUNCTIONS, *LAPACK_FUNCTIONS, RUN_LONG, LONG_PIECE, *FFI_FUNCTIONS, *CALL_FUNCTIONS,
 )  # fmt: skip
 """All functions of the runtime with a constant text."""
 

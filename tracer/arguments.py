@@ -497,6 +497,13 @@ def temporary(leaf: Any) -> Array | None:
     return None
 
 
+def is_given_by_numpy(aval: ShapedArray) -> bool:
+    """Whether NumPy arrays with this very dtype become arrays of this type in the current context, without a copy."""
+    if aval.weak_type or aval.is_extended or not aval.is_plain:
+        return False
+    return aval.dtype is np.dtype(aval.dtype.type) and dtypes.canonical_dtype(aval.dtype) is aval.dtype
+
+
 def _packed(key: tuple[type, bool]) -> tuple[ShapedArray, Callable[[Any], bytes]]:
     """The type of a Python number, with or without 64-bit dtypes, and the function that packs one into bytes:
     StructError where it does not know how."""

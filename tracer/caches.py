@@ -7,6 +7,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from typing import Any, Generic, Protocol, TypeVar
 
+from ..hlo.runners import CallSites
 from ..hlo.support.memory_pressure import relieve
 from ..hlo.support.snapshots import snapshot
 
@@ -91,10 +92,23 @@ class BoundedCache(Generic[V]):
 class FastTable(dict[Any, dict[Any, V]]):
     """For each context, the programs that one look-up finds. The general way finds others."""
 
+    __slots__ = ("call", "sites")
+    call: Callable[[tuple[Any, ...]], Any] | None
+    """The result of a call that needs no look-up at all, or NotImplemented; None if there is none."""
+    sites: CallSites | None
+
+    def __init__(self) -> None:
+        self.call = self.sites = None
+
     def __missing__(self, context: Any) -> dict[Any, V]:
         found: dict[Any, V] = {}
         self[context] = found
         return found
+
+    def clear(self) -> None:
+        """Forget all programs."""
+        self.call = self.sites = None
+        super().clear()
 
 
 _owned: weakref.WeakKeyDictionary[Any, dict[Any, Any]] = weakref.WeakKeyDictionary()

@@ -26,6 +26,7 @@ from ..hlo.host_buffers import HostBuffer, held_alone
 from ..hlo.ir import Attributes, HloComputation, HloInstruction, HloModule, InputOutputAlias
 from ..hlo.opcode import Opcode
 from ..hlo.ops.control_flow import CallAttributes, WhileAttributes
+from ..hlo.runners import ArraySlots
 from ..hlo.shape import Shape
 from ..hlo.stream_executor import StreamExecutor
 from ..hlo.structural_key import structural_key
@@ -229,13 +230,21 @@ def runner(
         run_program([buffer.address for buffer in buffers])
         return result
 
-    if len(avals) == 1 and not extra and not donated and tree.treedef_is_strict_leaf(out_tree):
+    is_leaf = len(avals) == 1 and tree.treedef_is_strict_leaf(out_tree)
+    found: Callable[[Sequence[Array]], Any] = run if direct is None else run_to_many
+    if is_leaf and not extra and not donated:
         only = avals[0]
-        if direct is None:
-            return run_to_one
-        (make,) = makers
-        return {1: run_from_one, 2: run_from_two}.get(len(executable.parameter_shapes), run_from_many)
-    return run if direct is None else run_to_many
+        found = run_to_one
+        if direct is not None:
+            (make,) = makers
+            found = {1: run_from_one, 2: run_from_two}.get(len(executable.parameter_shapes), run_from_many)
+    if direct is None:
+        return found
+    finish = None if is_leaf else tuple if unflatten is None else unflatten
+    return executable.native_runner(found, _SLOTS, extra, avals, finish)
+
+
+_SLOTS = ArraySlots(Array, "aval", "_buffer", "_placed")
 
 
 def _no_program(addresses: list[int]) -> None:

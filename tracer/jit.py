@@ -1,11 +1,12 @@
 """jit: a Python function becomes a program for each combination of argument types, traced and compiled once.
 
-Dispatch has three ways (`PjitFunction.__call__`). Where all arguments are Arrays, the tuple of their (interned) types
-finds a function that runs the executable. Other calls (keyword arguments, static ones, containers, NumPy arrays,
-numbers) are first taken apart by a plan, which is made once for each form of call. Both ways are learned from the
-general one, which traces and compiles where needed. While another function is traced, a jitted function becomes a
-composite call of its computation, named "jit". While a timeline is recorded, it records each call; with several
-devices, arguments that are placed take the general way.
+Dispatch has four ways (`PjitFunction.__call__`). Machine code of the backend compares positional arguments, Arrays and
+NumPy arrays, with those of earlier calls, and runs the program (`hlo/runners.py`). Where all arguments are Arrays, the
+tuple of their (interned) types finds a function that runs the executable. Other calls (keyword arguments, static ones,
+containers, numbers) are first taken apart by a plan, which is made once for each form of call. These ways are learned
+from the general one, which traces and compiles where needed. While another function is traced, a jitted function
+becomes a composite call of its computation, named "jit". While a timeline is recorded, it records each call; with
+several devices, arguments that are placed take the general way.
 
 Programs belong to the Python function: if it is jitted again with the same options, it finds them again.
 """
@@ -24,9 +25,11 @@ import numpy as np
 
 from ..hlo.errors import UnsupportedError
 from ..hlo.ir import HloModule
+from ..hlo.runners import NativeRunner, SiteParameter, ThreadSettings
 from ..hlo.support.garbage import collecting_seldom
 from ..hlo.support.loading import load
 from ..hlo.support.shared_value import SharedValue
+from ..hlo.support.snapshots import snapshot
 from ..hlo.support.tracebacks import boundary, hide
 from ..hlo.timeline.spans import RECORDERS
 from . import bottom as bottom  # defines the layers of operations
@@ -41,6 +44,7 @@ from .arguments import (
     check_function,
     compile_options,
     entered,
+    is_given_by_numpy,
     leaf_describer,
     leaf_names,
     overflow,
@@ -52,6 +56,7 @@ from .arrays.array import PLACES, Array, as_value, capturing_block, is_placed
 from .arrays.float0 import hide_float0
 from .arrays.operators import ArrayBase
 from .arrays.overlay import storages
+from .aval import ShapedArray
 from .caches import BoundedCache, FastTable, belonging_to, register_cache
 from .checks.nan_checks import checked, is_checking
 from .core import places_are_exact, thread_state
@@ -66,7 +71,7 @@ from .profiling.monitoring import TRACE_EVENT
 from .recording import MAX_CONSTANT_SIZE, stand_in_for
 from .references.programs import module_with_references, running_on_references
 from .references.refs import Ref, check_aliases
-from .settings.context import Override, current_context, thread
+from .settings.context import Override, Settings, current_context, thread
 from .sharding.current_mesh import mesh_of_thread
 from .sharding.devices import check_device, devices
 from .sharding.devices import devices as known_devices
@@ -95,6 +100,7 @@ CALLS: list[Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]] = []
 """Functions that may take the place of a call outside of a trace: its result, or NotImplemented. They are asked where a
 call has no fast way in its context: one that wants each call is for a context of its own."""
 
+_WHERE = ThreadSettings(thread, "running", Settings, "context")
 _avals = attrgetter("aval")
 _places = attrgetter("_placed")
 _HELD = (Array, Ref)
@@ -226,6 +232,11 @@ class PjitFunction(SharedValue, Generic[P, R]):
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         try:
+            call = self._fast.call
+            if call is not None and not kwargs:
+                result = call(args)
+                if result is not NotImplemented:
+                    return result
             settings = self._settings.running
             if settings is None:  # something is traced
                 return self._call(args, kwargs)
@@ -440,7 +451,19 @@ class PjitFunction(SharedValue, Generic[P, R]):
             run = load(".checks.key_reuse", __package__).watched(run, self._trace(key, dynamic, keywords))
         if table is not None:
             table[fast_key] = run
+            if fast_key == avals:
+                self._learn(run, avals, table)
         return run(values)
+
+    def _learn(self, run: Run, avals: Sequence[ShapedArray], table: dict[Any, Run]) -> None:
+        """Let calls with positional arguments of these types, in the context of `table`, run a program without a
+        look-up, if it is one in machine code."""
+        runner, fast = getattr(run, "__self__", None), self._fast
+        context = next((c for c, t in snapshot(fast.items()) if t is table), None)
+        if isinstance(runner, NativeRunner) and context is not None:
+            parameters = [SiteParameter(a, a.dtype if is_given_by_numpy(a) else None, a.shape) for a in avals]
+            sites = fast.sites = runner.add_site(fast.sites, _WHERE, context, parameters)
+            fast.call = sites.call
 
     def _compiled(
         self,

@@ -20,9 +20,11 @@ import ctypes
 import functools
 from array import array
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from .executor import HEADER_WORDS, native_function
 from .executor_hook import HOOK_WORD, hook_address
+from .kernel import KernelSource
 from .store import default_store
 from .threads import pool_pointer
 
@@ -40,7 +42,7 @@ _SIZE, _ITEM, _INTEGER, _OCCURRED, _CLEAR, _DECREF, _INCREF, _SAVE, _RESTORE, _V
 )
 _NONE = f"load(api + {8 * len(_FUNCTIONS)})"
 
-_DATA = bytes.__basicsize__ - 1
+WORDS_OFFSET = bytes.__basicsize__ - 1
 """The offset of the bytes in a bytes object."""
 
 
@@ -50,7 +52,7 @@ def _word(index: int) -> str:
 
 _CALL_PROGRAM = f"""
 def call_program(block, bases):
-    program = block + {_DATA}
+    program = block + {WORDS_OFFSET}
     api = {_word(API)}
     count = {_word(BASES)}
     table = stack(count + 1)
@@ -105,7 +107,7 @@ class ProgramBlock(bytes):
     @property
     def address(self) -> int:
         """The address of the words."""
-        return id(self) + _DATA
+        return id(self) + WORDS_OFFSET
 
 
 class _MethodDefinition(ctypes.Structure):
@@ -126,11 +128,15 @@ def _api() -> array[int]:
     return array("q", [*(ctypes.cast(function, ctypes.c_void_p).value or 0 for function in functions), id(None)])
 
 
+def definition(function: KernelSource, doc: bytes) -> object:
+    """What CPython must know of a native function of a block and one argument. It must outlive all its functions."""
+    name = function.name.encode()
+    return _MethodDefinition(name, default_store().get(function), _ONE_ARGUMENT, doc)
+
+
 @functools.cache
-def _definition() -> _MethodDefinition:
-    address = default_store().get(CALLER)
-    doc = b"run(bases): run the program with these addresses as its bases."
-    return _MethodDefinition(b"run", address, _ONE_ARGUMENT, doc)
+def _definition() -> object:
+    return definition(CALLER, b"run(bases): run the program with these addresses as its bases.")
 
 
 def header_words(bases: int, parallel: bool, brief: bool, slow: object, failed: object) -> list[int]:
@@ -141,7 +147,12 @@ def header_words(bases: int, parallel: bool, brief: bool, slow: object, failed: 
 
 def program_function(block: ProgramBlock) -> Callable[[Sequence[int]], None]:
     """The built-in function of one argument that runs the program in `block`; it keeps the block alive."""
+    return builtin_function(_definition(), block)
+
+
+def builtin_function(definition: Any, block: bytes) -> Callable[[Any], Any]:
+    """A built-in function of one argument; native code gets the block, which the function keeps alive, and that."""
     create = ctypes.pythonapi.PyCFunction_NewEx
     create.restype, create.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
-    function: Callable[[Sequence[int]], None] = create(ctypes.addressof(_definition()), block, None)
+    function: Callable[[Any], Any] = create(ctypes.addressof(definition), block, None)
     return function

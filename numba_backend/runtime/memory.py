@@ -221,6 +221,11 @@ def allocator(nbytes: int, small: type[Any], large: type[Any], shape: object) ->
     return take
 
 
+def small_bin(nbytes: int) -> list[int] | None:
+    """The bin of blocks for so many bytes, which are addresses; None if the blocks are large."""
+    return _bins[(nbytes + 63) >> 6] if 0 <= nbytes <= _SMALL else None
+
+
 def with_memory(nbytes: int, run: Callable[[list[int]], None]) -> Callable[[list[int]], None]:
     """`run`, with the address of `nbytes` bytes, more than 0, at the end of its list: they are its own until it
     returns. A small block has no object around it, which would take longer than some programs."""
