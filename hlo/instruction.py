@@ -129,6 +129,12 @@ class HloComputation(SharedValue):
         found = [i for i in self.instructions if i.opcode is Opcode.PARAMETER]
         return tuple(sorted(found, key=lambda i: i.attributes.number))
 
+    @property
+    def roots(self) -> tuple[HloInstruction, ...]:
+        """The values that it returns: the operands of a root that makes a tuple of them; otherwise the root alone."""
+        root = self.root
+        return root.operands if root.opcode is Opcode.TUPLE else (root,)
+
     @lazy_property
     def users(self) -> Mapping[HloInstruction, tuple[HloInstruction, ...]]:
         """The users of each instruction, in order, without repetition."""

@@ -39,7 +39,7 @@ from .lowering_rules.table import LoweringContext, PieceMemory, Step
 from .machine import SHARE_NANOSECONDS, target_machine
 from .native_loops.emit import emit_native_loop
 from .native_loops.state import overwritten
-from .output_fusion import Leaf, Pieces, is_output_fusion, leaf_of, pieces_of, result_of, scatter_of
+from .output_fusion import Leaf, Pieces, is_output_fusion, leaf_of, pieces_of, scatter_of
 from .output_fusion.fuse import most_parts
 from .policy.fusions import emit_fusion
 from .policy.products import ROWS, GivenBand, product_kernel, tiles
@@ -336,7 +336,7 @@ class _Lowering(LoweringContext):
         body = fusion.attributes.calls
         inputs = [self._place_or_nowhere(s) for s in self.assignment.operand_leaves(fusion)]
         results = [self._place_or_nowhere(s) for s in self.assignment.leaves(fusion)]
-        outputs = {leaf_of(result_of(body, k))[1]: place for k, place in enumerate(results)}
+        outputs = {leaf_of(body.roots[k])[1]: place for k, place in enumerate(results)}
 
         def given(operands: Sequence[HloInstruction]) -> list[Argument]:
             return [inputs[o.attributes.number] if o.opcode is Opcode.PARAMETER else NOWHERE for o in operands]

@@ -59,7 +59,7 @@ def _of_fusion(fusion: HloInstruction, in_loop: bool) -> int:
         return sum(traffic_of(loop, in_loop) for loop in loops)
     total = 0
     replaced = set()
-    for result in fused.root.operands if fused.root.opcode is Opcode.TUPLE else (fused.root,):
+    for result in fused.roots:
         if result.opcode is Opcode.DYNAMIC_UPDATE_SLICE:
             total += _bytes(result.operands[1].shape, in_loop)
             replaced.add((result.operands[0], result))

@@ -236,8 +236,7 @@ _NO_CODE = frozenset({Opcode.PARAMETER, Opcode.CONSTANT, Opcode.TUPLE, Opcode.GE
 
 def unwritten_results(instruction: HloInstruction) -> list[int]:
     """The results that nothing writes: memory that a fusion has for itself."""
-    root = instruction.attributes.calls.root if instruction.opcode is Opcode.FUSION else instruction
-    parts = root.operands if root.opcode is Opcode.TUPLE else (root,)
+    parts = instruction.attributes.calls.roots if instruction.opcode is Opcode.FUSION else (instruction,)
     return [
         number for number, part in enumerate(parts)
         if part.opcode is Opcode.CUSTOM_CALL and is_unwritten(part.attributes.custom_call_target)

@@ -261,8 +261,7 @@ _UPDATES = frozenset({Opcode.DYNAMIC_UPDATE_SLICE, Opcode.SCATTER})
 
 def _bytes_written(instruction: HloInstruction, sizes: Sequence[int]) -> Iterator[int]:
     """Bytes written to each leaf of the result, which have these sizes: all, unless a slice is updated in place."""
-    root = instruction.attributes.calls.root if instruction.opcode is Opcode.FUSION else instruction
-    parts = root.operands if root.opcode is Opcode.TUPLE else (root,)
+    parts = instruction.attributes.calls.roots if instruction.opcode is Opcode.FUSION else (instruction,)
     rest = iter(sizes)
     for part in parts:
         if part.opcode in _UPDATES and part.shape.is_array:

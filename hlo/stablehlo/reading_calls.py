@@ -40,7 +40,7 @@ def _call(scope: Scope, operation: Operation) -> Results:
     operands = scope.operands(operation)
     computation = scope.program.computation(function_name(operation.attributes.get("callee")), operands)
     count = len(operation.results)
-    sizes = _sizes_among(computation.root, count) if scope.program.is_refined else {}
+    sizes = _sizes_among(computation, count) if scope.program.is_refined else {}
     known = {k: scope.op(Opcode.CONSTANT, (), size.attributes) for k, size in sizes.items()}
     if count and len(known) == count:
         return list(known.values())
@@ -48,9 +48,9 @@ def _call(scope: Scope, operation: Operation) -> Results:
     return [known.get(k, value) for k, value in enumerate(found)]
 
 
-def _sizes_among(root: HloInstruction, count: int) -> dict[int, HloInstruction]:
+def _sizes_among(computation: HloComputation, count: int) -> dict[int, HloInstruction]:
     """The results of a function that are constants, such as sizes that it calculates."""
-    results = root.operands if count != 1 and root.opcode is Opcode.TUPLE else (root,)
+    results = computation.roots if count != 1 else (computation.root,)
     return {k: each for k, each in enumerate(results) if is_size(each)}
 
 

@@ -137,15 +137,12 @@ def _place(sharding: Any, aval: Any) -> Place:
 
 def _with_places(entry: HloComputation, ins: Sequence[Place], outs: Sequence[Place]) -> HloComputation:
     """A computation that returns a tuple, with arguments and results divided over devices as shardings say."""
-    root = entry.root
-    is_tuple = root.opcode is Opcode.TUPLE
-    if is_tuple and not any(text for text, _ in (*ins, *outs)):
+    if entry.root.opcode is Opcode.TUPLE and not any(text for text, _ in (*ins, *outs)):
         return entry
     parameters = [replace(p) for p in entry.parameters]
     given = {p: _placed(new, s) for p, new, s in zip(entry.parameters, parameters, ins, strict=True)}
-    root, copies = clone_computation(entry, given)
-    results = root.operands if is_tuple else (root,)
-    placed = [_placed(r, s) for r, s in zip(results, outs, strict=True)]
+    _, copies = clone_computation(entry, given)
+    placed = [_placed(copies[r], s) for r, s in zip(entry.roots, outs, strict=True)]
     return make_computation(entry.name, make_tuple(placed), parameters, cloned_effects(entry, copies))
 
 

@@ -7,12 +7,6 @@ from ...hlo.opcode import Opcode
 from ...hlo.support.records import dataclass
 
 
-def roots_of(computation: HloComputation) -> tuple[HloInstruction, ...]:
-    """The outputs of a fused computation, in order."""
-    root = computation.root
-    return root.operands if root.opcode is Opcode.TUPLE else (root,)
-
-
 @dataclass(frozen=True, slots=True)
 class Reductions:
     """The reductions of a fused computation. All reductions of a group are over the same dimensions of the one
@@ -44,7 +38,7 @@ class Aligned:
 def alignment_of(body: HloComputation) -> tuple[Aligned, ...]:
     """The roots and reductions of a fused computation, grouped by the index that the nest has for them: one element for
     each element of the domain, or (in a nest with reductions) for each kept index or column."""
-    roots = roots_of(body)
+    roots = body.roots
     reductions = reductions_of(body)
     if not reductions.main:
         first = roots[0]

@@ -29,7 +29,7 @@ from ...hlo.ops.reduce import ReduceAttributes
 from ...hlo.shape import Shape
 from ...hlo.support.disjoint_sets import DisjointSets
 from ...hlo.support.records import dataclass
-from .alignment import alignment_of, roots_of
+from .alignment import alignment_of
 from .collapse_gather import Groups, merging_neighbours, positions, regrouped_gather, with_same_bounds
 from .flatten import flattened
 from .physical_layouts import PhysicalLayout, PhysicalLayouts, physical_layout_of
@@ -89,7 +89,7 @@ def canonical(computation: HloComputation) -> FusedBody:
     """An equal computation on arrays of the lowest rank; parameters and roots keep their order and element counts."""
     computation = flattened(computation) or computation
     parameters = {p.attributes.number: physical_layout_of(p.shape) for p in computation.parameters}
-    roots = {k: physical_layout_of(r.shape) for k, r in enumerate(roots_of(computation))}
+    roots = {k: physical_layout_of(r.shape) for k, r in enumerate(computation.roots)}
     return _collapse(
         FusedBody(
             _regroup(computation, lambda i: [[d] for d, size in enumerate(i.shape.dimensions) if size != 1]),
@@ -222,7 +222,7 @@ def _collapse(fused: FusedBody) -> FusedBody:
     for instruction in computation.instructions:
         _constrain(boundaries, instruction)
     parameters = {p.attributes.number: p for p in computation.parameters}
-    roots = roots_of(computation)
+    roots = computation.roots
     placed = [(parameters[k], place) for k, place in fused.parameter_places.items()]
     placed += [(roots[k], place) for k, place in fused.root_places.items()]
     for instruction, place in placed:

@@ -18,7 +18,6 @@ from ...hlo.opcode import Opcode
 from ...hlo.ops import is_elementwise
 from ...hlo.ops.movement import BroadcastAttributes
 from ...hlo.shape import Shape
-from .alignment import roots_of
 
 MOST_PADDING = 1.5
 """Offsets in the buffer for each element: above this, loops that know the layout do less work."""
@@ -27,7 +26,7 @@ MOST_PADDING = 1.5
 def flattened(computation: HloComputation) -> HloComputation | None:
     """The fused computation on whole buffers, seen as arrays of one dimension; None if it is of another kind or all its
     arrays are dense already."""
-    roots = roots_of(computation)
+    roots = computation.roots
     shape = roots[0].shape
     if not shape.is_array or shape.array_layout.is_dense or shape.bits_per_element % 8:
         return None

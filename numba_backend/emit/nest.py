@@ -36,7 +36,6 @@ from ..loops.nontemporal import streamed_row
 from ..loops.statements import KernelParameter, LoopKind, PointerParameter
 from ..loops.writer import Writer, cast
 from ..machine import target_machine
-from .alignment import roots_of
 from .collapse import FusedBody
 from .copies import is_streamed
 from .element import ElementEmitter, is_held_as_stored, loaded, stored
@@ -66,7 +65,7 @@ class NestEmitter:
         body = fused.computation
         self.body = body
         self.fused = fused
-        self.roots: tuple[HloInstruction, ...] = roots_of(body)
+        self.roots: tuple[HloInstruction, ...] = body.roots
         self.writer: Writer = Writer()
         self.sizes: Sizes = Sizes(body)
         self.elements: ElementEmitter = ElementEmitter(body, self.writer, self.sizes)

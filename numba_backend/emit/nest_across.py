@@ -65,7 +65,7 @@ from ..schedule.steps import (
     size_of,
 )
 from .accumulators import Accumulators, Cell, is_inexact_sum
-from .alignment import reductions_of, roots_of
+from .alignment import reductions_of
 from .collapse import FusedBody
 from .element import CAST
 from .nest import loop_variable
@@ -108,7 +108,7 @@ def plans_of(fused: FusedBody) -> list[Plan]:
     is_row = rank > 2 and reductions.main[0].attributes.dimensions == (rank - 1,) and not reductions.columns
     if not is_row or fused.root_places or fused.parameter_places:
         return []
-    if any(r.shape.dimensions == sizes for r in roots_of(body)) or any(map(is_arg_reduction, reductions.main)):
+    if any(r.shape.dimensions == sizes for r in body.roots) or any(map(is_arg_reduction, reductions.main)):
         return []
     for i in body.instructions:
         is_held = not i.shape.is_array or _is_lane_type(i.shape.element)

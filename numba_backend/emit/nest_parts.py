@@ -21,7 +21,6 @@ from ...hlo.ir import HloInstruction
 from ...hlo.opcode import Opcode
 from ..emitted_kernel import HI, LO, EmittedKernel
 from ..loops.expressions import ZERO, Expr, maximum, minimum
-from .alignment import roots_of
 from .collapse import FusedBody
 from .movement import MANY_PARTS, part_ends
 from .nest import NestEmitter, loop_variable
@@ -35,7 +34,7 @@ def many_parts(fused: FusedBody) -> HloInstruction | None:
     """The concatenation of many parts that a fused computation is; None for others."""
     if fused.root_places or fused.parameter_places:
         return None
-    root, *others = roots_of(fused.computation)
+    root, *others = fused.computation.roots
     while root.opcode is Opcode.RESHAPE:
         root = root.operands[0]
     return root if not others and root.opcode is Opcode.CONCATENATE and len(root.operands) > MANY_PARTS else None

@@ -99,8 +99,7 @@ def applied(e: ElementEmitter, computation: HloComputation, arguments: Sequence[
                 f"{instruction.opcode.value} ({instruction.name}); the backend 'evaluator' runs it"
             )
     e.add_uses(computation)
-    root = computation.root
-    roots = root.operands if root.opcode is Opcode.TUPLE else (root,)
+    roots = computation.roots
     with e.writer.forgetting():
         for parameter, argument in zip(computation.parameters, arguments, strict=True):
             if len(computation.users[parameter]) > 1 and not argument.is_simple:

@@ -7,7 +7,7 @@ from ...hlo.opcode import Opcode
 from ...hlo.ops import is_elementwise
 from ...hlo.passes.fuse.fusible import reads_at_its_own_index, reads_of_its_own
 from ...hlo.support.lazy import lazy_property
-from .alignment import reductions_of, roots_of
+from .alignment import reductions_of
 from .collapse import FusedBody
 from .nest_reduce import ReductionNest
 
@@ -21,7 +21,7 @@ class Sharing:
 
     @lazy_property
     def _roots(self) -> tuple[HloInstruction, ...]:
-        return roots_of(self.body)
+        return self.body.roots
 
     @lazy_property
     def _has_reductions(self) -> bool:
@@ -63,7 +63,7 @@ def is_update(fused: FusedBody, root: HloInstruction) -> bool:
     if root.opcode is not Opcode.DYNAMIC_UPDATE_SLICE or root.operands[0].opcode is not Opcode.PARAMETER:
         return False
     number = root.operands[0].attributes.number
-    return fused.parameter_places.get(number) == fused.root_places.get(roots_of(fused.computation).index(root))
+    return fused.parameter_places.get(number) == fused.root_places.get(fused.computation.roots.index(root))
 
 
 def _reads_what_is_replaced(user: HloInstruction, root: HloInstruction) -> bool:

@@ -14,9 +14,7 @@ _batches: WeakKeyDictionary[HloComputation, Batch | None] = WeakKeyDictionary()
 
 def loop_in(fused: HloComputation) -> HloInstruction:
     """The loop of an outlined computation."""
-    root = fused.root
-    result = root.operands[0] if root.opcode is Opcode.TUPLE else root
-    (loop,) = result.operands
+    (loop,) = fused.roots[0].operands
     return loop
 
 
@@ -30,11 +28,9 @@ def batch_in(fused: HloComputation) -> Batch | None:
 def overwritten(fused: HloComputation) -> dict[int, int]:
     """Result -> the operand that it is stored over: the initial value of the same element of the state. If all parts of
     a batch read an operand, no part may change it."""
-    root = fused.root
-    results = root.operands if root.opcode is Opcode.TUPLE else (root,)
     batch = batch_in(fused)
     found: dict[int, int] = {}
-    for number, result in enumerate(results):
+    for number, result in enumerate(fused.roots):
         (loop,) = result.operands
         index = result.attributes.index
         state = loop.operands[0].operands

@@ -16,10 +16,10 @@ A scatter with cheap computations of its indices and updates, which its kernel d
 which no instruction reads. `lowering.py` only translates.
 """
 
-from .form import Leaf, Pieces, in_place, is_output_fusion, leaf_of, pieces_of, result_of, scatter_of
+from .form import Leaf, Pieces, in_place, is_output_fusion, leaf_of, pieces_of, scatter_of
 from .memory import OutputMemory, Placement, memory_of
 
 __all__ = [
     "Leaf", "OutputMemory", "Pieces", "Placement", "in_place", "is_output_fusion", "leaf_of", "memory_of", "pieces_of",
-    "result_of", "scatter_of",
+    "scatter_of",
 ]  # fmt: skip

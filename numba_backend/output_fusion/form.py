@@ -58,7 +58,7 @@ def in_place(fusion: HloInstruction, scatter: HloInstruction, operand: int, outp
     """True if a result of such a fusion may be written over an operand: an array that is updated, and read nowhere
     else."""
     body = fusion.attributes.calls
-    array = scatter.operands[leaf_of(result_of(body, output))[1]]
+    array = scatter.operands[leaf_of(body.roots[output])[1]]
     return array is body.parameters[operand] and body.users[array] == (scatter,) and scatter.operands.count(array) == 1
 
 
@@ -83,12 +83,6 @@ def leaf_of(value: HloInstruction) -> Leaf:
     if value.opcode is Opcode.GET_TUPLE_ELEMENT:
         return value.operands[0], value.attributes.index
     return value, 0
-
-
-def result_of(body: HloComputation, number: int) -> HloInstruction:
-    """A result of a fused computation."""
-    result: HloInstruction = body.root.operands[number] if body.root.opcode is Opcode.TUPLE else body.root
-    return result
 
 
 def fusion_of(members: Sequence[HloInstruction], outputs: Sequence[Leaf], nbytes: int) -> HloInstruction:

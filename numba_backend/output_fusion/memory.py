@@ -74,8 +74,7 @@ def reads_alone(computation: HloComputation, value: HloInstruction, reader: HloI
 def memory_of(fused: HloComputation, pieces: Pieces | None, can_share: CanShare) -> OutputMemory:
     """The memory of the values in a fused computation."""
     members = tuple([i for i in fused.instructions if i.opcode in MEMBERS])
-    results = fused.root.operands if fused.root.opcode is Opcode.TUPLE else (fused.root,)
-    outputs = {leaf_of(r): k for k, r in enumerate(results) if r.opcode is not Opcode.CUSTOM_CALL}
+    outputs = {leaf_of(r): k for k, r in enumerate(fused.roots) if r.opcode is not Opcode.CUSTOM_CALL}
     rows, most = 1, 1  # of the whole, and in a part
     if pieces is not None:
         cut = pieces.cut

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ..emit.alignment import reductions_of, roots_of
+from ..emit.alignment import reductions_of
 from ..emit.collapse import FusedBody
 from ..emit.nest import emit_loop, emit_update
 from ..emit.nest_parts import emit_parts, many_parts
@@ -18,7 +18,7 @@ def emit_fusion(fused: FusedBody, sharing: Mapping[int, int]) -> EmittedKernel:
     body = fused.computation
     if reductions_of(body).main:
         return reduction_kernel(fused, sharing)
-    if is_update(fused, roots_of(body)[0]):
+    if is_update(fused, body.roots[0]):
         return emit_update(fused, sharing)
     concatenation = many_parts(fused)
     if concatenation is not None:

@@ -209,7 +209,7 @@ def _plan(computation: HloComputation | HloInstruction) -> Plan:
     if root is None:
         raise not_elementwise(computation)
     order = [i for i in _ordered(_source(root), {}) if i.opcode not in (Opcode.PARAMETER, *STRUCTURE)]
-    roots = [_source(r) for r in (root.operands if root.opcode is Opcode.TUPLE else (root,))]
+    roots = [_source(r) for r in elements_of(root)]
     last = {o: number for number, i in enumerate(order) for o in map(_source, i.operands)}
     slots: dict[HloInstruction, int] = {}
     sizes: list[int] = []
@@ -240,6 +240,11 @@ def _plan(computation: HloComputation | HloInstruction) -> Plan:
 def not_elementwise(computation: HloComputation | HloInstruction) -> UnsupportedError:
     """Why the vector unit cannot apply a computation."""
     return UnsupportedError(f"computation {computation.name} is not elementwise: the vector unit has no control flow")
+
+
+def elements_of(root: HloInstruction) -> tuple[HloInstruction, ...]:
+    """The elements of a tuple, or the array."""
+    return root.operands if root.opcode is Opcode.TUPLE else (root,)
 
 
 def _source(instruction: HloInstruction) -> HloInstruction:

@@ -25,7 +25,7 @@ from hloom.hlo.ops.elementwise import CompareAttributes, ComparisonDirection
 from hloom.hlo.passes.map_inliner import apply_to_arrays
 from hloom.hlo.window import Window, dilated, is_plain
 
-from .assembler import not_elementwise
+from .assembler import elements_of, not_elementwise
 from .isa import View
 from .lowering import LOWER, Lowering, spread
 
@@ -142,11 +142,6 @@ def _on(computation: HloComputation, operands: Sequence[HloInstruction]) -> HloI
     if root is None:
         raise not_elementwise(computation)
     return root
-
-
-def elements_of(root: HloInstruction) -> tuple[HloInstruction, ...]:
-    """The elements of a tuple, or the array."""
-    return root.operands if root.opcode is _O.TUPLE else (root,)
 
 
 def _binary(opcode: Opcode, a: HloInstruction, b: HloInstruction) -> HloInstruction:

@@ -125,12 +125,6 @@ class Liveness:
         return uses[after] != position
 
 
-def outputs_of(fusion: HloInstruction) -> tuple[HloInstruction, ...]:
-    """The values of its body that a fusion returns, one for each leaf."""
-    root = fusion.attributes.calls.root
-    return root.operands if root.opcode is Opcode.TUPLE else (root,)
-
-
 class Sources(NamedTuple):
     """`leaves`: those that are read. `cut`: the other results of the fusion that are read as they are; None: the
     instruction is computed again with all its results."""
@@ -165,7 +159,7 @@ class Plan:
 
     def _nodes(self, leaf: Leaf) -> tuple[set[HloInstruction], set[int]]:
         """The instructions in a fusion that compute a leaf from its parameters and its kept results, and the latter."""
-        outputs = outputs_of(leaf.instruction)
+        outputs = leaf.instruction.attributes.calls.roots
         kept = {
             node: k
             for k, node in enumerate(outputs)
@@ -241,7 +235,7 @@ def candidates(liveness: Liveness, position: int) -> list[Leaf]:
         going = [leaf for leaf in leaves if liveness.size[leaf] and liveness.may_go(leaf, position)]
         if len(going) > 1 and instruction.opcode is Opcode.FUSION:
             order = {node: k for k, node in enumerate(instruction.attributes.calls.instructions)}
-            outputs = outputs_of(instruction)
+            outputs = instruction.attributes.calls.roots
             going.sort(key=lambda leaf: order[outputs[leaf.number]])
         found += going
     return found
@@ -361,7 +355,8 @@ class _Writer:
 
     def _fusion(self, old: HloInstruction, numbers: Sequence[int]) -> HloInstruction:
         """The fusion that computes some results of another one; it reads those that are kept."""
-        body, outputs = old.attributes.calls, outputs_of(old)
+        body = old.attributes.calls
+        outputs = body.roots
         cuts = [self.plan.sources(Leaf(old, number)).cut for number in numbers]
         cut = set[int]() if None in cuts else set[int]().union(*[each for each in cuts if each is not None])
         given = {outputs[number]: number for number in sorted(cut, reverse=True)}
