@@ -16,6 +16,7 @@ import ctypes
 import functools
 import math
 import mmap
+import sys
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -47,7 +48,10 @@ class Memory:
     time.)"""
 
     def __del__(self) -> None:
-        self._free.append(self.address)
+        try:  # noqa: SIM105  # `suppress` takes longer than the rest
+            self._free.append(self.address)
+        except AttributeError:  # an interrupt came before `allocate` had set them
+            pass
 
     def read_only(self, dtype: np.dtype[Any], shape: tuple[int, ...]) -> np.ndarray:
         """A row-major array over the first bytes that can never become writeable; ValueError if there are too few
@@ -68,7 +72,9 @@ class LargeMemory(Memory):
     __slots__ = ("_size",)
     _size: int
 
-    def __del__(self) -> None:
+    def __del__(self, finalizing: Callable[[], bool] = sys.is_finalizing) -> None:
+        if finalizing() or not hasattr(self, "address"):  # without an address: an interrupt came before it was set
+            return
         if _large.gave(self._size):
             self._free.append(self.address)
         else:

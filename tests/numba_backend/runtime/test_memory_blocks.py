@@ -114,6 +114,12 @@ def test_limit_on_unused_memory() -> None:
         memory.set_pool_limit(1 << 30)
 
 
+@pytest.mark.parametrize("kind", [memory.Memory, memory.LargeMemory])
+def test_a_block_without_memory_dies_in_silence(kind: type[memory.Memory]) -> None:
+    """An interrupt may come between making the object and giving it its memory."""
+    kind.__new__(kind).__del__()
+
+
 @pytest.mark.parametrize("nbytes", [-1, -64, -100_000])
 def test_negative_sizes_are_refused(nbytes: int) -> None:
     with pytest.raises(ValueError, match=str(nbytes)):
