@@ -114,6 +114,8 @@ class Programs:
     """The traced and compiled programs of one function."""
 
     def __init__(self) -> None:
+        self.generation: object = object()
+        """Another one after `clear`: outer traces keep by it the programs that use their values."""
         self.fast: dict[Any, FastTable[Run]] = {}
         """By the options of jit, which affect the call; then by context and by the form of the call."""
         self.traced: BoundedCache[Traced] = BoundedCache()
@@ -125,6 +127,7 @@ class Programs:
 
     def clear(self) -> None:
         """Forget all."""
+        self.generation = object()
         self.traced.clear()
         self.shown.clear()
         self.runners.clear()
@@ -551,7 +554,7 @@ class PjitFunction(SharedValue, Generic[P, R]):
         kept = (*key, "exact places") if places_are_exact() else key
         traced = known.get(kept)
         if traced is None and trace.programs is not None:
-            traced, contents = trace.programs.get((self._programs, kept), (None, ()))
+            traced, contents = trace.programs.get((self._programs.generation, kept), (None, ()))
             if traced is not None and [*map(id, contents)] != [*map(id, _closure_contents(self._fun))]:
                 traced = None
         if traced is None:
@@ -574,7 +577,7 @@ class PjitFunction(SharedValue, Generic[P, R]):
                     self._programs.traced[kept] = traced
             elif trace.parent is not None and not traced.has_references:
                 trace.programs = trace.programs or {}
-                trace.programs[self._programs, kept] = traced, _closure_contents(self._fun)
+                trace.programs[self._programs.generation, kept] = traced, _closure_contents(self._fun)
         return replace(traced, donated=self._donated_leaves(args, kwargs, statics)) if self._donated else traced
 
     def _donated_leaves(self, args: Sequence[Any], kwargs: dict[str, Any], statics: StaticArguments) -> tuple[int, ...]:

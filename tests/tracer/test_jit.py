@@ -136,6 +136,20 @@ def test_traced_once_for_each_combination_of_types() -> None:
     assert counted.count == 6
 
 
+def test_a_cache_is_cleared_within_an_outer_trace() -> None:
+    """A function that uses values of the trace is kept by that."""
+    counted = Counted(lambda x, y: x + y)
+
+    def outer(x: Any) -> Any:
+        inner = hloom.jit(lambda y: counted(x, y))
+        inner(x)
+        assert inner(x) is not None and counted.count == 1
+        inner.clear_cache()
+        return inner(x)
+
+    assert hloom.jit(outer)(1.0) == 2 and counted.count == 2
+
+
 def test_settings_are_part_of_the_key() -> None:
     f = hloom.jit(lambda x: x * 2)
     x = np.ones(2)
