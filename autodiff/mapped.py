@@ -5,7 +5,6 @@ It is `shard_map` over a mesh of one axis; parts lose that axis. Names, argument
 
 from __future__ import annotations
 
-import functools
 import operator
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any
@@ -27,6 +26,7 @@ from ..tracer.sharding.placement import placed
 from ..tracer.sharding.shardings import NamedSharding
 from ..tracer.source import function_line
 from ..tracer.trees import tree
+from ..tracer.wrapping import wraps
 from .sharded import call_over_mesh, call_with_axes
 
 
@@ -73,7 +73,7 @@ def pmap(
     name: Hashable = _NoName() if axis_name is None else axis_name
     chosen = None if devices is None else list(devices)
 
-    @functools.wraps(fun)
+    @wraps(fun)
     def mapped(*args: Any, **kwargs: Any) -> Any:
         if statics and max(statics) >= len(args):
             raise ValueError(

@@ -10,7 +10,7 @@ little.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ParamSpec, TypeVar
 
@@ -119,62 +119,79 @@ def checkpoint(
     if policy is not None and not callable(policy):
         raise TypeError(f"the policy of checkpoint must be a function, as in checkpoint_policies: {policy!r}")
     static = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
-    names = {static_argnames} if isinstance(static_argnames, str) else set(static_argnames)
+    names = frozenset((static_argnames,) if isinstance(static_argnames, str) else static_argnames)
     barrier = prevent_cse if isinstance(prevent_cse, bool) else any(prevent_cse)
     remat = Remat(barrier, nothing_saveable if policy is None else policy)
-    signature = (signature_of(fun) or []) if names else []
-    function: Callable[..., Any] = fun
     name = getattr(fun, "__name__", "checkpoint")
-    parameters = (("name", name), ("prevent_cse", str(barrier).lower()))
+    asked = _Asked(remat, name, static, names, tuple(signature_of(fun) or ()) if names else ())
 
     @wraps(fun)
     @boundary
     def checkpointed(*args: P.args, **kwargs: P.kwargs) -> Any:
-        by_name = {n for n, p in enumerate(signature) if p.name in names and p.kind in _POSITIONAL}
-        fixed = {i: args[i] for i in _positions(fun, static, len(args)) | by_name if i < len(args)}
-        fixed_by_name = {k: v for k, v in kwargs.items() if k in names}
-        dynamic = {k: v for k, v in kwargs.items() if k not in names}
-        leaves, structure = tree.flatten(hide_float0(([a for i, a in enumerate(args) if i not in fixed], dynamic)))
-        places = {k: leaf for k, leaf in enumerate(leaves) if isinstance(leaf, Ref)}
-        check_aliases(leaves, [f"leaf {k} of the arguments" for k in range(len(leaves))] if places else (), (), name)
-        values: list[Value] = [as_value(leaf) for k, leaf in enumerate(leaves) if k not in places]
-
-        def make() -> tuple[tuple[TracedComputation, Any], bool]:  # references are used as those from outside
-            out_tree: Any = None
-
-            def flat(values: list[Value]) -> list[Value]:
-                nonlocal out_tree
-                own = iter(values)
-                given = [places[k] if k in places else next(own) for k in range(len(leaves))]
-                moving, keywords = tree.unflatten(structure, given)
-                rest = iter(moving)
-                every = [fixed[i] if i in fixed else next(rest) for i in range(len(args))]
-                found, out_tree = tree.flatten(hide_float0(function(*every, **keywords, **fixed_by_name)))
-                for leaf in found:
-                    refuse_result(leaf, "checkpoint", function_line(fun))
-                return [as_value(leaf) for leaf in found]
-
-            description = f"{function_line(fun)} for checkpoint"
-            avals = [v.aval for v in values]
-            traced = trace_to_computation(
-                flat, avals, name, description=description, keep_references=True, tracks_varying=True
-            )
-            captured: list[Any] = traced.captured
-            outside = [v.is_traced if isinstance(v, Ref) else isinstance(v, Tracer) for v in captured]
-            return (traced, out_tree), not (places or any(outside))
-
-        statics = [(k, type(v), v) for k, v in (*fixed.items(), *sorted(fixed_by_name.items()))]
-        key = structure, tuple([v.aval for v in values]), len(args), tuple(statics), places_are_exact()
-        traced, out_tree = _traces.get((function,), key, make)
-        if traced.rules_take_references and current_trace().differentiates:
-            return function(*args, **kwargs)  # a rule will write to them: it runs as it is, and keeps all
-        call = Call(CHECKPOINT, traced.computation, remat, name, parameters)
-        results = bind_call(call, [*values, *values_of_references(traced.captured)])
-        count = len(traced.out_avals)
-        replace_all(traced.written, results[count:])
-        return tree.unflatten(out_tree, with_avals(results[:count], traced.out_avals))
+        return _call(fun, asked, args, kwargs)
 
     return checkpointed
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """The arguments of `checkpoint`."""
+
+    remat: Remat
+    name: str
+    static: tuple[int, ...]
+    static_names: frozenset[str]
+    signature: tuple[inspect.Parameter, ...]
+    """Empty without static names."""
+
+
+def _call(function: Callable[..., Any], asked: _Asked, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    """A call of a checkpointed function. (Pickles of that find this one by its name, with all that it uses.)"""
+    name, names = asked.name, asked.static_names
+    by_name = {n for n, p in enumerate(asked.signature) if p.name in names and p.kind in _POSITIONAL}
+    fixed = {i: args[i] for i in _positions(function, asked.static, len(args)) | by_name if i < len(args)}
+    fixed_by_name = {k: v for k, v in kwargs.items() if k in names}
+    dynamic = {k: v for k, v in kwargs.items() if k not in names}
+    leaves, structure = tree.flatten(hide_float0(([a for i, a in enumerate(args) if i not in fixed], dynamic)))
+    places = {k: leaf for k, leaf in enumerate(leaves) if isinstance(leaf, Ref)}
+    check_aliases(leaves, [f"leaf {k} of the arguments" for k in range(len(leaves))] if places else (), (), name)
+    values: list[Value] = [as_value(leaf) for k, leaf in enumerate(leaves) if k not in places]
+
+    def make() -> tuple[tuple[TracedComputation, Any], bool]:  # references are used as those from outside
+        out_tree: Any = None
+
+        def flat(values: list[Value]) -> list[Value]:
+            nonlocal out_tree
+            own = iter(values)
+            given = [places[k] if k in places else next(own) for k in range(len(leaves))]
+            moving, keywords = tree.unflatten(structure, given)
+            rest = iter(moving)
+            every = [fixed[i] if i in fixed else next(rest) for i in range(len(args))]
+            found, out_tree = tree.flatten(hide_float0(function(*every, **keywords, **fixed_by_name)))
+            for leaf in found:
+                refuse_result(leaf, "checkpoint", function_line(function))
+            return [as_value(leaf) for leaf in found]
+
+        description = f"{function_line(function)} for checkpoint"
+        avals = [v.aval for v in values]
+        traced = trace_to_computation(
+            flat, avals, name, description=description, keep_references=True, tracks_varying=True
+        )
+        captured: list[Any] = traced.captured
+        outside = [v.is_traced if isinstance(v, Ref) else isinstance(v, Tracer) for v in captured]
+        return (traced, out_tree), not (places or any(outside))
+
+    statics = [(k, type(v), v) for k, v in (*fixed.items(), *sorted(fixed_by_name.items()))]
+    key = structure, tuple([v.aval for v in values]), len(args), tuple(statics), places_are_exact()
+    traced, out_tree = _traces.get((function,), key, make)
+    if traced.rules_take_references and current_trace().differentiates:
+        return function(*args, **kwargs)  # a rule will write to them: it runs as it is, and keeps all
+    parameters = (("name", name), ("prevent_cse", str(asked.remat.barrier).lower()))
+    call = Call(CHECKPOINT, traced.computation, asked.remat, name, parameters)
+    results = bind_call(call, [*values, *values_of_references(traced.captured)])
+    count = len(traced.out_avals)
+    replace_all(traced.written, results[count:])
+    return tree.unflatten(out_tree, with_avals(results[:count], traced.out_avals))
 
 
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)

@@ -43,6 +43,7 @@ from ..tracer.source import function_line
 from ..tracer.traced import Traced
 from ..tracer.tracer import Tracer, shallow_copy
 from ..tracer.trees import tree
+from ..tracer.wrapping import wraps
 from .batches import Axis
 from .batching import BatchTrace, named
 
@@ -270,7 +271,7 @@ def _shard_map(
 
     programs: dict[Any, Any] = {}
 
-    @functools.wraps(f)
+    @wraps(f)
     @boundary
     def mapped(*args: Any) -> Any:
         here, names = _checked_mesh(what, mesh, axis_names)
@@ -308,7 +309,7 @@ def _shard_map(
         else:
             specs = tuple(_spread(f"{what} in_specs", in_specs, args, f))
 
-        @functools.wraps(f)
+        @wraps(f)
         def on_arrays(*arrays: Any) -> Any:
             given = list(arrays)
             for k in places:
@@ -339,7 +340,7 @@ def _shard_map(
     def on_several(
         here: Mesh, names: frozenset[Any], specs: Sequence[PartitionSpec | None]
     ) -> Callable[..., Any]:
-        @functools.wraps(f)
+        @wraps(f)
         def inside(*args: Any) -> Any:
             leaves, structure = tree.flatten(args, is_leaf=lambda x: x is None)
             values = [x if s is None or x is None else as_value(x) for x, s in zip(leaves, specs, strict=True)]
@@ -575,7 +576,7 @@ def explicit_axes(f: Any = None, /, *, axes: Any = None, in_sharding: Any = None
 
 
 def _with_types(f: Callable[..., Any], axes: Any, kind: AxisType, name: str, sharding: Any) -> Callable[..., Any]:
-    @functools.wraps(f)
+    @wraps(f)
     @boundary
     def changed(*args: Any, **kwargs: Any) -> Any:
         given = sharding

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ParamSpec, TypeVar
 
@@ -16,6 +15,7 @@ from .tracer.arrays.array import Array
 from .tracer.jit import PjitFunction, jit
 from .tracer.settings.context import Override
 from .tracer.trees import tree
+from .tracer.wrapping import wraps
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -51,7 +51,7 @@ def schedule(
         return made
     reference = plain.changed({}, donates=False)
 
-    @functools.wraps(scheduled)
+    @wraps(scheduled)
     def checked(*args: P.args, **kwargs: P.kwargs) -> R:
         with Override(backend="evaluator"):
             expected = reference(*args, **kwargs)

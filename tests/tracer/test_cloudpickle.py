@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
 import pickle
@@ -79,6 +80,17 @@ if __name__ == "__main__":
     dumps = importlib.import_module(sys.argv[1]).dumps
     print(json.dumps({{name: [dumps((f, x)).hex(), f(x).tolist()] for name, f in CASES.items()}}))
 '''
+MORE = """
+CASES.update(
+    checkpoint=jax.checkpoint(plain), checkpoint_of_jit=jax.checkpoint(decorated),
+    grad_of_checkpoint=jax.grad(lambda x: jax.checkpoint(jnp.sin)(x).sum()),
+    jacfwd=jax.jacfwd(decorated), jacrev=jax.jacrev(decorated),
+    hessian=jax.hessian(lambda x: decorated(x).sum()), named=jax.named_call(decorated, name="called"),
+    gradient=jax.custom_gradient(lambda x: (x * x, lambda t: t)), measured=jax.profiler.annotate_function(decorated),
+    checked=lambda x: jax.experimental.checkify.checkify(decorated)(x)[1],
+)
+"""
+"""Transformations that JAX's cloudpickle is not asked for."""
 LOAD = """
 import json, pickle, sys
 shown = {}
@@ -117,8 +129,8 @@ def test_functions_of_a_script(pickler: str, tmp_path: Path) -> None:
     """Also by a copy of cloudpickle in another library, as Ray and joblib have one."""
     there = pytest.importorskip("cloudpickle")
     shutil.copytree(Path(there.__file__).parent, tmp_path / "own_copy")
-    here, elsewhere = loaded(SCRIPT.format("hloom"), pickler, tmp_path)
-    assert elsewhere == here and len(here) == 20 and here["recursive"] == [3, 4, 5]
+    here, elsewhere = loaded(SCRIPT.format("hloom").replace("TREE, KEY =", MORE + "TREE, KEY ="), pickler, tmp_path)
+    assert elsewhere == here and len(here) == 30 and here["recursive"] == [3, 4, 5]
 
 
 @pytest.mark.slow
@@ -156,11 +168,20 @@ class Counted:
         return x + 1
 
 
-def test_a_transformed_object_keeps_its_public_attributes() -> None:
+@pytest.mark.parametrize(
+    "transform",
+    [hloom.vmap, hloom.checkpoint, hloom.pmap, hloom.profiler.annotate_function, hloom.sharding.auto_axes],
+    ids=lambda t: t.__name__,
+)
+def test_a_transformed_object_keeps_its_public_attributes(transform: Any) -> None:
     counted = Counted()
-    mapped = hloom.vmap(counted)
-    assert mapped.public == 5 and not hasattr(mapped, "_lock") and mapped.__wrapped__ is counted
-    assert not any(name.startswith("_") and name[:2] != "__" for name in vars(hloom.vmap(hloom.jit(jnp.sin))))
+    mapped = transform(counted)
+    assert mapped.public == 5 and not hasattr(mapped, "_lock") and inspect.unwrap(mapped) is counted
+    jitted = hloom.jit(jnp.sin)
+    assert vars(transform(jitted)).get("_fun") is not vars(jitted)["_fun"]
+
+
+def test_a_transformed_function_keeps_all_attributes() -> None:
     plain = lambda x: x  # noqa: E731
     plain._own = 3
     assert hloom.vmap(plain)._own == 3  # as functools.wraps

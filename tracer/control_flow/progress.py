@@ -29,6 +29,7 @@ from .. import dtypes
 from ..arrays.array import Array, array_from_scalar
 from ..core import Call, Primitive, Value, bind_call, bind_declared
 from ..settings.context import current_context
+from ..wrapping import wraps
 
 T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Any])
@@ -165,7 +166,7 @@ def _marked(body: Callable[..., Any], title: str, total: int | None, every: int)
     """The function that reports; the same for the same arguments, so that a loop over it is traced once."""
     loop = LoopProgress(title, total, every)
 
-    @functools.wraps(body)
+    @wraps(body)
     def step(*args: Any, **kwargs: Any) -> Any:
         report_iteration(loop)
         return body(*args, **kwargs)

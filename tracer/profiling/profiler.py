@@ -7,7 +7,6 @@ else nothing. `timeline.py` has the recording itself.
 
 from __future__ import annotations
 
-import functools
 import os
 import socket
 import time
@@ -22,6 +21,7 @@ from ...hlo.timeline.spans import RECORDERS, Kind, Track
 from ...hlo.timeline.timeline import Timeline
 from ...hlo.timeline.trace_file import write_trace
 from ..arrays.assembly import live_arrays
+from ..wrapping import wraps
 from .memory_profile import memory_profile
 from .timeline import Begun, ProfileOptions, Session
 
@@ -184,7 +184,7 @@ def annotate_function(func: F, name: str | None = None, **decorator_kwargs: Any)
     """
     label = name or getattr(func, "__qualname__", None) or getattr(func, "__name__", None) or str(func)
 
-    @functools.wraps(func)
+    @wraps(func)
     def annotated(*args: Any, **kwargs: Any) -> Any:
         with TraceAnnotation(label, **decorator_kwargs):
             return func(*args, **kwargs)
