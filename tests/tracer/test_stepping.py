@@ -317,6 +317,51 @@ def test_all_types_are_tested_in_compiled_loops(dtype: str, kind: str) -> None:
     assert seen == [300 if has_some else None] * 2
 
 
+def settling(x: Any) -> Any:
+    def body(c: Any, _: Any) -> Any:
+        c = c * 0.5
+        c = jnp.cos(c)
+        return c, None
+
+    x = lax.scan(body, x, None, 50_000)[0]
+    y = layer(jnp.eye(2), x * jnp.ones((1, 2)))
+    return y + 1
+
+
+@pytest.mark.parametrize("watched", [False, True], ids=["compiled", "stepped"])
+def test_until_a_later_line(watched: bool) -> None:
+    """It leaves the loop at once, and a function at its end."""
+    in_settling, in_layer = settling.__code__.co_firstlineno, layer.__code__.co_firstlineno
+
+    def line() -> int:
+        return int(run.line.rpartition(":")[2])
+
+    with debug.step(settling, 0.5, prompt=False) as run:
+        while not run.frames or run.frames[-1].role != "body":
+            run.step()
+        if watched:
+            run.iteration(49_990)
+            run.step()
+            run.stop_where(nan=True)
+        assert line() == in_settling + 2
+        run.until()
+        assert line() == in_settling + 3 and run.frames[-1].role == "body"
+        run.until()
+        assert line() == in_settling + 6 and run.frames[-1].role != "body"  # the value of the loop
+        run.until()
+        assert line() == in_settling + 7
+        run.step()
+        assert line() == in_layer + 1
+        with pytest.raises(RuntimeError, match=f"line {in_layer} is not after line {in_layer + 1}"):
+            run.until(in_layer)
+        run.until(in_layer + 2)
+        assert line() == in_layer + 2
+        run.until()
+        assert line() == in_settling + 8
+        run.until()
+        same(run.result(), hloom.jit(settling)(0.5))
+
+
 def test_a_jump_over_many_iterations() -> None:
     with debug.step(transient, 0.0, prompt=False) as run:
         while not run.frames or run.frames[-1].role != "body":
@@ -420,6 +465,7 @@ def typed(function: Callable[..., Any], *args: Any, commands: str, **options: An
         ("stop nan of h\nb\nc\n", ["1  a NaN in h", "the program is over"]),
         ("it\nit x\nc\n", ["*** not in a loop", "*** invalid literal"]),
         ("u\nd\nc\n", ["*** the outermost one", "*** the innermost one"]),
+        ("unt\nunt x\nunt 1\nc\n", ["-> return h * 2", "*** invalid literal", "*** line 1 is not after line"]),
         ("si\nni\ns\nr\nc\n", ["the program is over"]),
         ("help\nc\n", ["Documented commands"]),
     ],

@@ -120,6 +120,15 @@ class Prompt(cmd.Cmd):
         """r(eturn): run to the end of this function, branch or iteration."""
         return self._move(self._run.finish)
 
+    def do_until(self, argument: str) -> bool:
+        """unt(il) [line]: run to a later line of this function, or to this one: past the rest of a loop."""
+        try:
+            line = int(argument) if argument.strip() else None
+        except ValueError as error:
+            self._say(f"*** {error}")
+            return False
+        return self._move(lambda: self._run.until(line))
+
     def do_iteration(self, argument: str) -> bool:
         """it(eration) [number]: run to the next iteration of the loop, or to the one with this number."""
         try:
@@ -240,7 +249,7 @@ class Prompt(cmd.Cmd):
             self._say(f"{number:4d} {'->' if number == m.source_line else '  '} {visible(lines[number - 1].rstrip())}")
 
     do_s, do_n, do_si, do_ni, do_r = do_step, do_next, do_stepi, do_nexti, do_return
-    do_it, do_c, do_cont = do_iteration, do_continue, do_continue
+    do_unt, do_it, do_c, do_cont = do_until, do_iteration, do_continue, do_continue
     do_q = do_exit = do_EOF = do_quit
     do_b, do_cl, do_v, do_o, do_k = do_break, do_clear, do_values, do_operands, do_kernel
     do_u, do_d, do_w, do_bt, do_l = do_up, do_down, do_where, do_where, do_list

@@ -270,6 +270,32 @@ class Stepper:
         wanted = self.frame
         self._go(False, lambda frame: wanted not in self.frames or (frame is wanted and frame.is_done))
 
+    def until(self, line: int | None = None) -> None:
+        """Run to a later line of this function, or to a line of another one, as at its end; past the iterations that
+        are left of a loop, which run compiled if there are no breakpoints. line: to this line of this function, or to
+        one after it. StepError for a line that is not a later one."""
+        before, depth, inside = self._place(), self._depth(), self.frame
+        file, now, function = before or ("", 0, "")
+        if line is not None and line <= now:
+            raise StepError(f"line {line} is not after line {now}")
+        least = now + 1 if line is None else line
+
+        def is_there(frame: Frame) -> bool:
+            place = self._place()
+            if place is None or len(self.frames) > depth or not self._is_new_line(frame, before):
+                return False
+            if len(self.frames) < depth:
+                return True
+            if (place[0], place[2]) == (file, function):
+                return place[1] >= least
+            return line is None and (frame.caller is None or place != _place_of(frame.caller))  # it counts iterations
+
+        self._jump = inside.caller if inside.role in ("body", "condition") else None, loops.MOST
+        try:
+            self._go(bool(self._breakpoints), is_there)
+        finally:
+            self._jump = None
+
     def iteration(self, number: int | None = None) -> None:
         """Run to the next iteration of the innermost loop, or to the iteration with this number: compiled, if there are
         no breakpoints. StepError outside of a loop, and for an iteration that is over."""
@@ -339,14 +365,15 @@ class Stepper:
     def _depth(self) -> int:
         return len(self.frames) - self._selected
 
-    def _place(self) -> tuple[str, int] | None:
-        frames = self.frames
-        i = frames[-1].current if frames else None
-        return None if i is None or i.metadata is None else (i.metadata.source_file, i.metadata.source_line)
+    def _place(self) -> tuple[str, int, str] | None:
+        """The file, the line and the function of the instruction that ran last."""
+        i = self.instruction if self.frames else None
+        return None if i is None else _place_of(i)
 
-    def _is_new_line(self, frame: Frame, before: tuple[str, int] | None) -> bool:
-        place = self._place()
-        return place is not None and bool(place[0]) and place != before and frame.current.opcode not in _QUIET  # type: ignore[union-attr]
+    def _is_new_line(self, frame: Frame, before: tuple[str, int, str] | None) -> bool:
+        i = frame.current
+        place = None if i is None or i.opcode in _QUIET else _place_of(i)
+        return place is not None and bool(place[0]) and (before is None or place[:2] != before[:2])
 
     def _enters(self, i: HloInstruction) -> bool:
         if self._is_optimized and i.opcode is Opcode.FUSION:
@@ -384,6 +411,11 @@ class Stepper:
         if run is None:
             run = self._kernels[i] = _compiled(i)
         return run(operands)
+
+
+def _place_of(i: HloInstruction) -> tuple[str, int, str] | None:
+    m = i.metadata
+    return None if m is None else (m.source_file, m.source_line, m.function if isinstance(m, PlacedMetadata) else "")
 
 
 def _homes(module: HloModule) -> dict[str, str]:
