@@ -160,14 +160,14 @@ class _Attribute(_Literal):
 class _Dictionary(_Literal):
     """The attributes that no other element of the format names."""
 
-    def __init__(self, format: AssemblyFormat) -> None:
-        self._format = format
+    def __init__(self, whole: AssemblyFormat) -> None:
+        self._whole = whole
 
     def read(self, reader: OperationReader, draft: Draft) -> None:
         reader.attribute_dictionary(draft)
 
     def write(self, writer: OperationWriter, operation: Operation, values: Values) -> None:
-        writer.optional_dictionary(self._format.others(operation))
+        writer.optional_dictionary(self._whole.others(operation))
 
 
 class _Group(_Literal):

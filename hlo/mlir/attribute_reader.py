@@ -209,9 +209,9 @@ class AttributeReader(TypeReader):
             return Opaque(dialect, self.balanced(start, "<"))
         if not dot:
             return self.alias(token, self.attribute, "the attribute alias")
-        format = self._formats.get(token[1:])
-        if format is not None:
-            return format.read(self)
+        known = self._formats.get(token[1:])
+        if known is not None:
+            return known.read(self)
         return Opaque(dialect, self.balanced(start, "<") if self.next == "<" else token)
 
     # ---- constants that are kept at the end of the file
