@@ -49,7 +49,7 @@ class ShardingTypeError(Exception):
 
 
 class KeyReuseError(JAXTypeError):
-    """A random key was used twice: JAX's name, for ``except`` clauses. Uses of keys are not counted here."""
+    """A random key was used twice: JAX's name. Raised while the setting `jax_debug_key_reuse` is on."""
 
 
 class ConcretizationTypeError(JAXTypeError):

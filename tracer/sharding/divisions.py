@@ -40,9 +40,9 @@ def result_types(
         division = call.params if is_stated else operands[0].division
         return [results[0].divided(division)]
     mesh = mesh_of(operands, [i])
-    context = get_abstract_mesh()
-    if mesh is None or not _is_explicit(context):
+    if mesh is None or not _is_explicit():
         return results
+    context = get_abstract_mesh()
     is_strict = is_strict and not is_lenient()
     if is_strict and not context.empty:
         _check_context(i, operands, context)
@@ -57,7 +57,7 @@ def result_types(
 def types_of(computation: HloComputation, operands: Sequence[ShapedArray], results: Sequence[ShapedArray]) -> Any:
     """As `result_types`, for the results of a computation, which are not refused."""
     mesh = mesh_of(operands, computation.instructions)
-    if mesh is None or not _is_explicit(get_abstract_mesh()):
+    if mesh is None or not _is_explicit():
         return results
     found = Program(mesh, False).of_computation(computation, [division_of(o) for o in operands])
     return [r.divided(d.sharding(mesh)) for r, d in zip(results, found, strict=True)]
@@ -100,11 +100,12 @@ def is_refused(arrays: Sequence[Any]) -> bool:
     """Whether an operation on these arrays is refused if its result is ambiguous."""
     if is_lenient() or all(a.aval.division is None for a in arrays):
         return False
-    return _is_explicit(get_abstract_mesh())
+    return _is_explicit()
 
 
-def _is_explicit(context: AbstractMesh) -> bool:
-    """Whether types say divisions within this mesh: where all its axes are Auto or Manual, they do not."""
+def _is_explicit() -> bool:
+    """Whether types say divisions here: not within a mesh of which all axes are Auto or Manual."""
+    context = get_abstract_mesh()
     return context.empty or bool(context.explicit_axes)
 
 
