@@ -52,13 +52,7 @@ def _read_one_dimension(scanner: Scanner) -> int:
 def read_integer_lists(scanner: Scanner) -> tuple[tuple[int, ...], ...]:
     """`{{0,1},{2,3}}`"""
     scanner.expect("{", "to open a list of lists of numbers")
-    lists: list[tuple[int, ...]] = []
-    while not scanner.peek("}"):
-        if lists:
-            scanner.expect(",", "or '}' after a list")
-        lists.append(read_integers(scanner))
-    scanner.expect("}")
-    return tuple(lists)
+    return tuple([read_integers(scanner) for _ in scanner.each("}", "a list")])
 
 
 def _read_pairs(scanner: Scanner) -> tuple[tuple[int, int], ...]:
@@ -208,13 +202,7 @@ def read_computations(scanner: Scanner) -> tuple[ComputationName, ...]:
 def _read_shapes(scanner: Scanner) -> tuple[Shape, ...]:
     """`{f32[2]{0}, s32[]}`"""
     scanner.expect("{", "to open a list of shapes")
-    shapes: list[Shape] = []
-    while not scanner.peek("}"):
-        if shapes:
-            scanner.expect(",", "or '}' after a shape")
-        shapes.append(read_shape(scanner))
-    scanner.expect("}")
-    return tuple(shapes)
+    return tuple([read_shape(scanner) for _ in scanner.each("}", "a shape")])
 
 
 def _name(computation: HloComputation, writing: Writing) -> str:

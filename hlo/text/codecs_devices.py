@@ -125,9 +125,7 @@ def _read_axes_of_groups(scanner: Scanner, axes: Mapping[str, int], start: int) 
     strides = {name: math.prod(sizes[k + 1 :]) for k, name in enumerate(axes)}
     found: list[tuple[int, int]] = []
     scanner.expect("{", "to open the axes of the groups")
-    while not scanner.accept("}"):
-        if found:
-            scanner.expect(",", "or '}' after an axis")
+    for _ in scanner.each("}", "an axis"):
         name = scanner.string("the name of an axis")
         if name not in axes:
             raise scanner.error(f"the mesh has no axis {name!r}", start)
@@ -157,9 +155,7 @@ def _read_aliases(scanner: Scanner) -> tuple[OutputOperandAlias, ...]:
     """`{{0}: (1, {})}`: leaf 0 of the result is in the buffer of operand 1."""
     scanner.expect("{", "to open the aliases")
     aliases: list[OutputOperandAlias] = []
-    while not scanner.peek("}"):
-        if aliases:
-            scanner.expect(",", "or '}' after an alias")
+    for _ in scanner.each("}", "an alias"):
         output_index = read_integers(scanner)
         scanner.expect(":")
         scanner.expect("(")
@@ -168,7 +164,6 @@ def _read_aliases(scanner: Scanner) -> tuple[OutputOperandAlias, ...]:
         operand_index = read_integers(scanner)
         scanner.expect(")", "to close the alias")
         aliases.append(OutputOperandAlias(output_index, operand, operand_index))
-    scanner.expect("}")
     return tuple(aliases)
 
 

@@ -18,9 +18,7 @@ def _read_slice(scanner: Scanner) -> tuple[tuple[int, int, int], ...]:
     """`{[0:4:2], [1:3]}`"""
     scanner.expect("{", "to open the slice")
     ranges: list[tuple[int, int, int]] = []
-    while not scanner.peek("}"):
-        if ranges:
-            scanner.expect(",", "or '}' after a range")
+    for _ in scanner.each("}", "a range"):
         scanner.expect("[", "to open a range start:limit:stride")
         start = scanner.integer("a start index")
         scanner.expect(":")
@@ -28,7 +26,6 @@ def _read_slice(scanner: Scanner) -> tuple[tuple[int, int, int], ...]:
         stride = scanner.integer("a stride") if scanner.accept(":") else 1
         scanner.expect("]", "to close the range")
         ranges.append((start, limit, stride))
-    scanner.expect("}")
     return tuple(ranges)
 
 

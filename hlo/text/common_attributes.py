@@ -61,16 +61,13 @@ def read_frontend_attributes(scanner: Scanner) -> FrontendAttributes:
     """`{a="b",c={d = 1}}`"""
     scanner.expect("{", "to open the frontend attributes")
     pairs: dict[str, str] = {}
-    while not scanner.peek("}"):
-        if pairs:
-            scanner.expect(",", "or '}' after a frontend attribute")
+    for _ in scanner.each("}", "a frontend attribute"):
         position = scanner.skip()
         key = scanner.string("a key") if scanner.peek('"') else scanner.word("the key of a frontend attribute")
         if key in pairs:
             raise scanner.error(f"frontend attribute {key!r} is given twice", position)
         scanner.expect("=")
         pairs[key] = scanner.braced("a value") if scanner.peek("{") else scanner.string("a value in quotes or braces")
-    scanner.expect("}")
     return tuple(pairs.items())
 
 

@@ -316,12 +316,9 @@ class InstructionParser:
         scanner = self.scanner
         scanner.expect("{", "to open a list of instructions")
         names: list[ParsedOperand] = []
-        while not scanner.peek("}"):
-            if names:
-                scanner.expect(",", "or '}' after an instruction")
+        for _ in scanner.each("}", "an instruction"):
             position = scanner.skip()
             names.append(ParsedOperand(scanner.name("the name of an instruction"), None, position))
-        scanner.expect("}")
         return tuple(names)
 
 

@@ -113,12 +113,7 @@ class _Parser:
         """`{(f32[2]{0}, s32[])->f32[2]{0}}`"""
         self.scanner.expect("{", "to open the entry layout")
         self.scanner.expect("(", "to open the parameters' shapes")
-        parameters: list[Shape] = []
-        while not self.scanner.peek(")"):
-            if parameters:
-                self.scanner.expect(",", "or ')' after a shape")
-            parameters.append(self.instructions.shape())
-        self.scanner.expect(")")
+        parameters = [self.instructions.shape() for _ in self.scanner.each(")", "a shape")]
         self.scanner.expect("->")
         result = self.instructions.shape()
         self.scanner.expect("}", "to close the entry layout")
@@ -129,9 +124,7 @@ class _Parser:
         scanner = self.scanner
         scanner.expect("{", "to open the aliases")
         aliases: list[InputOutputAlias] = []
-        while not scanner.peek("}"):
-            if aliases:
-                scanner.expect(",", "or '}' after an alias")
+        for _ in scanner.each("}", "an alias"):
             output_index = read_integers(scanner)
             scanner.expect(":")
             scanner.expect("(")
@@ -146,7 +139,6 @@ class _Parser:
                 scanner.word("a kind of alias")
             scanner.expect(")", "to close the alias")
             aliases.append(InputOutputAlias(output_index, parameter, parameter_index, kind == "must-alias"))
-        scanner.expect("}")
         return tuple(aliases)
 
     def _donors(self) -> tuple[BufferDonor, ...]:
@@ -154,15 +146,12 @@ class _Parser:
         scanner = self.scanner
         scanner.expect("{", "to open the buffer donors")
         donors: list[BufferDonor] = []
-        while not scanner.peek("}"):
-            if donors:
-                scanner.expect(",", "or '}' after a buffer donor")
+        for _ in scanner.each("}", "a buffer donor"):
             scanner.expect("(", "to open a buffer donor")
             parameter = scanner.integer("the number of a parameter")
             scanner.expect(",")
             donors.append(BufferDonor(parameter, read_integers(scanner)))
             scanner.expect(")", "to close the buffer donor")
-        scanner.expect("}")
         return tuple(donors)
 
     def _computation(self) -> ParsedComputation:
@@ -186,13 +175,10 @@ class _Parser:
         scanner = self.scanner
         scanner.expect("(")
         parameters: list[Shape] = []
-        while not scanner.peek(")"):
-            if parameters:
-                scanner.expect(",", "or ')' after a parameter")
+        for _ in scanner.each(")", "a parameter"):
             scanner.name("the name of a parameter")
             if not self.instructions.at_shape():
                 scanner.expect(":", "before the parameter's shape")
             parameters.append(self.instructions.shape())
-        scanner.expect(")")
         scanner.expect("->", "before the result's shape")
         return tuple(parameters), self.instructions.shape()

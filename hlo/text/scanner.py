@@ -7,6 +7,7 @@ text that it consumes. Nothing of the IR belongs here, so that `layout.py` and `
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from functools import cache
 
 from ..errors import HloParseError
@@ -95,6 +96,16 @@ class Scanner:
         """Move past `token`, which must come next; `why` ends the sentence "expected '{' ..."."""
         if not self.accept(token):
             raise self.expected(f"{token!r} {why}" if why else repr(token))
+
+    def each(self, close: str, what: str) -> Iterator[None]:
+        """Pauses before each element of a list, which the caller reads: commas are between them, and `close` ends it.
+        `what`: an element, for the message of an error."""
+        is_first = True
+        while not self.accept(close):
+            if not is_first:
+                self.expect(",", f"or {close!r} after {what}")
+            is_first = False
+            yield
 
     def peek_word(self) -> str:
         """The identifier that comes next, or "" if none does."""
