@@ -10,10 +10,12 @@ from collections.abc import Mapping
 from dataclasses import field
 from math import prod
 
+from ..errors import UnsupportedError
 from ..ir import HloComputation, HloInstruction, HloModule, Metadata
 from ..notebooks import in_notebooks
 from ..opcode import Opcode
 from ..ops import Trait, has_trait
+from ..sizes import is_symbolic
 from ..support.records import dataclass
 from ..support.tables import Table
 from .trip_count import known_trip_count
@@ -111,8 +113,14 @@ def cost_analysis(module: HloModule) -> CostEstimate:
     """{"flops", "transcendentals", "bytes accessed"}: operations on elements, and bytes read and written by all ops.
 
     A loop's body counts once for each known trip, once if that is not known; a conditional as its largest branch.
-    `instructions` of the result has the same for each instruction.
+    `instructions` of the result has the same for each instruction. UnsupportedError for symbolic sizes.
     """
+    for i in module.instructions():
+        if any(is_symbolic(d) for leaf in i.shape.leaves() for d in leaf.dimensions):
+            raise UnsupportedError(
+                f"cost_analysis: {i.name or i.opcode.value} has the shape {i.shape}, whose sizes are not known; lower "
+                "the function for arrays of known sizes"
+            )
     known: dict[HloComputation, Counter[str]] = {}
     cost = _of_computation(module.entry, known)
     estimate = CostEstimate({key: float(cost[key]) for key in QUANTITIES})

@@ -5,10 +5,12 @@ from __future__ import annotations
 import pickle
 from typing import Any
 
+import numpy as np
 import pytest
 from hloom.hlo import HloModule, parse
 from hloom.hlo.analyses.cost import InstructionCosts, cost_analysis
 from hloom.hlo.analyses.traffic import traffic_of
+from hloom.hlo.errors import UnsupportedError
 
 import hloom
 import hloom.numpy as jnp
@@ -189,3 +191,10 @@ def test_traffic_of_a_loop_counts_its_turns() -> None:
     assert traffic_of(loop) == 5 * 2 * 4 * 6400
     (small,) = [i for i in parse(NESTED).entry.instructions if i.name == "loop"]
     assert traffic_of(small) == 0, "64 elements stay in registers"
+
+
+def test_symbolic_sizes_are_refused() -> None:
+    (n,) = hloom.export.symbolic_shape("n")
+    lowered = hloom.jit(lambda x: x + 1).lower(hloom.ShapeDtypeStruct((n, 4), np.float32))
+    with pytest.raises(UnsupportedError, match=r"has the shape f32\[n,4\]"):
+        lowered.cost_analysis()
