@@ -68,7 +68,7 @@ class Provenance:
         return found
 
     def merged(self, after: frozenset[HloInstruction]) -> dict[HloInstruction, HloInstruction]:
-        """The old instructions whose place another old one took, which is in the new module, too."""
+        """Old instruction -> another old one that took its place, and that is in the new module, too."""
         found: dict[HloInstruction, HloInstruction] = {}
         for new, olds in self._made_for.items():
             if new in self.before and new in after:
@@ -92,7 +92,7 @@ def is_recording() -> bool:
 
 @contextmanager
 def not_recording() -> Iterator[None]:
-    """Passes that run meanwhile are not recorded: those of programs that are compiled only to be compared."""
+    """Do not record the passes of a program that is compiled only for a comparison."""
     token = RECORDING.set(None)
     try:
         yield

@@ -58,7 +58,7 @@ def with_longer_state(loop: WhileAttributes, avals: Sequence[ShapedArray]) -> Wh
 
 
 def _loop_of(condition: HloComputation, body: FlatFunction, avals: Sequence[ShapedArray], name: str) -> WhileAttributes:
-    """A loop with `body` on a state of types `avals`, of which `condition` takes the first ones."""
+    """A loop with `body` on a state of types `avals`. `condition` takes the first elements of it."""
     state = Shape.tuple([a.hlo for a in avals])
     return WhileAttributes(with_longer_tuple(condition, state), takes_one_tuple(closed_computation(body, avals, name)))
 
@@ -88,8 +88,8 @@ class TangentLoop:
 
     loop: WhileAttributes
     plain: WhileAttributes
-    """The same loop without the tangents. Its body is the linearized one, whose own derivative is that of the rules
-    that users gave, as if its operations were differentiated one by one."""
+    """The same loop without the tangents. Its body is the linearized one. The derivative of that follows the rules that
+    users gave, as if the operations were differentiated one by one."""
     parts: LinearizedComputation
     """The body, linearized."""
     moving: Mask

@@ -1,4 +1,4 @@
-"""What has started this process, by the environment variables that it set: MPI's launchers, Slurm, Kubernetes.
+"""Find what has started this process by its environment variables: MPI's launchers, Slurm, Kubernetes.
 
 They say how many processes there are and which one this is, before MPI is loaded; so a process knows whether it needs
 MPI, and whether MPI has found the others. The names are those of JAX's `cluster_detection_method`, and further ones.
@@ -26,7 +26,7 @@ class Launcher:
     index: str
     """The variable with the number of this process."""
     advice: str
-    """What to do if MPI does not see the other processes."""
+    """The advice for a process whose MPI does not see the others."""
 
 
 _SAME = "mpi4py must use the MPI library of this launcher; `python -m mpi4py --mpi-lib-version` names the one it uses"

@@ -47,8 +47,8 @@ from .structs import (
 T = TypeVar("T")
 
 CONTEXT_WORDS = 10
-"""What native code knows while a handler runs: plan, address of the state of "instantiate", the states of "prepare" and
-"initialize" (type, object, deleter), address of the run's word, number of the device."""
+"""The words that native code has while a handler runs: plan, address of the state of "instantiate", the states of
+"prepare" and "initialize" (type, object, deleter), address of the run's word, number of the device."""
 
 # The words of a plan.
 (
@@ -120,7 +120,7 @@ class TypedCall:
         ])  # fmt: skip
 
     def run(self, operands: Sequence[int], results: Sequence[int]) -> None:
-        """Call the handler with arrays at these addresses, those of the leaves, as the device that this thread is.
+        """Call the handler with arrays at these addresses, one for each leaf, as the device that this thread is.
         CustomCallError if it fails."""
         self.handler.runtime.start()
         places = self.places(operands, results, 0)

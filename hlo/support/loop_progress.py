@@ -31,7 +31,7 @@ CHUNK_SECONDS = 0.05
 GROWTH = 64
 """A chunk has at most this many times the iterations of the one before it."""
 MOST = (1 << 31) - 1
-"""The largest number of iterations of a chunk; that of a loop that shows nothing."""
+"""The largest number of iterations of a chunk. A loop that shows nothing has this one."""
 
 
 class LoopProgress(SharedValue):

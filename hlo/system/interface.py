@@ -126,7 +126,7 @@ class System(ABC):
         return 0
 
     def sparse_pages(self, size: int) -> int:
-        """The same for memory of which little will be used."""
+        """The same. The caller will use little of the memory."""
         return self.fresh_pages(size)
 
     @abstractmethod
@@ -135,7 +135,7 @@ class System(ABC):
 
     @abstractmethod
     def drop_pages(self, address: int, size: int) -> None:
-        """Give back the memory of whole pages, but not their addresses. What they contain then is undefined."""
+        """Give back the memory of whole pages, but not their addresses. Their contents are undefined then."""
 
     @abstractmethod
     def has_address_space(self, size: int) -> bool:

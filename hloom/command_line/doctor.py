@@ -19,7 +19,7 @@ from .outcome import BAD, FINE
 Section = dict[str, Any]
 PACKAGES = ("numpy", "ml_dtypes", "optree", "numba", "llvmlite", "scipy", "jax")
 _KEY = "0" * 64
-"""The name of a file with which the store is tried."""
+"""The name of the file that tests the store."""
 
 
 def execute(options: Namespace) -> int:
@@ -131,7 +131,7 @@ def _settings() -> Section:
 
 
 def degraded(sections: dict[str, Section]) -> Iterator[tuple[str, str]]:
-    """What is slower or smaller here than hloom can be, and why."""
+    """The parts that are slower or smaller here than hloom can be, and the reasons."""
     from ..hlo.system import system
     from ..hlo.system.interface import architecture
     from ..numba_backend.machine import code_level

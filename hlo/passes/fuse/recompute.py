@@ -1,13 +1,13 @@
 """Which values of a scheduled computation are computed again, and the computation that does so.
 
 The subject is one position of the schedule, where too many bytes are alive. A value that was computed before it and has
-its next use after it can be dropped there, and computed again just before that use, from values that are alive anyway,
-or that are computed again too. What one such use needs is a *closure*; its values are alive at the same time, so
-`Limits` bounds their bytes as well as the time of each saved byte. With a chain of layers this gives checkpoints: as
+its next use after it can be dropped there, and computed again just before that use. Its operands are alive anyway, or
+are computed again too. All values that one such use needs are its *closure*; they are alive at the same time, so
+`Limits` bounds their bytes, and also the time for each saved byte. With a chain of layers this gives checkpoints: as
 many values in a row are dropped as a closure may hold, then one is kept.
 
-Of a fusion only those results are computed again that are needed, and from its other results where these are kept: an
-activation from the sum before it, without the product that made the sum.
+A fusion computes only the needed results again, and from its other results where these are kept: an activation from the
+sum before it, without the product that made the sum.
 """
 
 from __future__ import annotations
@@ -316,7 +316,7 @@ class _Writer:
         return new
 
     def _whole(self, old: HloInstruction, leaves: Sequence[Leaf]) -> HloInstruction:
-        """An instruction before the position, of whose results some are computed again."""
+        """An instruction before the position. Some of its results are computed again."""
         if not any(leaf in self.copies for leaf in leaves):
             return old
         if old.shape.tuple_shapes is None:
@@ -336,7 +336,7 @@ class _Writer:
         return element
 
     def _copy(self, old: HloInstruction) -> None:
-        """Compute results of an instruction again, whose operands are there."""
+        """Compute results of an instruction again. Its operands are there."""
         numbers = sorted(self.plan.again[old])
         if old.opcode is Opcode.FUSION:
             new = self._fusion(old, numbers)

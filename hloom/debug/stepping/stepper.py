@@ -32,7 +32,7 @@ _QUIET = _PLAIN | {Opcode.BROADCAST, Opcode.IOTA, Opcode.RESHAPE}
 
 
 class StepError(RuntimeError):
-    """What was asked for cannot be done at this place. It is no error of the program, which can go on."""
+    """A command cannot be done at this place. It is no error of the program, which can go on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -381,8 +381,8 @@ class Stepper:
         return self._into or bool(self._breakpoints) or has_side_effect(i)
 
     def _skip(self, loop: HloInstruction, iteration: int, state: Value) -> tuple[int, Value]:
-        """A loop runs compiled up to the iteration that is wanted, or, if all stops are for bad values, to the one that
-        makes the first of these."""
+        """A loop runs compiled up to the wanted iteration. If all stops are for bad values, it runs compiled up to the
+        iteration that makes the first bad value."""
         if has_side_effect(loop) or self._is_optimized or not loops.can_be_watched(loop):
             return iteration, state
         if self._jump is not None and self._jump[0] is loop and not self._breakpoints:
