@@ -12,12 +12,13 @@ from .texts import Text
 
 def text_kernel(
     name: str, lines: Sequence[str], element_type: ElementType, pointers: Mapping[str, ElementType],
-    sizes: Mapping[str, int], extent: int, cost: float,
+    sizes: Mapping[str, int], extent: int, cost: float, words: Mapping[str, int] | None = None,
 ) -> tuple[EmittedKernel, list[str]]:  # fmt: skip
     """The kernel with the body `lines` for each `b` from `lo` to `hi`, and the names of the pointers that it uses,
-    which are its operands in this order. Sizes that the text does not use are no parameters either. `cost`: nanoseconds
-    of one `b`."""
-    text = Text(name, tuple(lines), element_type, tuple(pointers.items()), tuple(sizes))
+    which are its operands in this order. Sizes that the text does not use are no parameters either. `words`: sizes that
+    are literals. `cost`: nanoseconds of one `b`."""
+    literals = tuple((words or {}).items())
+    text = Text(name, tuple(lines), element_type, tuple(pointers.items()), tuple(sizes), words=literals)
     used = text.program()[1]
     roles = {key: (number, None) for number, key in enumerate(used)}
     return kernel_of_text(text, sizes, roles, extent, cost), list(used)

@@ -88,12 +88,12 @@ class Batch:
 
     def kernel(
         self, name: str, lines: Sequence[str], arrays: dict[str, Array], sizes: dict[str, int], cost: float,
-        extent: int | None = None,
+        extent: int | None = None, words: dict[str, int] | None = None,
     ) -> None:  # fmt: skip
         """A kernel of a text, for each matrix of the batch; see `emit/text_kernels.py`."""
         pointers = {key: array.element_type for key, array in arrays.items()}
         extent = self.count if extent is None else extent
-        emitted, used = text_kernel(name, lines, self.element_type, pointers, sizes, extent, cost)
+        emitted, used = text_kernel(name, lines, self.element_type, pointers, sizes, extent, cost, words)
         places = [place for key in used if (place := arrays[key].place) is not None]
         assert len(places) == len(used)
         self.context.kernel(f"{self.name} {name}", emitted, places, [])

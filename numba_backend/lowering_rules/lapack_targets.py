@@ -13,6 +13,9 @@ from ...hlo.custom_call_targets.routine import Buffer, Routine
 from ...hlo.custom_call_targets.table import BUILT_IN
 from ...hlo.element_type import ElementType
 from ...hlo.ir import HloInstruction
+from ..linalg import forms
+from ..linalg.algorithms import symmetric_of
+from ..linalg.eigenvalues import eigenvalues, width_of
 from ..runtime.program import Argument
 from .lapack import S32, Array, Batch
 from .table import LoweringContext
@@ -165,6 +168,19 @@ for i in range(1, n):
 """.splitlines()
 
 
+def _syevd(t: _Target) -> None:
+    """Eigenvalues alone of a small real matrix are a kernel's."""
+    (n, lower, vectors), kind = symmetric_of(t.call), t.call.element_type
+    if vectors or kind.is_complex or n > forms.MOST_ROWS:
+        _routine(t)
+        return
+    (x,), (out, values, info) = t.operands, t.results
+    t.batch.zero(out)
+    arrays = {"x": x, "values": values, "info": info}
+    words = {"n": n, "width": width_of(n, kind)}
+    t.batch.kernel("eigenvalues", eigenvalues(lower), arrays, {}, 20.0 * n * n, words=words)
+
+
 def _eigh(t: _Target) -> None:
     (out, w), n = t.results, t.call.sizes["n"]
     _routine(t)
@@ -233,5 +249,6 @@ and column j + 1 the imaginary part."""
 
 _RULES: Mapping[str, Callable[[_Target], None]] = {
     "potrf": _potrf, "lu_decomposition": _lu_decomposition, "trsm": _trsm, "gtsv": _gtsv, "eigh": _eigh, "geev": _geev,
+    "syevd": _syevd,
 }  # fmt: skip
 """The rules that are no plain call, by the function of the built-in target."""

@@ -115,3 +115,51 @@ def test_one_kernel_for_all_batches() -> None:
 
     assert any("symmetric_lanes" in line for line in kernels(20))
     assert kernels(20) == kernels(500)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("n", [1, 2, 3, 17, 32])
+def test_eigenvalues_of_one_matrix(n: int, kind: str, dtype: type) -> None:
+    """A kernel finds them, and they are as close to the exact ones as LAPACK's are."""
+    a = drawn(kind, n, dtype)[:3]
+    exact = np.linalg.eigvalsh(a.astype(np.float64))
+    size = np.abs(exact).max(1) + np.finfo(dtype).tiny
+    with hloom.enable_x64(True):
+        found = [np.asarray(hloom.jit(jnp.linalg.eigvalsh)(each)) for each in a]
+        kernels = str(hloom.jit(jnp.linalg.eigvalsh).lower(a[0]).compile().kernels())
+    assert "eigenvalues" in kernels
+    assert all(w.dtype == dtype and (np.diff(w) >= 0).all() for w in found)
+    assert (np.abs(found - exact).max(1) <= (n + 4) * np.finfo(dtype).eps * size).all()
+
+
+ONES: dict[str, np.ndarray] = {
+    "zeros": np.zeros((9, 9)), "identity": np.eye(9), "ones": np.ones((9, 9)),
+    "diagonal": np.diag(np.arange(9.0)[::-1]), "zero diagonal": np.eye(9, k=1) + np.eye(9, k=-1),
+    "blocks": np.kron(np.eye(3), np.array([[1, 2, 0], [2, 1, 0], [0, 0, 3]])),
+    "far apart": np.diag(10.0 ** -np.arange(0, 27, 3)) + 1e-20 * (np.eye(9, k=2) + np.eye(9, k=-2)),
+    "one large": np.diag([1e30] + [1e-30] * 8) + 1e-25 * (np.eye(9, k=1) + np.eye(9, k=-1)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ONES)
+def test_eigenvalues_of_special_matrices(name: str) -> None:
+    a = ONES[name].astype(np.float32)
+    exact = np.linalg.eigvalsh(a.astype(np.float64))
+    found = np.asarray(hloom.jit(jnp.linalg.eigvalsh)(a))
+    assert np.abs(found - exact).max() <= 8 * np.finfo(np.float32).eps * max(np.abs(exact).max(), 1e-38)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_eigenvalues_of_a_matrix_that_is_not_finite_are_nan(bad: float) -> None:
+    a = drawn("normal", 7, np.float32)[0]
+    a[4, 2] = a[2, 4] = bad
+    assert np.isnan(np.asarray(hloom.jit(jnp.linalg.eigvalsh)(a))).all()
+
+
+@pytest.mark.parametrize("lower", [True, False])
+def test_eigenvalues_read_one_triangle(lower: bool) -> None:
+    a = drawn("normal", 9, np.float32)[0]
+    given = np.where(np.tri(9, k=0 if lower else -1, dtype=bool) == lower, a, np.nan).astype(np.float32)
+    solve = hloom.jit(lambda x: hloom.scipy.linalg.eigh(x, lower=lower, eigvals_only=True))
+    np.testing.assert_allclose(np.asarray(solve(given)), np.linalg.eigvalsh(a.astype(np.float64)), rtol=0, atol=1e-5)
