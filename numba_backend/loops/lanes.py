@@ -31,6 +31,8 @@ from .typing import BITS
 
 MOST = 64
 """Iterations of such a loop."""
+REGISTER = 32
+"""Bytes of a register."""
 _LEAST = 4
 """Fewest iterations of a loop that `in_lanes` turns into lanes, if its elements have more than two bytes."""
 
@@ -68,11 +70,11 @@ def statements_of(block: Block) -> list[Statement]:
 def in_lanes(
     loop: For, registers: Collection[str] | None = None, own: Collection[str] = (), *, always: bool = False
 ) -> For:
-    """Make lanes of a loop if its body has a form in vectors, and either copies or fills a whole number of the widest
-    registers. For emitters that know neither the operations nor the types of the body. LLVM may find longer vectors in
-    the loops around a shorter loop, or around one that uses none of `registers`, the arrays that are kept in registers.
-    None: the loop uses some. `own`: names that are read in the loop's body only. `always`: of any body that has a form,
-    unless it goes along one sum."""
+    """Make lanes of a loop if its body has a form in vectors, and either copies or fills a whole number of registers of
+    32 bytes, two at least. For emitters that know neither the operations nor the types of the body. LLVM may find
+    longer vectors in the loops around a shorter loop, or around one that uses none of `registers`, the arrays that are
+    kept in registers. None: the loop uses some. `own`: names that are read in the loop's body only. `always`: of any
+    body that has a form, unless it goes along one sum."""
     count = trip_count(loop)
     stores = [step for step in loop.body if isinstance(step, Store)]
     if loop.kind != "range" or not 1 < count <= MOST or not stores:
@@ -81,7 +83,8 @@ def in_lanes(
     copies = not names and all(_moves(store, loop.variable.name) for store in stores)
     kinds = {store.pointer.type[:-1] for store in stores}
     narrowest = min(WIDTHS[kind] for kind in kinds)
-    if count & (count - 1) or count < _LEAST:
+    is_whole = count * narrowest % REGISTER == 0 or count & (count - 1) == 0
+    if not is_whole or count < _LEAST:
         pays = copies and narrowest <= NARROW and all(isinstance(store.value, Load) for store in stores)
     else:
         near = registers is None or not _arrays(stores).isdisjoint(registers)
