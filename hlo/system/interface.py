@@ -107,8 +107,8 @@ class System(ABC):
         return hasattr(self.c_library(), name)
 
     def library_of(self, extension: str) -> str:
-        """The shared library in which functions are found that an extension module of SciPy links: the module itself,
-        where a look into a library is one into those that it depends on."""
+        """The shared library in which functions are found that an extension module of NumPy or SciPy links: the module
+        itself, where a look into a library is one into those that it depends on."""
         return extension
 
     def native_address(self, service: str) -> int:

@@ -111,7 +111,7 @@ class Windows(System):
         return import_module("ctypes").CDLL("ucrtbase")
 
     def library_of(self, extension: str) -> str:
-        """OpenBLAS in the folder scipy.libs beside SciPy: here a look into a library is one into it alone."""
+        """OpenBLAS in the folder numpy.libs or scipy.libs: here a look into a library is one into it alone."""
         folder = f"{os.path.dirname(os.path.dirname(extension))}.libs"
         names = sorted(os.listdir(folder)) if os.path.isdir(folder) else []
         found = [name for name in names if "openblas" in name and name.endswith(".dll")]

@@ -16,7 +16,7 @@ import numpy as np
 from ...hlo.custom_call_targets.library import PREFIXES, address_of
 from ...hlo.element_type import ElementType
 from ..machine import SHARE_NANOSECONDS, this_machine
-from .blas import thread_setting
+from .blas import lapack_thread_setting
 from .executor import native_function
 from .kernel import KernelSource
 from .program import Argument, ProgramBuilder, size
@@ -112,7 +112,7 @@ class LapackCall:
     def add(self) -> None:
         """Add the row."""
         head = [size(address_of(self._routine)), size(self._count), size(self._piece)]
-        head += [*map(size, thread_setting()), size(pool_pointer()), size(int(self._several))]
+        head += [*map(size, lapack_thread_setting()), size(pool_pointer()), size(int(self._several))]
         table: list[Argument] = []
         numbers: list[Argument] = []
         start = len(head) + _ENTRY * len(self._table)

@@ -25,10 +25,11 @@ and `set_num_threads`. After a fork the child has its own pool, which starts whe
 Handlers of XLA's typed FFI may schedule tasks (ffi.py). They wait in a queue, in the order in which they came; workers
 take them when they have no chunks, and do nothing else until none is left, and so do threads that wait for a future.
 
-Here is also the door to the BLAS, since it needs the pool's block: `enter_blas` and `leave_blas` are called before and
-after all products and factorisations of programs. The first that enters sets OpenBLAS's number of threads, the last
-that leaves sets it back. A fork, which would copy OpenBLAS's locks as they are, closes the door and waits until all
-have left.
+Here are also the doors to the BLAS, since they need the pool's block: `enter_blas` and `leave_blas` are called before
+and after all products and factorisations of programs. The first that enters sets OpenBLAS's number of threads, the last
+that leaves sets it back. Products and factorisations may have libraries of their own (`blas.py`), so there are two
+doors, and the function that sets the number says which one it is. A fork, which would copy OpenBLAS's locks as they
+are, closes both and waits until all have left.
 """
 
 from __future__ import annotations
@@ -60,7 +61,9 @@ _TASK_BYTES = 24  # the next task, the function, its argument
 RUN_PARALLEL, THREADS, SPINS = 8, 16, 24
 _LOCK, _UNLOCK, _WAIT, _BROADCAST, _YIELD = 32, 40, 48, 56, 64
 _BUSY, _GENERATION, _OPEN, _INSIDE, _NEXT, _SLEEPERS, _TICKETS, _JOB = 128, 192, 256, 320, 384, 448, 512, 576
-_BLAS_LOCK, _BLAS_DEPTH, _BLAS_SAVED, _BLAS_CLOSED, ENTER_BLAS, LEAVE_BLAS = 640, 648, 656, 664, 672, 680
+_BLAS, _OTHER_BLAS = 640, 744  # doors
+_BLAS_CLOSED, ENTER_BLAS, LEAVE_BLAS, _BLAS_SET = 664, 672, 680, 688
+_BLAS_LOCK, _BLAS_DEPTH, _BLAS_SAVED = 0, 8, 16  # of a door
 _SERIAL, _PENALTY, _NAP, _NAP_TIME = 704, 712, 720, 728
 _MUTEX, _CONDITION = 768, 896
 _TASK_LOCK, _FIRST_TASK, _LAST_TASK, TASKS, RUN_TASKS, SCHEDULE = 960, 968, 976, 984, 992, 1000
@@ -227,44 +230,52 @@ def schedule(pool, function, argument):
     return 0
 """
 
+_DOOR = f"""
+    if load(pool + {_BLAS_SET}) == 0:
+        compare_exchange(pool + {_BLAS_SET}, 0, set)
+    door = pool + {_BLAS}
+    if set == 0 or load(pool + {_BLAS_SET}) != set:
+        door = pool + {_OTHER_BLAS}"""
+
 _ENTER_BLAS = f"""
-def enter_blas(pool, get, set, threads):
+def enter_blas(pool, get, set, threads):{_DOOR}
     waited = 0
     locked = 0
     while locked == 0:
         if atomic_load(pool + {_BLAS_CLOSED}) == 0:
-            locked = compare_exchange(pool + {_BLAS_LOCK}, 0, 1)
+            locked = compare_exchange(door + {_BLAS_LOCK}, 0, 1)
             if locked != 0 and atomic_load(pool + {_BLAS_CLOSED}) != 0:
                 locked = 0
-                atomic_store(pool + {_BLAS_LOCK}, 0)
+                atomic_store(door + {_BLAS_LOCK}, 0)
         if locked == 0:
 {back_off(12)}
-    if set != 0 and load(pool + {_BLAS_DEPTH}) == 0:
-        store(pool + {_BLAS_SAVED}, call0(get) & 0xffffffff)
-        call1(set, smaller(threads, load(pool + {_BLAS_SAVED})))
-    store(pool + {_BLAS_DEPTH}, load(pool + {_BLAS_DEPTH}) + 1)
-    allowed = smaller(load(pool + {THREADS}), load(pool + {_BLAS_SAVED}))
-    atomic_store(pool + {_BLAS_LOCK}, 0)
+    if set != 0 and load(door + {_BLAS_DEPTH}) == 0:
+        store(door + {_BLAS_SAVED}, call0(get) & 0xffffffff)
+        call1(set, smaller(threads, load(door + {_BLAS_SAVED})))
+    store(door + {_BLAS_DEPTH}, load(door + {_BLAS_DEPTH}) + 1)
+    allowed = smaller(load(pool + {THREADS}), load(door + {_BLAS_SAVED}))
+    atomic_store(door + {_BLAS_LOCK}, 0)
     return allowed
 """
 
 _LEAVE_BLAS = f"""
-def leave_blas(pool, set):
+def leave_blas(pool, set):{_DOOR}
     waited = 0
-    while compare_exchange(pool + {_BLAS_LOCK}, 0, 1) == 0:
+    while compare_exchange(door + {_BLAS_LOCK}, 0, 1) == 0:
 {back_off(8)}
-    store(pool + {_BLAS_DEPTH}, load(pool + {_BLAS_DEPTH}) - 1)
-    if set != 0 and load(pool + {_BLAS_DEPTH}) == 0:
-        call1(set, load(pool + {_BLAS_SAVED}))
-    atomic_store(pool + {_BLAS_LOCK}, 0)
+    store(door + {_BLAS_DEPTH}, load(door + {_BLAS_DEPTH}) - 1)
+    if set != 0 and load(door + {_BLAS_DEPTH}) == 0:
+        call1(set, load(door + {_BLAS_SAVED}))
+    atomic_store(door + {_BLAS_LOCK}, 0)
     return 0
 """
 
 _CLOSE_BLAS = f"""
 def close_blas(pool, closed):
     atomic_store(pool + {_BLAS_CLOSED}, closed)
-    locked = atomic_load(pool + {_BLAS_LOCK})
-    return locked + atomic_load(pool + {_BLAS_DEPTH})
+    inside = atomic_load(pool + {_BLAS + _BLAS_LOCK}) + atomic_load(pool + {_BLAS + _BLAS_DEPTH})
+    inside += atomic_load(pool + {_OTHER_BLAS + _BLAS_LOCK}) + atomic_load(pool + {_OTHER_BLAS + _BLAS_DEPTH})
+    return inside
 """
 
 _SPIN = """

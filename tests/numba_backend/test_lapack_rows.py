@@ -176,19 +176,22 @@ def test_one_thread_computes_a_batch_alone(native: None) -> None:
 
 
 def test_threads_of_the_blas_are_as_they_were(native: None) -> None:
-    get, _ = blas.thread_setting()
-    if not get:
+    """Of both libraries, products and factorisations run at the same time in any order."""
+    getters = [blas.thread_setting()[0], blas.lapack_thread_setting()[0]]
+    if not all(getters):
         pytest.skip("this BLAS has no setting of threads")
-    threads, qr = ctypes.CFUNCTYPE(ctypes.c_int)(get), hloom.jit(jnp.linalg.qr)
-    before = threads()
+    threads = [ctypes.CFUNCTYPE(ctypes.c_int)(get) for get in getters]
+    qr, squared = hloom.jit(jnp.linalg.qr), hloom.jit(lambda a: a @ a)
+    before = [get() for get in threads]
     batch, large = (np.random.default_rng(0).standard_normal(shape) for shape in ((500, 6, 6), (1, 300, 300)))
-    workers = [threading.Thread(target=lambda: qr(batch)) for _ in range(4)]
+    work = [lambda: qr(batch), lambda: squared(large[0])] * 3
+    workers = [threading.Thread(target=lambda each=each: [each() for _ in range(5)]) for each in work]
     for worker in workers:
         worker.start()
     qr(large)
     for worker in workers:
         worker.join()
-    assert threads() == before
+    assert [get() for get in threads] == before
 
 
 def test_what_fails_says_so(native: None) -> None:

@@ -188,7 +188,7 @@ def test_a_product_that_waits_for_the_lock_sleeps() -> None:
     builder = ProgramBuilder()
     builder.gemm(Gemm("f32", 64, 64, 64, "N", "N", 64, 64, 64), pointer(0), pointer(1), pointer(2))
     program = builder.build()
-    lock = ctypes.c_int64.from_address(threads.pool_address() + threads._BLAS_LOCK)
+    lock = ctypes.c_int64.from_address(threads.pool_address() + threads._BLAS + threads._BLAS_LOCK)
     thread = threading.Thread(target=program.run, args=([x.ctypes.data for x in (a, b, c)],))
     lock.value = 1
     thread.start()
@@ -202,6 +202,26 @@ def test_a_product_that_waits_for_the_lock_sleeps() -> None:
     thread.join()
     assert min(used) < 0.05  # other threads of this process may be busy for a while
     np.testing.assert_allclose(c, a @ b, rtol=1e-4, atol=1e-4)
+
+
+@pytest.fixture
+def other_library(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """SciPy's BLAS computes the products, as where NumPy's is old."""
+    cached = (blas._numpys, blas._address, blas.thread_setting)
+    for function in cached:
+        function.cache_clear()
+    monkeypatch.setattr(blas, "_RECENT", (10**6,))
+    yield
+    for function in cached:
+        function.cache_clear()
+
+
+@pytest.mark.parametrize("dtype", blas.ROUTINES)
+def test_products_of_the_other_library(dtype: str, other_library: None) -> None:
+    assert blas._numpys() is None
+    check(dtype, 33, 70, 50)
+    check(dtype, 33, 1, 50)
+    assert openblas_threads() >= 1
 
 
 def test_openblas_keeps_its_own_number_of_threads() -> None:
