@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -71,49 +71,65 @@ def pmap(
                 f"got {in_axes!r} and {out_axes!r}"
             )
     name: Hashable = _NoName() if axis_name is None else axis_name
-    chosen = None if devices is None else list(devices)
+    asked = _Asked(axes, out_axes, statics, name, None if devices is None else tuple(devices), axis_size)
 
     @wraps(fun)
     def mapped(*args: Any, **kwargs: Any) -> Any:
-        if statics and max(statics) >= len(args):
-            raise ValueError(
-                f"pmapped function has static_broadcasted_argnums={statics} but was called with only {len(args)} "
-                f"positional argument{'' if len(args) == 1 else 's'}. All static broadcasted arguments must be passed "
-                f"positionally.\n  mapping {function_line(fun)}"
-            )
-        given = _split(fun, args, kwargs, axes, statics)
-        size = given.size(axis_size, fun)
-        wanted = _devices(size, chosen, fun)
-
-        def whole(result: Any) -> Any:
-            places = _axes_of("pmap out_axes", out_axes, result, fun)
-            leaves, structure = tree.flatten(result)
-            found = [_whole(as_value(leaf), place, fun) for leaf, place in zip(leaves, places, strict=True)]
-            return tree.unflatten(structure, found)
-
-        def one(parts: list[Any]) -> Any:
-            elements = [p if a is None else _element(p, a) for p, a in zip(parts, given.axes, strict=True)]
-            own, keywords = tree.unflatten(given.structure, elements)
-            return whole(fun(*given.with_fixed(own), **keywords))
-
-        def specs(result: Any, found: list[Value]) -> list[PartitionSpec]:
-            places = _axes_of("pmap out_axes", out_axes, result, fun)
-            return [_spec(p, v.aval.ndim, name) for p, v in zip(places, found, strict=True)]
-
-        mesh = Mesh(np.array(wanted, dtype=object), (name,), (AxisType.Auto,))
-        if size == 1 and wanted[0] is local_devices()[0]:
-            result = call_with_axes([name], lambda: one(given.values))
-            leaves, structure = tree.flatten(result)
-            found = zip(leaves, specs(result, leaves), strict=True)
-            return tree.unflatten(structure, [placed(v, NamedSharding(mesh, s), "pmap") for v, s in found])
-
-        cuts = [_spec(a, v.aval.ndim, name) for a, v in zip(given.axes, given.values, strict=True)]
-        return call_over_mesh(mesh, one, given.values, cuts, specs, False)
+        return _call(fun, asked, args, kwargs)
 
     jitted = jit(mapped, static_argnums=statics or None, donate_argnums=_numbers(donate_argnums) or None)
     forms = [(tuple(leaves), structure) for leaves, structure in map(_flat, (axes, out_axes))]
-    where = None if chosen is None else tuple(chosen)
-    return jitted.with_programs_of(fun, ("pmap", axis_name, *forms, statics, where, axis_size))
+    return jitted.with_programs_of(fun, ("pmap", axis_name, *forms, statics, asked.devices, axis_size))
+
+
+class _Asked(NamedTuple):
+    """The arguments of `pmap`."""
+
+    in_axes: Any
+    out_axes: Any
+    statics: tuple[int, ...]
+    axis_name: Hashable
+    devices: tuple[CpuDevice, ...] | None
+    axis_size: int | None
+
+
+def _call(fun: Callable[..., Any], asked: _Asked, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A call of a mapped function. (Pickles of that find this one by its name, with all that it uses.)"""
+    axes, out_axes, statics, name, chosen, axis_size = asked
+    if statics and max(statics) >= len(args):
+        raise ValueError(
+            f"pmapped function has static_broadcasted_argnums={statics} but was called with only {len(args)} "
+            f"positional argument{'' if len(args) == 1 else 's'}. All static broadcasted arguments must be passed "
+            f"positionally.\n  mapping {function_line(fun)}"
+        )
+    given = _split(fun, args, kwargs, axes, statics)
+    size = given.size(axis_size, fun)
+    wanted = _devices(size, None if chosen is None else list(chosen), fun)
+
+    def whole(result: Any) -> Any:
+        places = _axes_of("pmap out_axes", out_axes, result, fun)
+        leaves, structure = tree.flatten(result)
+        found = [_whole(as_value(leaf), place, fun) for leaf, place in zip(leaves, places, strict=True)]
+        return tree.unflatten(structure, found)
+
+    def one(parts: list[Any]) -> Any:
+        elements = [p if a is None else _element(p, a) for p, a in zip(parts, given.axes, strict=True)]
+        own, keywords = tree.unflatten(given.structure, elements)
+        return whole(fun(*given.with_fixed(own), **keywords))
+
+    def specs(result: Any, found: list[Value]) -> list[PartitionSpec]:
+        places = _axes_of("pmap out_axes", out_axes, result, fun)
+        return [_spec(p, v.aval.ndim, name) for p, v in zip(places, found, strict=True)]
+
+    mesh = Mesh(np.array(wanted, dtype=object), (name,), (AxisType.Auto,))
+    if size == 1 and wanted[0] is local_devices()[0]:
+        result = call_with_axes([name], lambda: one(given.values))
+        leaves, structure = tree.flatten(result)
+        found = zip(leaves, specs(result, leaves), strict=True)
+        return tree.unflatten(structure, [placed(v, NamedSharding(mesh, s), "pmap") for v, s in found])
+
+    cuts = [_spec(a, v.aval.ndim, name) for a, v in zip(given.axes, given.values, strict=True)]
+    return call_over_mesh(mesh, one, given.values, cuts, specs, False)
 
 
 def _flat(axes: Any) -> tuple[list[Any], Any]:

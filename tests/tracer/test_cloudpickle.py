@@ -81,10 +81,11 @@ if __name__ == "__main__":
     print(json.dumps({{name: [dumps((f, x)).hex(), f(x).tolist()] for name, f in CASES.items()}}))
 '''
 MORE = """
+pmapped = jax.pmap(decorated)
 CASES.update(
     checkpoint=jax.checkpoint(plain), checkpoint_of_jit=jax.checkpoint(decorated),
     grad_of_checkpoint=jax.grad(lambda x: jax.checkpoint(jnp.sin)(x).sum()),
-    jacfwd=jax.jacfwd(decorated), jacrev=jax.jacrev(decorated),
+    pmap=lambda x: pmapped(x[None])[0], jacfwd=jax.jacfwd(decorated), jacrev=jax.jacrev(decorated),
     hessian=jax.hessian(lambda x: decorated(x).sum()), named=jax.named_call(decorated, name="called"),
     gradient=jax.custom_gradient(lambda x: (x * x, lambda t: t)), measured=jax.profiler.annotate_function(decorated),
     checked=lambda x: jax.experimental.checkify.checkify(decorated)(x)[1],
@@ -130,7 +131,7 @@ def test_functions_of_a_script(pickler: str, tmp_path: Path) -> None:
     there = pytest.importorskip("cloudpickle")
     shutil.copytree(Path(there.__file__).parent, tmp_path / "own_copy")
     here, elsewhere = loaded(SCRIPT.format("hloom").replace("TREE, KEY =", MORE + "TREE, KEY ="), pickler, tmp_path)
-    assert elsewhere == here and len(here) == 30 and here["recursive"] == [3, 4, 5]
+    assert elsewhere == here and len(here) == 31 and here["recursive"] == [3, 4, 5]
 
 
 @pytest.mark.slow
