@@ -3,7 +3,8 @@
 A size is an argument of the kernel, so one compiled kernel serves all sizes. Two exceptions make better loops: sizes of
 an inner loop up to `LITERAL_LIMIT` are written into the text (the loops unroll), and dimensions of size 1 have been
 removed before. A loop of more than `FEW` iterations gains nothing from a literal if the end of its inner loop is an
-argument. So a batch of 16 has the kernels of a batch of 12 (`mark_loops`).
+argument, or if its inner loops have `LITERAL_LIMIT` iterations together. So a batch of 16 has the kernels of a batch
+of 12 (`mark_loops`).
 """
 
 from __future__ import annotations
@@ -113,11 +114,12 @@ class Sizes:
 
     def mark_loops(self, domain: HloInstruction, dimensions: Sequence[int]) -> None:
         """Declare nested loops over these dimensions of the domain, outermost first. If the end of a loop is an
-        argument, the sizes of the loops around it are arguments too, unless they have few iterations."""
+        argument, or the loops from it inwards have many iterations, the sizes of the loops around it are arguments too,
+        unless they have few iterations."""
+        sizes, iterations = domain.shape.dimensions, 1
         for d in sorted(dimensions, reverse=True):
-            root = self._find((domain, d))
-            if root in self._outer or domain.shape.dimensions[d] > LITERAL_LIMIT:
-                sizes = domain.shape.dimensions
+            iterations *= sizes[d]
+            if iterations >= LITERAL_LIMIT or self._find((domain, d)) in self._outer:
                 self._outer |= {self._find((domain, k)) for k in dimensions if k < d and sizes[k] > FEW}
                 return
 

@@ -161,12 +161,10 @@ def divide_negated(i: Instruction) -> Instruction | None:
 def divide_by_power_of_two(i: Instruction) -> Instruction | None:
     """x / 2^k = x * 2^-k for floats: both round the same number, if 2^-k is a normal number of the type.
 
-    Not for the sum of a mean: it would save little, and the mean of 128 elements would have another kernel than the
-    mean of 96.
+    Not for the sum of a mean, nor in its derivative: it would save little, and the mean of 128 elements would have
+    another kernel than the mean of 96.
     """
     a, b = i.operands
-    if a.opcode is Opcode.REDUCE:
-        return None
     divisor = splat_value(b)
     if divisor is None or not i.shape.element.is_floating or not np.isfinite(divisor) or divisor == 0:
         return None
@@ -174,9 +172,25 @@ def divide_by_power_of_two(i: Instruction) -> Instruction | None:
         return None
     reciprocal = np.asarray(1.0 / float(divisor)).astype(i.shape.element.dtype)
     smallest = float(_smallest_normal(i.shape.element))
-    if not smallest <= abs(float(reciprocal)) < math.inf:
+    if not smallest <= abs(float(reciprocal)) < math.inf or _is_of_sums(a):
         return None
     return binary(Opcode.MULTIPLY, a, make_splat(reciprocal, i.shape))
+
+
+_REPEATS = frozenset({Opcode.BROADCAST, Opcode.CONVERT, Opcode.RESHAPE})
+
+
+def _is_of_sums(a: Instruction) -> bool:
+    """True for results of a reduction and for products with them, of as many elements, perhaps repeated afterwards."""
+    while a.opcode in _REPEATS:
+        a = a.operands[0]
+    candidates = a.operands if a.opcode is Opcode.MULTIPLY else (a,)
+    for found in candidates:
+        while found.opcode is Opcode.RESHAPE:
+            found = found.operands[0]
+        if found.opcode is Opcode.REDUCE:
+            return True
+    return False
 
 
 _SMALLEST_NORMAL = {ElementType.F16: 2.0**-14, ElementType.BF16: 2.0**-126, ElementType.F32: 2.0**-126}

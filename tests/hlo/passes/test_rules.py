@@ -182,6 +182,22 @@ CASES = [
         "divide_by_power_of_two",
         "a = f32[] reduce(x, c0), dimensions={0}, to_apply=add_f  ROOT r = f32[] divide(a, c4)",
     ),
+    misses(
+        "divide_by_power_of_two",
+        "a = f32[] reduce(x, c0), dimensions={0}, to_apply=add_f  l = f32[1] reshape(a)  g = f32[1] broadcast(c4), "
+        "dimensions={}  ROOT r = f32[1] divide(l, g)",
+    ),
+    misses(
+        "divide_by_power_of_two",
+        "a = f32[] reduce(x, c0), dimensions={0}, to_apply=add_f  l = f32[] multiply(a, s)  g = f32[4] broadcast(l), "
+        "dimensions={}  ROOT r = f32[4] divide(g, f4)",
+    ),
+    fires(
+        "divide_by_power_of_two",
+        "a = f32[] reduce(x, c0), dimensions={0}, to_apply=add_f  g = f32[4] broadcast(a), dimensions={}  "
+        "l = f32[4] multiply(x, g)  ROOT r = f32[4] divide(l, f4)",
+        "multiply(multiply(x, broadcast(reduce(x, 0.0){0}:f32[]){}:f32[4]), broadcast(0.25){}:f32[4])",
+    ),
     fires("power_of_constant", "ROOT r = f32[4] power(x, f2)", "multiply(x, x)"),
     fires("power_of_constant", "ROOT r = f32[4] power(x, f0)", "broadcast(1.0){}:f32[4]"),
     fires("power_of_constant", "ROOT r = s32[4] power(i, i1)", "i"),
