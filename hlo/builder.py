@@ -170,23 +170,31 @@ def make_module(
 
 
 class _Namer:
-    """Hands out names: the wanted one if it is free, otherwise with the lowest free `.N` suffix."""
+    """Hands out names: the wanted one if it is free, otherwise with a free `.N` suffix."""
 
-    def __init__(self) -> None:
-        self.used: set[str] = set()
+    def __init__(self, used: set[str]) -> None:
+        self.used = used
         self._next: dict[str, int] = {}
 
     def unique(self, wanted: str) -> str:
-        if wanted not in self.used:
-            self.used.add(wanted)
+        used = self.used
+        if wanted not in used:
+            used.add(wanted)
             return wanted
         stem, dot, digits = wanted.rpartition(".")
         base = stem if dot and digits.isdigit() else wanted
         number = self._next.get(base, 1)
-        while f"{base}.{number}" in self.used:
+        if f"{base}.{number}" in used:  # as a rule, so are all up to some number, which large steps find
+            step = 1
+            while f"{base}.{number + step}" in used:
+                step *= 2
+            while step > 1:
+                step //= 2
+                if f"{base}.{number + step}" in used:
+                    number += step
             number += 1
         self._next[base] = number + 1
-        self.used.add(f"{base}.{number}")
+        used.add(f"{base}.{number}")
         return f"{base}.{number}"
 
 
@@ -197,28 +205,31 @@ def with_unique_names(
 ) -> HloModule:
     """The module with every instruction and computation named, no name twice. The same object if that holds already.
 
+    The first instruction that has a name keeps it, wherever new ones stand: to rename it would mean to copy its users.
+
     `changed` receives each instruction that had to be replaced, and its replacement. `is_own`: True for an instruction
     that the caller has made for this module and has shared with no other code, nor a computation that has it as its
     root. Both get their names where they are: a copy would need copies of all users, too.
     """
-    instructions, computations = _Namer(), _Namer()
-    used = instructions.used
+    instructions = _Namer({i.name for c in module.computations for i in c.instructions})
+    computations = _Namer(set())
+    kept: set[str] = set()
     renamed: dict[HloComputation, HloComputation] = {}
     for computation in module.computations:
         mapping: dict[HloInstruction, HloInstruction] = {}  # only those that change
         untouched = mapping.keys().isdisjoint
         names = {old.name for old in computation.instructions}
         todo = computation.instructions
-        if len(names) == len(todo) and "" not in names and used.isdisjoint(names) and renamed.keys().isdisjoint(
+        if len(names) == len(todo) and "" not in names and kept.isdisjoint(names) and renamed.keys().isdisjoint(
             computation.callees
         ):
-            used |= names
+            kept |= names
             todo = ()
         calling = frozenset(computation.callers) if renamed else frozenset()
         for old in todo:
             name = old.name
-            if name and name not in used:
-                used.add(name)
+            if name and name not in kept:
+                kept.add(name)
             else:
                 name = instructions.unique(name or old.opcode.value)
                 if is_own is not None and is_own(old):

@@ -7,7 +7,7 @@ recurses over operands: programs may be deeper than Python's stack. Rules that k
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import replace
 from typing import Protocol
 
@@ -118,14 +118,16 @@ def map_computations(
     *,
     inside_fusions: bool = False,
     renamed: dict[HloInstruction, HloInstruction] | None = None,
+    own: Container[HloInstruction] = (),
 ) -> HloModule:
     """The module with `function` applied to every computation, callees first; itself if nothing changed.
 
     A caller that `function` gets already calls the new computations. Bodies of fusions are skipped unless
     `inside_fusions`. New instructions get names; `renamed` receives instructions that were replaced only for a name.
+    `own`: new instructions that have names, which may change.
     """
     return map_each_computation(
-        module, lambda old, current: function(current), inside_fusions=inside_fusions, renamed=renamed
+        module, lambda old, current: function(current), inside_fusions=inside_fusions, renamed=renamed, own=own
     )
 
 
@@ -136,6 +138,7 @@ def map_each_computation(
     inside_fusions: bool = False,
     renamed: dict[HloInstruction, HloInstruction] | None = None,
     shown: bool = False,
+    own: Container[HloInstruction] = (),
 ) -> HloModule:
     """`map_computations` for a function that needs the original computations: function(old, current).
 
@@ -152,13 +155,13 @@ def map_each_computation(
     entry = new.get(module.entry, module.entry)
     if entry is module.entry:
         return module
-    return with_unique_names(replace(module, entry=entry), renamed, None if shown else _is_new)
 
+    def is_new(instruction: HloInstruction) -> bool:
+        # All instructions of the old module have names. Instructions that outlive a pass, such as a reducer that is
+        # made once for all modules, must have them too.
+        return not instruction.name or instruction in own
 
-def _is_new(instruction: HloInstruction) -> bool:
-    """True for instructions that a rewrite has made: all others have names. Instructions that outlive a pass, such as a
-    reducer that is made once for all modules, must have them too."""
-    return not instruction.name
+    return with_unique_names(replace(module, entry=entry), renamed, None if shown else is_new)
 
 
 def fused_computations(module: HloModule) -> set[HloComputation]:

@@ -8,6 +8,8 @@ CallInliner.
 
 from __future__ import annotations
 
+from functools import partial
+
 from ...builder import make_tuple
 from ...errors import UnsupportedError
 from ...ir import HloComputation, HloInstruction, HloModule
@@ -33,7 +35,8 @@ class CallInliner:
 
     def __call__(self, module: HloModule) -> HloModule:
         _require_few_copies(module)
-        return map_computations(module, _inline_calls, inside_fusions=True)
+        copies: set[HloInstruction] = set()
+        return map_computations(module, partial(_inline_calls, copies), inside_fusions=True, own=copies)
 
 
 def _require_few_copies(module: HloModule) -> None:
@@ -54,7 +57,8 @@ def _require_few_copies(module: HloModule) -> None:
         )
 
 
-def _inline_calls(computation: HloComputation) -> HloComputation:
+def _inline_calls(made: set[HloInstruction], computation: HloComputation) -> HloComputation:
+    """The computation with the called instructions in the place of calls; the copies are added to `made`."""
     if all(i.opcode not in INLINED for i in computation.instructions):
         return computation
 
@@ -66,6 +70,7 @@ def _inline_calls(computation: HloComputation) -> HloComputation:
         (callee,) = moved.called_computations()
         operands = dict(zip(callee.parameters, moved.operands, strict=True))
         root, copies = clone_computation(callee, operands, moved.metadata)
+        made.update([new for old, new in copies.items() if old not in operands])
         effects[old] = cloned_effects(callee, copies)
         return _started(moved, root) if moved.opcode is Opcode.ASYNC_START else root
 
