@@ -40,7 +40,9 @@ def effects_of(computation: HloComputation) -> tuple[HloInstruction, ...]:
     kept = computation.__dict__
     found: tuple[HloInstruction, ...] | None = kept.get(_KEPT)
     if found is None:
-        acting = {i for i in computation.instructions if i.opcode in _MAY_ACT and has_side_effect(i)}
+        acting: set[HloInstruction] = set()
+        if not _MAY_ACT.isdisjoint(computation.opcodes):
+            acting.update([i for i in computation.instructions if i.opcode in _MAY_ACT and has_side_effect(i)])
         if any(map(effects_of, computation.callees)):
             acting.update([i for i in computation.callers if any(map(effects_of, i.called_computations()))])
         found = kept[_KEPT] = tuple([i for i in computation.instructions if i in acting]) if acting else ()

@@ -136,6 +136,11 @@ class HloComputation(SharedValue):
         return root.operands if root.opcode is Opcode.TUPLE else (root,)
 
     @lazy_property
+    def opcodes(self) -> frozenset[Opcode]:
+        """The opcodes that occur: a pass without work for any of them need not look at the instructions."""
+        return frozenset([i.opcode for i in self.instructions])
+
+    @lazy_property
     def users(self) -> Mapping[HloInstruction, tuple[HloInstruction, ...]]:
         """The users of each instruction, in order, without repetition."""
         found: dict[HloInstruction, list[HloInstruction]] = {i: [] for i in self.instructions}

@@ -27,6 +27,8 @@ class _Known:
         self.body = body
         self.sharing = Sharing(body)
         self.kernels: dict[tuple[Machine, tuple[tuple[int, int], ...]], EmittedKernel] = {}
+        self.rows: dict[tuple[frozenset[int], tuple[int, ...]], bool] = {}
+        """The answers of `keeps_rows`."""
 
 
 _MOST_INSTRUCTIONS = 4096
@@ -77,6 +79,10 @@ class FusedComputations:
             with spanning(Track.COMPILING, f"emit {fusion.name}"):
                 found = known.kernels[key] = emit_fusion(known.body, sharing)
         return found
+
+    def row_answers(self, fusion: HloInstruction) -> dict[tuple[frozenset[int], tuple[int, ...]], bool]:
+        """The known answers of `keeps_rows` (output_fusion/find.py) for fusions of this structure."""
+        return self._known(fusion).rows
 
     def memory(self, fusion: HloInstruction) -> OutputMemory:
         """The memory of the values inside of an output fusion."""

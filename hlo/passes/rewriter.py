@@ -136,6 +136,8 @@ class _Walk:
 
     def result(self) -> HloComputation:
         settled, apply, table, called = self.log.settled, self.apply, self.rules, self.called
+        if not called and not table.is_for(self.computation):
+            return self.computation
 
         def visit(old: HloInstruction, moved: HloInstruction) -> HloInstruction:
             if called:

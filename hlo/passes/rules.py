@@ -110,6 +110,10 @@ class RuleSet:
     def __contains__(self, opcode: Opcode) -> bool:
         return opcode in self._of
 
+    def is_for(self, computation: HloComputation) -> bool:
+        """False if no instruction of the computation has an opcode with a rule."""
+        return not self._of.keys().isdisjoint(computation.opcodes)
+
     def of(self, opcode: Opcode) -> tuple[Rule, ...]:
         """The rules that are tried on instructions of an opcode, in order."""
         return self._of.get(opcode, ())

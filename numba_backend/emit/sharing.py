@@ -18,6 +18,7 @@ class Sharing:
     def __init__(self, fused: FusedBody) -> None:
         self.fused = fused
         self.body = fused.computation
+        self._answers: dict[tuple[int, int], bool] = {}
 
     @lazy_property
     def _roots(self) -> tuple[HloInstruction, ...]:
@@ -36,9 +37,14 @@ class Sharing:
         return _read_elsewhere(self._roots)
 
     def may_overwrite(self, operand: int, output: int) -> bool:
-        """True when the kernel may write `output` over `operand`.
+        """True when the kernel may write `output` over `operand`."""
+        found = self._answers.get((operand, output))
+        if found is None:
+            found = self._answers[operand, output] = self._may_overwrite(operand, output)
+        return found
 
-        In a plain nest: if the operand is read only at the output's own index. In a nest that ends in
+    def _may_overwrite(self, operand: int, output: int) -> bool:
+        """In a plain nest: if the operand is read only at the output's own index. In a nest that ends in
         a dynamic-update-slice: its operand, if the nest reads of it only what it replaces, or if it writes one element,
         after all reads. In a nest with reductions: if the output is written in the last loop, and all loops read the
         operand only at their own index.

@@ -301,7 +301,7 @@ class _Followers:
     def follows(self, fusion: HloInstruction, given: Collection[int]) -> bool:
         """True for a fusion with a kernel that goes through the rows in order, each from the same row of the given
         values."""
-        if is_outlined_loop(fusion) or not given or not keeps_rows(fusion.attributes.calls, given, self.leading):
+        if is_outlined_loop(fusion) or not given or not self._keeps_rows(fusion, frozenset(given)):
             return False
         taken = taken_over(fusion, lambda value: self._is_only_reader(value, fusion), self.bodies.can_share)
         if taken and self.bodies.of(fusion).is_identity:
@@ -312,6 +312,12 @@ class _Followers:
         shapes = [*fusion.shape.leaves(), *(fusion.operands[k].shape for k in given)]
         self.taken[fusion] = taken
         return self.fits(kernel, [shape.dimensions for shape in shapes])
+
+    def _keeps_rows(self, fusion: HloInstruction, given: frozenset[int]) -> bool:
+        answers, key = self.bodies.row_answers(fusion), (given, self.leading)
+        if key not in answers:
+            answers[key] = keeps_rows(fusion.attributes.calls, *key)
+        return answers[key]
 
     def _is_only_reader(self, value: HloInstruction, reader: HloInstruction) -> bool:
         return value in self.computed and reads_alone(self.computation, value, reader)

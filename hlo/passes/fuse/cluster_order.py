@@ -14,7 +14,7 @@ maintaining order in a list", 2002).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from operator import attrgetter
 
 from ...support.records import dataclass
@@ -75,42 +75,44 @@ class ClusterOrder:
                     break
             else:
                 return Joint(first, (), is_before=True)  # the usual case, which needs no search
-        ahead, behind = {first}, {last}
-        forward = self._reached(first, ahead, last)
-        backward = self._reached(last, behind, first)
-        for _ in range(MOST_STEPS // 2):
-            step = next(backward, None)
-            if step is None:
-                behind.discard(last)
-                return Joint(first, sorted(behind, key=attrgetter("place")), is_before=True)
-            if not step:
-                return None
-            step = next(forward, None)
-            if step is None:
-                ahead.discard(first)
-                return Joint(last, sorted(ahead, key=attrgetter("place")), is_before=False)
-            if not step:
-                return None
-        return None
+        return self._searched(first, last)
 
     @staticmethod
-    def _reached(start: Cluster, seen: set[Cluster], end: Cluster) -> Iterator[bool]:
-        """Add to `seen` the clusters between the two that `start` leads to. A step is True, or False if it has found
-        a way to the end through others."""
-        forward = start.place < end.place
-        bound = end.place
-        stack = [start]
-        while stack:
-            top = stack.pop()
-            for other in top.after if forward else top.before:
-                if other is end:
-                    yield top is start
-                elif other not in seen and (other.place < bound) == forward:
-                    seen.add(other)
-                    stack.append(other)
-                    yield True
-                else:
-                    yield True
+    def _searched(first: Cluster, last: Cluster) -> Joint | None:
+        """The same, by a search: one wait back from the last and one on from the first, in turns. The clusters between
+        the two that each end leads to are `behind` and `ahead`."""
+        low, high = first.place, last.place
+        ahead, behind = {first}, {last}
+        forward: list[Cluster] = []
+        backward: list[Cluster] = []
+        waits, followers = iter(last.before), iter(first.after)
+        start, end = last, first
+        for _ in range(MOST_STEPS // 2):
+            while (other := next(waits, None)) is None:
+                if not backward:
+                    behind.discard(last)
+                    return Joint(first, sorted(behind, key=attrgetter("place")), is_before=True)
+                start = backward.pop()
+                waits = iter(start.before)
+            if other is first:
+                if start is not last:
+                    return None
+            elif other.place > low and other not in behind:
+                behind.add(other)
+                backward.append(other)
+            while (other := next(followers, None)) is None:
+                if not forward:
+                    ahead.discard(first)
+                    return Joint(last, sorted(ahead, key=attrgetter("place")), is_before=False)
+                end = forward.pop()
+                followers = iter(end.after)
+            if other is last:
+                if end is not first:
+                    return None
+            elif other.place < high and other not in ahead:
+                ahead.add(other)
+                forward.append(other)
+        return None
 
     def join(self, kept: Cluster, other: Cluster, joint: Joint) -> None:
         """Make one of two clusters, as `joint` says."""

@@ -37,6 +37,7 @@ class Fuser:
         self.in_place = in_place
         self.of: dict[HloInstruction, Cluster] = {}
         self.blocks: dict[HloInstruction, int] = blocks(computation, limits.members)
+        self.free = frozenset([i for i in computation.instructions if is_free(i)])
         self.number = {instruction: k for k, instruction in enumerate(computation.instructions)}
         self._order = ClusterOrder()
         self._stage: dict[HloInstruction, int] = {}
@@ -47,7 +48,7 @@ class Fuser:
 
     def run(self) -> None:
         for instruction in self.computation.instructions:
-            if is_free(instruction) or instruction.opcode is Opcode.PARAMETER:
+            if instruction in self.free or instruction.opcode is Opcode.PARAMETER:
                 continue
             cluster = self._new_cluster(instruction)
             if cluster.fusible:
@@ -113,9 +114,9 @@ class Fuser:
                 if node is self.computation.root:
                     reached.add(node)
                 for user in self.computation.users[node]:
-                    if not is_free(user) or self.must_materialise(user):
+                    if user not in self.free or self.must_materialise(user):
                         reached.add(user)
-                    if is_free(user) and user not in seen:
+                    if user in self.free and user not in seen:
                         seen.add(user)
                         stack.append(user)
             found = self._users[instruction] = frozenset(reached - {instruction} | (
@@ -126,7 +127,10 @@ class Fuser:
         """True for a free instruction if its value is needed in memory."""
         if instruction is self.computation.root:
             return True
-        return any(not is_free(u) and not is_fusible(u) for u in self.computation.users[instruction])
+        for user in self.computation.users[instruction]:  # noqa: SIM110 - there are one or two as a rule
+            if user not in self.free and not is_fusible(user):
+                return True
+        return False
 
     def _absorb_operands(self, instruction: HloInstruction) -> None:
         """Let the instruction's new cluster absorb its operands' clusters, latest first."""

@@ -155,7 +155,7 @@ class _Materialiser:
             node = stack.pop()
             if node in inside or node in found:
                 continue
-            if is_free(node):
+            if node in self.fuser.free:
                 stack.extend(reversed(node.operands))
             else:
                 found[node] = None

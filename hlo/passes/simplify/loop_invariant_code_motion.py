@@ -14,7 +14,7 @@ from ...analyses.in_bounds import with_in_bounds
 from ...analyses.trip_count import state_element
 from ...builder import make_get_tuple_element, make_tuple
 from ...effects import has_side_effect
-from ...ir import HloInstruction, HloModule
+from ...ir import HloComputation, HloInstruction, HloModule
 from ...opcode import Opcode
 from ...ops import SPECS, Trait
 from ...ops.collective import COLLECTIVES
@@ -50,7 +50,10 @@ class LoopInvariantCodeMotion:
                 return make_get_tuple_element(moved.operands[0], moved.attributes.index)  # through the new tuple
             return moved
 
-        return map_computations(module, lambda computation: rewrite_computation(computation, visit))
+        def rewritten(computation: HloComputation) -> HloComputation:
+            return rewrite_computation(computation, visit) if Opcode.WHILE in computation.opcodes else computation
+
+        return map_computations(module, rewritten)
 
     def hoisted(self, loop: HloInstruction) -> HloInstruction | None:
         """The loop's result with its invariant instructions computed before it, or None if there is nothing to
