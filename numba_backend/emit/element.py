@@ -125,7 +125,7 @@ class ElementEmitter:
         """Values that an earlier loop of the nest has left in an output, and the function that reads them back: their
         offset is computed anew in each loop."""
         self._uses = _count_uses(computation)
-        self.literals = _bitwise_constants(computation)
+        self.literals = _literal_constants(computation)
 
     def value(self, instruction: HloInstruction, index: Index) -> Expr:
         """The element of `instruction` at `index`. Walks chains of element-wise ops without recursion."""
@@ -214,7 +214,7 @@ class ElementEmitter:
     def add_uses(self, computation: HloComputation) -> None:
         """Adds the uses inside a reducer to the known uses."""
         self._uses.update(_count_uses(computation))
-        self.literals |= _bitwise_constants(computation)
+        self.literals |= _literal_constants(computation)
 
 
 ElementRule = Callable[[ElementEmitter, HloInstruction, Index], Expr]
@@ -272,9 +272,17 @@ _BITWISE = frozenset(
 )
 
 
-def _bitwise_constants(computation: HloComputation) -> set[HloInstruction]:
-    """Masks and shift distances, with their broadcasts: LLVM can recognise a rotation, say, if they are literals."""
+_DIVISIONS = frozenset((Opcode.DIVIDE, Opcode.REMAINDER))
+
+
+def _literal_constants(computation: HloComputation) -> set[HloInstruction]:
+    """Masks, shift distances and divisors of integers, with their broadcasts. If they are literals, LLVM can recognise
+    a rotation, say, and multiplies in place of a division: three times as fast as the division of floats that stands
+    for one by an argument."""
     operands = {o for i in computation.instructions if i.opcode in _BITWISE for o in i.operands}
+    operands |= {
+        i.operands[1] for i in computation.instructions if i.opcode in _DIVISIONS and i.shape.element.is_integral
+    }
     sources = {b.operands[0] for b in operands if b.opcode is Opcode.BROADCAST}
     constants = {o for o in operands | sources if o.opcode is Opcode.CONSTANT}
     return constants | {b for b in operands if b.opcode is Opcode.BROADCAST and b.operands[0] in constants}

@@ -151,3 +151,13 @@ def test_a_program_is_known_by_what_was_written_and_its_types() -> None:
     relieve()
     again = program(ElementType.F32, 3)
     assert again is not first and to_text(again) == to_text(first)
+
+
+def test_divisors_of_integers_are_literals() -> None:
+    executable = checked(
+        """HloModule m ENTRY e { x = u32[40] parameter(0)  k = u32[] constant(1000)
+          a = u32[40] broadcast(k), dimensions={}  rest = u32[40] remainder(x, a)
+          ROOT y = u32[40] divide(rest, a) }"""
+    )
+    text = kernel(executable)
+    assert text.count("uint32(1000)") == 2 and "c0" not in text
