@@ -70,6 +70,7 @@ KERNEL_LIMITS = FusionLimits(
     rows=4,  # blocks of 1,024 columns of a few such arrays fill the first-level cache
     recomputed_members=3,
     recomputed_positions=8,
+    recomputed_work=6,
 )
 
 VECTOR_DOTS = VectorDots(most=1 << 15, least=1 << 12, long=1 << 15, few=16)

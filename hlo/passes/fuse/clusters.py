@@ -43,6 +43,9 @@ class FusionLimits:
     """At most this many cheap instructions are computed again for each read of their result, not once into memory."""
     recomputed_positions: int
     """The same for instructions that read no array, such as a mask made of positions."""
+    recomputed_work: int
+    """At most so many operations of a value are done again for each element of the only nest that reads it, at several
+    indices (`stencils.py`)."""
 
 
 @dataclass(frozen=True, slots=True)

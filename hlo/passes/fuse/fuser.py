@@ -14,6 +14,10 @@ from .fusible import Dimensions, is_free, is_fusible, reads_at_its_own_index, re
 from .in_place import InPlace
 from .overwriting import Leaf
 from .periods import blocks
+from .stencils import extra_work
+
+MOST_MEMBERS_OF_STENCILS = 128
+"""The largest nest into which a value that it reads at several indices goes: the question goes through all members."""
 
 MOST_SIBLINGS = 8
 """With how many of the readers of an array before it another one is compared."""
@@ -53,6 +57,7 @@ class Fuser:
             cluster = self._new_cluster(instruction)
             if cluster.fusible:
                 self._absorb_operands(instruction)
+        self._recompute_stencils()
         self._join_all_states()
         self._join_siblings()
 
@@ -145,6 +150,18 @@ class Fuser:
             ordered = sorted(candidates.values(), key=lambda c: -c.numbers[-1])
             if not any(self._merge(c, own) for c in ordered):
                 return
+
+    def _recompute_stencils(self) -> None:
+        """Let each cluster absorb those of which it alone reads the result, at several indices, where that pays. Users
+        come before their operands: only then all the readers of an operand are in one cluster."""
+        for instruction in reversed(self.computation.instructions):
+            producer = self.of.get(instruction)
+            if producer is None or producer.outputs != {instruction}:
+                continue
+            consumers = {self.of.get(user) for user in self.users(instruction)} - {producer}
+            (consumer, *others) = consumers or (None,)
+            if consumer is not None and not others and producer.fusible and consumer.fusible:
+                self._merge(producer, consumer)
 
     def edges(self, producer: Cluster, consumer: Cluster) -> list[Edge]:
         """The reads of the consumer's members from the producer's."""
@@ -352,13 +369,14 @@ class Fuser:
 
     def _may_inline(self, producer: Cluster, consumer: Cluster, edges: list[Edge]) -> bool:
         """True when the producer's one result is read at another index: by only one instruction, or, if the producer
-        itself reads nothing, as masks made of positions do, only in the consumer."""
+        itself reads nothing, as masks made of positions do, or costs little to compute several times, only in the
+        consumer."""
         if producer.space.reduced is not None or len({e.source for e in edges}) != 1:
             return False
         edge = edges[0]
         users = self.users(edge.source)
         if users != {edge.user} and not (users <= consumer.members and _reads_nothing(producer)):
-            return False
+            return users <= consumer.members and self._may_recompute(producer, consumer)
         if not producer.outputs <= {edge.source}:
             return False
         if edge.user.opcode is Opcode.DYNAMIC_UPDATE_SLICE and any(
@@ -376,6 +394,18 @@ class Fuser:
         ):
             return False
         return not any(has_trait(m.opcode, Trait.EXPENSIVE) for m in producer.members)
+
+    def _may_recompute(self, producer: Cluster, consumer: Cluster) -> bool:
+        """True when the consumer may compute the producer's one result at each of the indices at which it reads it."""
+        if consumer.closed or consumer.is_state or producer.is_state or len(producer.outputs) > 1:
+            return False
+        if producer.space.reduced is not None or consumer.space.reduced is not None:
+            return False
+        if len(producer.numbers) + len(consumer.numbers) > MOST_MEMBERS_OF_STENCILS:
+            return False
+        members = [self.computation.instructions[n] for n in sorted(producer.numbers + consumer.numbers)]
+        shifted = producer.members | consumer.inlined
+        return extra_work(members, shifted, producer.members, self.resolve) <= self.limits.recomputed_work
 
     def _put_together(self, producer: Cluster, consumer: Cluster, joint: Joint) -> Cluster:
         """Add the members and sets of one cluster to the other. The larger one is kept, to move less."""
