@@ -23,6 +23,10 @@ once.
 
 The first digit's elements come from the operands, and the last one's go into the results. Between them, two arrays of
 scratch memory are used alternately.
+
+In a row of up to some 100,000 elements, a key of 32 bits and one element of 32 bits that moves with it, or its number,
+are one word (`packed`), the key in its upper half: one store to one of 2048 places, not two. They are taken apart at
+the end.
 """
 
 from __future__ import annotations
@@ -58,6 +62,11 @@ def _wide_bytes() -> int:
     writing to 2048 places in turn is slow where these do not stay in a second-level cache."""
     return 4 * target_machine().second_cache
 
+
+HALF = 32
+"""Bits of a half of a word."""
+_WORDS = frozenset((ElementType.U32, ElementType.S32, ElementType.F32))
+"""What moves in a word."""
 
 Place = tuple[str, int]
 """An array: ``("x", 2)`` is the third operand, ``("out", 0)`` the first result, ``("w", 3)`` the fourth of the arrays
@@ -96,6 +105,12 @@ class LongSort:
         self.moving: list[ElementType] = [ElementType.U32] if self.indexed else [types[k] for k in self.carried]
         width = self.key_type.byte_width + sum(t.byte_width for t in self.moving)
         self.digit_bits = 11 if 2 * self.size * width <= _wide_bytes() else 8
+        words = self.key_type is ElementType.U32 and len(keys) == 1 and self.moving in ([t] for t in _WORDS)
+        self.packed: bool = words and self.digit_bits > 8
+        """The key is the upper half of a word, and what moves with it the lower one. Where these do not stay in a
+        second-level cache, taking them apart costs more than is saved."""
+        if self.packed:
+            self.key_type = ElementType.U64
         self.steps: list[Step] = []
         self._scratch: list[tuple[ElementType, int]] = []
 
@@ -109,7 +124,7 @@ class LongSort:
 
     def emit(self) -> list[Step]:
         """The kernels, in order."""
-        count, moving = self.rows * self.size, self.moving
+        count, moving = self.rows * self.size, [] if self.packed else self.moving
         digits = [range(-(-key.bits // self.digit_bits)) for key in reversed(self.keys)]
         moves = [(key, digit) for key, some in zip(reversed(self.keys), digits, strict=True) for digit in some]
         keyed = [self._memory(self.key_type, count) for _ in range(2)]
@@ -119,7 +134,7 @@ class LongSort:
         odd = [self._memory(ElementType.S64, self.rows * self.blocks)] if merges else []
         spare = [[self._memory(t, count) for t in moving] for _ in range(2)] if len(moves) > 1 or self.indexed else []
         given, results = [("x", k) for k in range(len(self.types))], [("out", k) for k in self.carried]
-        current = [] if self.indexed else [given[k] for k in self.carried]
+        current = [] if self.indexed or self.packed else [given[k] for k in self.carried]
         for number, (key, digit) in enumerate(moves):
             first, last = not number, number == len(moves) - 1
             if not digit:
@@ -127,13 +142,16 @@ class LongSort:
                 self._add(self._keys(key, first=first, merges=bool(odd)), elements, [keyed[0], counts, differing, *odd])
             elif self.blocks > 1:
                 self._add(self._count(digit), [keyed[0], differing], [counts])
-            target = results if last and not self.indexed else spare[number % 2]
+            target = [] if self.packed else results if last and not self.indexed else spare[number % 2]
             operands = [keyed[0], counts, differing, *current]
             self._add(self._move(key, digit, first=first, last=last), operands, [keyed[1], *target])
             current = target
             keyed.reverse()
         if self.indexed:
-            self._add(self._gathered(), [*current, *[given[k] for k in self.carried]], results)
+            numbers = [keyed[0]] if self.packed else current
+            self._add(self._gathered(), [*numbers, *[given[k] for k in self.carried]], results)
+        elif self.packed:
+            self._add(self._unpacked(), [keyed[0]], results)
         if self.derived is not None:
             out = [("out", self.derived)]
             self._add(self._elements(self.keys[0], self.derived), [keyed[0]], out)
@@ -143,6 +161,14 @@ class LongSort:
 
     def _add(self, kernel: EmittedKernel, operands: Sequence[Place], outputs: Sequence[Place]) -> None:
         self.steps.append(Step(kernel, tuple(operands), tuple(outputs)))
+
+    def _key(self, word: Expr) -> Expr:
+        """The key in a word."""
+        return cast("uint32", call("shr_logical", word, cast("uint64", HALF))) if self.packed else word
+
+    def _shift(self, digit: int) -> int:
+        """The bit of a word at which a digit begins."""
+        return digit * self.digit_bits + (HALF if self.packed else 0)
 
     def _digits(self, key: SortKey) -> int:
         """How many digits a table of counts has. The only block of a row has the same elements in all orders: all of
@@ -168,7 +194,12 @@ class LongSort:
             if number_of is not None:
                 t = writer.let("t", cast("int64", number_of[block.place(t)]))
             found = key_at(block.text, key, lambda k: inputs[k].load(block.place(t, given)).at(writer.depth))
-            return cast(kind, found)
+            if not self.packed:
+                return cast(kind, found)
+            moved = t if self.indexed else inputs[self.carried[0]].pointer[block.place(t, given)]
+            low = _bits_of(self.moving[0], moved)
+            upper = call("shl", cast(kind, cast("uint32", found)), cast(kind, HALF))
+            return call("bit_or", upper, cast(kind, cast("uint32", low)))
 
         with block.items() as item:
             number = writer.assign("first_number", number_at(Number(0)))
@@ -180,7 +211,7 @@ class LongSort:
                 writer.assign(bits, cast(kind, call("bit_or", bits, call("bit_xor", here, number))))
                 if merges and self.derived is not None:
                     found = inputs[self.derived].pointer[block.place(t, given)]
-                    other = _bits(key, found).ne(_bits(key, element_of(key, here)))
+                    other = _bits(key, found).ne(_bits(key, element_of(key, self._key(here))))
                     writer.augment(others, "+", cast("int64", other))
             writer.store(differing, item, bits)
             if odd is not None:
@@ -188,13 +219,13 @@ class LongSort:
             if tables is None:
                 block.count_all(keyed, counts, item, self._digits(key))
             else:
-                block.count(keyed, ZERO, tables, counts, item)
+                block.count(keyed, Number(self._shift(0)), tables, counts, item)
         return block.finish()
 
     def _count(self, digit: int) -> EmittedKernel:
         """Counts a digit, unless all elements agree in it."""
         block = _Block("sort_count", self)
-        shift = block.text.argument("shift", digit * self.digit_bits)
+        shift = block.text.argument("shift", self._shift(digit))
         keyed = block.text.operand("k0", self.key_type, 0).pointer
         differing = block.text.operand("d0", self.key_type, 1).pointer
         counts = block.text.output("h0", ElementType.U32, 0).pointer
@@ -206,8 +237,9 @@ class LongSort:
     def _move(self, key: SortKey, digit: int, *, first: bool, last: bool) -> EmittedKernel:
         """Moves the elements of each block. `first`, `last`: from the operands, into the results."""
         block = _Block("sort_move", self)
-        writer, text, values, types = block.writer, block.text, 1 << self.digit_bits, self.moving
-        shift = text.argument("shift", digit * self.digit_bits)
+        writer, text, values = block.writer, block.text, 1 << self.digit_bits
+        types = [] if self.packed else self.moving
+        shift = text.argument("shift", self._shift(digit))
         tables = self._digits(key)
         table = text.argument("table", digit) if tables > 1 else ZERO
         keyed = text.operand("k0", self.key_type, 0).pointer
@@ -266,14 +298,26 @@ class LongSort:
     def _gathered(self) -> EmittedKernel:
         """Copies the elements to where their numbers are."""
         block = _Block("sort_elements", self)
-        number_of = block.text.operand("i0", ElementType.U32, 0).pointer
+        number_of = block.text.operand("i0", self.key_type if self.packed else ElementType.U32, 0).pointer
         types = [self.types[k] for k in self.carried]
         sources = [block.text.operand(f"x{k}", t, k + 1).pointer for k, t in enumerate(types)]
         targets = [block.text.output(f"out{k}", t, k).pointer for k, t in enumerate(types)]
         with block.items(), block.elements() as t:
-            number = block.writer.assign("number", cast("int64", number_of[block.place(t)]))
+            found = number_of[block.place(t)]
+            number = block.writer.assign("number", cast("int64", cast("uint32", found) if self.packed else found))
             for source, target in zip(sources, targets, strict=True):
                 block.writer.store(target, block.place(t, True), source[block.place(number, True)])
+        return block.finish()
+
+    def _unpacked(self) -> EmittedKernel:
+        """Takes the elements that moved with their keys out of the words."""
+        block = _Block("sort_elements", self)
+        keyed = block.text.operand("k0", self.key_type, 0).pointer
+        out = block.text.output("out", self.moving[0], 0).pointer
+        with block.items(), block.elements() as t:
+            low = cast("uint32", keyed[block.place(t)])
+            value = call("bitcast_s32_f32", cast("int32", low)) if self.moving[0] is ElementType.F32 else low
+            block.writer.store(out, block.place(t, True), cast(CAST[self.moving[0]], value))
         return block.finish()
 
     def _elements(self, key: SortKey, operand: int) -> EmittedKernel:
@@ -282,7 +326,7 @@ class LongSort:
         keyed = block.text.operand("k0", self.key_type, 0).pointer
         out = block.text.output("out", self.types[operand], 0).pointer
         with block.items(), block.elements() as t:
-            block.writer.store(out, block.place(t, True), element_of(key, keyed[block.place(t)]))
+            block.writer.store(out, block.place(t, True), element_of(key, self._key(keyed[block.place(t)])))
         return block.finish()
 
     def _restored(self, key: SortKey, operand: int) -> EmittedKernel:
@@ -300,7 +344,7 @@ class LongSort:
                 writer.augment(others, "+", odd[row * blocks + b])
             first = writer.assign("first", row * sorter.n0)
             with writer.if_(others > 0, guarded=True):
-                restore_merged(sorter, key, lambda t: keyed[first + t])
+                restore_merged(sorter, key, lambda t: self._key(keyed[first + t]))
         return sorter.finish()
 
 
@@ -388,7 +432,7 @@ class _Block:
         with writer.loop("t", self.start, self.stop) as t:
             for digit in range(digits):
                 at = Binary("+", table, Number(digit << bits))
-                self._add(counts, at + self.digit(keyed[self.place(t)], Number(digit * bits)))
+                self._add(counts, at + self.digit(keyed[self.place(t)], Number(self.sort._shift(digit))))
 
     def _add(self, tables: Name, at: Expr) -> None:
         at = self.writer.assign("at", at)
@@ -397,6 +441,11 @@ class _Block:
     def finish(self) -> EmittedKernel:
         """The kernel of all blocks."""
         return self.text.finish(self.sort.rows * self.sort.blocks)
+
+
+def _bits_of(element: ElementType, value: Expr) -> Expr:
+    """An element of 32 bits as an integer."""
+    return call("bitcast_f32_s32", value) if element is ElementType.F32 else value
 
 
 def _bits(key: SortKey, value: Expr) -> Expr:

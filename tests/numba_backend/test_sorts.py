@@ -83,17 +83,21 @@ def test_all_ways_give_the_stable_order(t: ElementType, way: str, monkeypatch: p
     ("t", "threads"), [(E.F32, 1), *[(t, 64) for t in (E.PRED, E.S8, E.U64, E.BF16, E.F32, E.F64)]], ids=str
 )
 def test_long_rows_in_blocks(t: ElementType, threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One block, or many with short or empty blocks at the end; digits of both widths; on memory with guards."""
+    """One block, or many with short or empty blocks at the end; digits of both widths; elements of 32 bits in one word
+    with their keys; on memory with guards."""
     monkeypatch.setattr(long_sort, "LEAST", 1)
     monkeypatch.setattr(long_sort, "_BLOCK", 7)
     monkeypatch.setattr(rows, "get_num_threads", lambda: threads)
     rng = np.random.default_rng(3)
-    descending = plain([t, E.U8], D.GT, kind=ComparisonType.TOTALORDER if t.is_floating else None)
+    kind = ComparisonType.TOTALORDER if t.is_floating else None
+    descending = plain([t, E.U8], D.GT, kind=kind)
     dims, axis = ((3, 50, 2), 1) if threads > 1 else ((90,), 0)
     for wide, types, by in (
         (True, [t], comparator([t])), (False, [t, E.U8], descending),
         (False, [E.U8, t, t], comparator([E.U8, t, t], 2)),
         (True, [t, E.S16, E.F64], comparator([t, E.S16, E.F64])),
+        *[(True, [t, word], plain([t, word], D.GT, kind=kind)) for word in (E.U32, E.S32, E.F32)],
+        (True, [E.F32, t], comparator([E.F32, t])),
     ):  # fmt: skip
         monkeypatch.setattr(long_sort, "_wide_bytes", lambda wide=wide: 1 << 20 if wide else 0)
         module = _sort(types, dims, axis, by)
