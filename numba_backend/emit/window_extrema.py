@@ -13,13 +13,17 @@ each still lacks the result sixteen before it, so that vectors are combined one 
             last[j] = maximum(last[j], a[v + j + 16])
             a[v + j + 16] = last[j]
 
+In most blocks of a long row no element is beyond the extremum so far, which is then the result for all of them: a plain
+maximum of the block finds that out.
+
 Positions before the block, or after its end, count as the extremum so far. Floats are held as integer keys
 (`key_functions`): the maximum of these is one instruction. Long rows are cut into pieces, as in `window_scan.py`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from functools import partial
 
 from ...hlo.ir import HloInstruction
@@ -33,6 +37,11 @@ VECTOR = 16
 """Elements that are combined with those sixteen before them at a time."""
 VECTOR_BITS = 256
 """Wider vectors make the ends of rows longer, and the kernel takes longer to compile."""
+
+Load = Callable[[Expr], Expr]
+"""The key of an element of a block."""
+Keep = Callable[[Expr, Expr], None]
+"""Stores the result whose key is given for an element of a block."""
 
 
 def emit_extrema(instruction: HloInstruction, scan: Scan) -> EmittedKernel:
@@ -54,20 +63,37 @@ def emit_extrema(instruction: HloInstruction, scan: Scan) -> EmittedKernel:
             def keep(j: Expr, value: Expr) -> None:
                 own.keep(outputs, own.offset(row, first + j), [value])
 
-            _block(own, load, keep, width, so_far, arrays)
+            with _unless_same(own, load, keep, width, so_far) if scan.size > size else nullcontext():
+                _block(own, load, keep, width, so_far, arrays)
     notes = window_notes(instruction, scan_steps(scan.block, scan.piece), f"{ROW}, {STEP}")
     return own.text.finish(own.total, vector_bits=VECTOR_BITS, notes=notes)
 
 
-def _block(
-    own: Rows, load: Callable[[Expr], Expr], keep: Callable[[Expr, Expr], None], width: Name, so_far: Name,
-    arrays: Sequence[Name],
-) -> None:  # fmt: skip
+def _combine(own: Rows) -> str:
+    """The function that combines two held values."""
+    assert own.keys is not None
+    return own.keys[1]
+
+
+@contextmanager
+def _unless_same(own: Rows, load: Load, keep: Keep, width: Name, so_far: Name) -> Iterator[None]:
+    """Around the code for a block, which is skipped if no element of the block changes the extremum. The first element
+    alone shows most blocks of a rising row."""
+    writer, combine = own.writer, _combine(own)
+    top = writer.assign("top", call(combine, so_far, load(ZERO)))
+    with writer.if_(top.eq(so_far), guarded=True), writer.loop("j", width) as j:
+        writer.assign(top, call(combine, top, load(j)))
+    with writer.if_(top.eq(so_far), guarded=True), writer.loop("j", width) as j:
+        keep(j, so_far)
+    with writer.else_(guarded=True):
+        yield
+
+
+def _block(own: Rows, load: Load, keep: Keep, width: Name, so_far: Name, arrays: Sequence[Name]) -> None:
     """The extrema of one block. `so_far` is the extremum of all elements before it, and afterwards includes the
     block."""
     writer, (a, b, last) = own.writer, arrays
-    assert own.keys is not None
-    extremum = partial(call, own.keys[1])
+    extremum = partial(call, _combine(own))
     with writer.lanes("j", VECTOR) as j:
         for array in arrays:
             writer.store(array, j, so_far)
