@@ -62,12 +62,17 @@ def clamped_start(
     is not known that they do. It is computed once."""
     fits = dimension in in_bounds(instruction)
     last = None if fits else e.sizes.of(instruction.operands[0], dimension) - e.sizes.constant(window)
+    size = instruction.operands[0].shape.dimensions[dimension]
     key = ("start", indices, index, last)
     found = e.writer.recall(key)
     if found is None:
         # In the index's own type, as in XLA: an unsigned index beyond s64 is large, not negative.
-        start = as_signed(indices.shape.element, e.value(indices, index))
-        start = widened(start) if last is None else call("minimum", call("maximum", start, ZERO), last)
+        value = e.value(indices, index)
+        if last is not None and indices.shape.element is ElementType.S32 and size < 1 << 31:  # one instruction each
+            start = cast("int64", call("minimum", call("maximum", value, cast("int32", 0)), cast("int32", last)))
+        else:
+            start = as_signed(indices.shape.element, value)
+            start = widened(start) if last is None else call("minimum", call("maximum", start, ZERO), last)
         found = e.writer.let("start", start)
         e.writer.remember(key, found)
     return found

@@ -5,16 +5,17 @@
     for start0 in range(0, n0, 512):
         part0 = best0
         for j in range(start0, minimum(start0 + 512, n0)):
-            part0 = reduce_max(part0, x0[i * n0 + j])
+            part0 = reduce_largest(part0, x0[i * n0 + j])
         if part0 > best0 or part0 != part0 and best0 == best0:
             best0 = part0
             block0 = start0
     place0 = 512
-    for j in range(block0, minimum(block0 + 512, n0)):
-        v0 = x0[i * n0 + j]
-        place0 = minimum(place0, select(v0 == best0 or v0 != v0, int32(j - block0), 512))
+    for j in range(minimum(block0 + 512, n0) - block0):
+        v0 = x0[i * n0 + (block0 + j)]
+        place0 = minimum(place0, select(v0 == best0 or v0 != v0, int32(j), 512))
 
-LLVM makes vectors of both inner loops, but not of the reducer itself. An operand that is computed in the nest, and
+LLVM makes vectors of both inner loops, but not of the reducer itself. Zeros are equal, so the best value may have
+either sign. An operand that is computed in the nest, and
 might differ in its last bit when it is computed again, is kept in a local array; its block is then searched at once.
 The reducer combines the pair that is found with the initial one.
 """
@@ -125,7 +126,7 @@ class ArgReduction:
                 value = value if value.is_simple else writer.let("v", value)
                 writer.store(self.kept, j - start, value)
             if self.is_float:
-                function = "reduce_max" if self.is_maximum else "reduce_min"
+                function = "reduce_largest" if self.is_maximum else "reduce_smallest"
             else:
                 function = "maximum" if self.is_maximum else "minimum"
             writer.assign(part, call(function, part, value))
@@ -140,13 +141,13 @@ class ArgReduction:
         """The place of the first element of a block that is as good as the best one."""
         writer = self.writer
         first = writer.assign(self.names["first"], cast("int32", self.block))
-        with writer.loop(variable, start, self._stop(start)) as j:
-            value = self._value(j) if self.kept is None else self.kept[j - start]
+        with writer.loop(variable, self._stop(start) - start) as j:
+            value = self._value(start + j) if self.kept is None else self.kept[j]
             value = value if value.is_simple else writer.let("v", value)
             found = value.eq(best)
             if self.is_float:
                 found = Binary("|", found, value.ne(value))
-            here = call("select", found, cast("int32", j - start), cast("int32", self.block))
+            here = call("select", found, cast("int32", j), cast("int32", self.block))
             writer.assign(first, call("minimum", first, here))
         writer.assign(place, start + cast("int64", first))
         if self.kept is not None:

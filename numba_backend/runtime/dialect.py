@@ -144,6 +144,8 @@ def _extrema_and_reductions() -> dict[str, Any]:
         "minimum": define("minimum", 2, **minima),
         "reduce_max": define("reduce_max", 2, **maxima),
         "reduce_min": define("reduce_min", 2, **minima),
+        "reduce_largest": define("reduce_largest", 2, real=floating.largest),
+        "reduce_smallest": define("reduce_smallest", 2, real=floating.smallest),
         "reduce_add": define(
             "reduce_add", 2, real=floating.reduce_add, complex=add_parts, integer=operator.add
         ),

@@ -13,6 +13,10 @@ three kinds of loops are unrolled only after they have been vectorised:
 * the same loops in a product of matrices, which has a large local array: vectors of straight code would be made across
   the rows of a tile, at half the speed.
 
+A loop around a short one that loads elements by indices it has loaded is not vectorised, as when a few elements of each
+row are taken: vectors across the rows would transpose indices and results, and elements are loaded one by one all the
+same (1.15 times).
+
 A loop that LLVM does not vectorise must not be told so: it would never be unrolled.
 
 A loop with a fixed, small count is not unrolled if the count of its inner loop is an argument: LLVM would make a copy
@@ -87,6 +91,8 @@ class LoopHints:
             hints.append(("llvm.loop.parallel_accesses", group))
         if _trip_count(loop) and self._only_repeats(loop):
             hints.append(("llvm.loop.unroll.disable",))
+        if _looks_up_rows(loop):
+            hints.append(("llvm.loop.vectorize.width", llir.Constant(_I32, 1)))
         node = llir.values.MDValue(self._module, [], name=str(len(self._module.metadata)))
         node.operands = (node, *map(self._module.add_metadata, hints))
         if parts:
@@ -189,6 +195,34 @@ def _partial_sums(loop: For) -> int:
 
 _LANES = {"float32": 8, "float64": 4}
 """Elements of a vector of 32 bytes."""
+
+
+def _looks_up_rows(loop: For) -> bool:
+    """True for a loop around short ones, of which one loads an element at an index that it has loaded.
+
+    for i in range(n):
+        for j in range(8):
+            start = int64(x[i * 8 + j])
+            out[i * 8 + j] = y[i * n0 + start]
+    """
+    return any(
+        isinstance(inner, For) and 0 < _trip_count(inner) <= SUM_MOST and _looks_up(inner) for inner in loop.body
+    )
+
+
+def _looks_up(loop: For) -> bool:
+    loaded: set[str] = set()
+
+    def is_loaded(part: Expr) -> bool:
+        return isinstance(part, Load) or (isinstance(part, Name) and part.name in loaded)
+
+    for statement in loop.body:
+        parts = [part for whole in expressions_of(statement) for part in whole.walk()]
+        if any(isinstance(part, Load) and any(map(is_loaded, part.index.walk())) for part in parts):
+            return True
+        if isinstance(statement, Assign) and any(map(is_loaded, parts)):
+            loaded.update(target.name for target in statement.targets)
+    return False
 
 
 def _is_elementary(loop: For) -> bool:

@@ -74,6 +74,29 @@ def test_what_is_vectorised_first(text: str, hinted: int) -> None:
     assert sum(node in parts.split(", ") for _, parts in loops for node in nodes) == hinted
 
 
+TAKEN = """\
+def k(lo, hi, x, y, out, p):
+    for i in range(lo, hi):
+        for j in range({count}):
+            at = int64(x[i * 8 + j])
+            out[i * 8 + j] = y[{index}]
+"""
+
+
+@pytest.mark.parametrize(
+    ("count", "index", "is_kept_from_vectors"),
+    [
+        (8, "i * 8 + at", True),
+        (8, "int64(x[j])", True),
+        (8, "i * 8 + j", False),  # neighbours
+        ("(hi - lo)", "i * 8 + at", False),  # the inner loop is long
+        (64, "i * 8 + at", False),
+    ],
+)
+def test_rows_of_which_a_few_elements_are_taken(count: object, index: str, is_kept_from_vectors: bool) -> None:
+    assert ('"llvm.loop.vectorize.width"' in lowered(TAKEN.format(count=count, index=index))) is is_kept_from_vectors
+
+
 @pytest.mark.parametrize(
     "text",
     [

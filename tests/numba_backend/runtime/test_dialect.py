@@ -371,6 +371,8 @@ REDUCTIONS: dict[str, tuple[Callable[..., object], tuple[str, ...]]] = {
     "reduce_mul": (np.prod, ("f32", "f64", "s32", "c128")),
     "reduce_max": (np.max, ("f32", "f64", "s32", "u8")),
     "reduce_min": (np.min, ("f32", "f64", "s16", "u64")),
+    "reduce_largest": (np.max, ("f32", "f64")),
+    "reduce_smallest": (np.min, ("f32", "f64")),
     "reduce_and": (np.bitwise_and.reduce, ("s32", "u8")),
     "reduce_or": (np.bitwise_or.reduce, ("s64", "u8")),
     "reduce_xor": (np.bitwise_xor.reduce, ("u16", "s32")),
@@ -406,11 +408,12 @@ def test_reductions_are_vectorised(name: str, dtype: str) -> None:
 @pytest.mark.parametrize("dtype", ["f32", "f64"])
 def test_reduced_extrema_see_nan_and_signed_zeros_at_every_place(dtype: str) -> None:
     high, low = folded("reduce_max", dtype), folded("reduce_min", dtype)
+    names = ("reduce_max", "reduce_min", "reduce_largest", "reduce_smallest")
+    every = [folded(name, dtype) for name in names]
     for place in range(77):
         values = np.linspace(-1, 1, 77)
         values[place] = NAN
-        assert np.isnan(high(values))
-        assert np.isnan(low(values))
+        assert all(np.isnan(extremum(values)) for extremum in every)
         zeros = np.full(77, -0.0)
         zeros[place] = 0.0
         assert not np.signbit(high(zeros))
