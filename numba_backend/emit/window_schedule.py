@@ -3,8 +3,8 @@
     Part("row", "group", size=4)            rows of results that are computed together, a group in each iteration
     Split("j", "start", 1024, "short")      results of a row that stay in the cache together
     Part("row", "group", size=8)            rows of a scan that advance together (`Unroll`)
-    Part("j", "block", size=128)            columns of a scan that advance together
-    Split("s", "block", 256, "short")       elements of a scan of maxima or minima that are combined at a time
+    Part("j", "block", size=512)            columns of a scan that advance together
+    Split("s", "block", 128, "short")       elements of a scan of maxima or minima that are combined at a time
     Part("s", "piece", size=1040)           pieces of the rows of a scan, each of which is a row then
 
 `row` goes through all positions along the other dimensions, `j` through those along the last one, `s` is the scanned
