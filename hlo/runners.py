@@ -36,11 +36,14 @@ class ThreadSettings(NamedTuple):
 
 class SiteParameter(NamedTuple):
     """An argument of a call: an array of the type `aval` that has no place. If there is a dtype, also a NumPy array
-    with that very dtype and these dimensions."""
+    with that very dtype and these dimensions. If there is a number, also a number of Python of this type; it has
+    `number_bytes` in memory. An integer or a float that these cannot hold is unusual."""
 
     aval: object
     dtype: np.dtype[Any] | None
     shape: tuple[int, ...]
+    number: type[float | int | bool] | None
+    number_bytes: int
 
 
 class CallSites(ABC):

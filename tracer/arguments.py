@@ -21,6 +21,7 @@ import numpy as np
 
 from ..hlo.array_address import DATA_POINTERS, WORD_SHIFT
 from ..hlo.host_buffers import USABLE, HostBuffer, bytes_buffer
+from ..hlo.runners import SiteParameter
 from . import dtypes
 from .arrays.array import CONVERSIONS, Array, array_from_scalar, as_value, refuse_masked, resolved
 from .arrays.float0 import is_float0
@@ -497,11 +498,13 @@ def temporary(leaf: Any) -> Array | None:
     return None
 
 
-def is_given_by_numpy(aval: ShapedArray) -> bool:
-    """Whether NumPy arrays with this very dtype become arrays of this type in the current context, without a copy."""
-    if aval.weak_type or aval.is_extended or not aval.is_plain:
-        return False
-    return aval.dtype is np.dtype(aval.dtype.type) and dtypes.canonical_dtype(aval.dtype) is aval.dtype
+def site_parameter(aval: ShapedArray) -> SiteParameter:
+    """What becomes an array of this type in the current context as it is: NumPy arrays, numbers of Python."""
+    is_plain = aval.is_plain and not aval.is_extended
+    by_numpy = is_plain and not aval.weak_type and dtypes.canonical_dtype(aval.dtype) is aval.dtype
+    x64 = thread.settings.context.enable_x64
+    number = next((kind for kind in (float, int, bool) if is_plain and _packed((kind, x64))[0] is aval), None)
+    return SiteParameter(aval, aval.dtype if by_numpy else None, aval.shape, number, aval.dtype.itemsize)
 
 
 def _packed(key: tuple[type, bool]) -> tuple[ShapedArray, Callable[[Any], bytes]]:

@@ -1,12 +1,12 @@
 """jit: a Python function becomes a program for each combination of argument types, traced and compiled once.
 
-Dispatch has four ways (`PjitFunction.__call__`). Machine code of the backend compares positional arguments, Arrays and
-NumPy arrays, with those of earlier calls, and runs the program (`hlo/runners.py`). Where all arguments are Arrays, the
-tuple of their (interned) types finds a function that runs the executable. Other calls (keyword arguments, static ones,
-containers, numbers) are first taken apart by a plan, which is made once for each form of call. These ways are learned
-from the general one, which traces and compiles where needed. While another function is traced, a jitted function
-becomes a composite call of its computation, named "jit". While a timeline is recorded, it records each call; with
-several devices, arguments that are placed take the general way.
+Dispatch has four ways (`PjitFunction.__call__`). Machine code of the backend compares positional arguments (Arrays,
+NumPy arrays, numbers) with those of earlier calls, and runs the program (`hlo/runners.py`). Where all arguments are
+Arrays, the tuple of their (interned) types finds a function that runs the executable. Other calls (keyword arguments,
+static ones, containers) are first taken apart by a plan, which is made once for each form of call. These ways are
+learned from the general one, which traces and compiles where needed. While another function is traced, a jitted
+function becomes a composite call of its computation, named "jit". While a timeline is recorded, it records each call;
+with several devices, arguments that are placed take the general way.
 
 Programs belong to the Python function: if it is jitted again with the same options, it finds them again.
 """
@@ -25,7 +25,7 @@ import numpy as np
 
 from ..hlo.errors import UnsupportedError
 from ..hlo.ir import HloModule
-from ..hlo.runners import NativeRunner, SiteParameter, ThreadSettings
+from ..hlo.runners import NativeRunner, ThreadSettings
 from ..hlo.support.garbage import collecting_seldom
 from ..hlo.support.loading import load
 from ..hlo.support.shared_value import SharedValue
@@ -44,10 +44,10 @@ from .arguments import (
     check_function,
     compile_options,
     entered,
-    is_given_by_numpy,
     leaf_describer,
     leaf_names,
     overflow,
+    site_parameter,
     split_static,
     temporary,
     without_elements,
@@ -464,8 +464,7 @@ class PjitFunction(SharedValue, Generic[P, R]):
         runner, fast = getattr(run, "__self__", None), self._fast
         context = next((c for c, t in snapshot(fast.items()) if t is table), None)
         if isinstance(runner, NativeRunner) and context is not None:
-            parameters = [SiteParameter(a, a.dtype if is_given_by_numpy(a) else None, a.shape) for a in avals]
-            sites = fast.sites = runner.add_site(fast.sites, _WHERE, context, parameters)
+            sites = fast.sites = runner.add_site(fast.sites, _WHERE, context, [*map(site_parameter, avals)])
             fast.call = sites.call
 
     def _compiled(

@@ -45,8 +45,8 @@ _FUNCTIONS = (
     "PyObject_GetAttr", "PyObject_Vectorcall", "PyErr_Occurred", "PyErr_Clear", "Py_IncRef", "Py_DecRef",
     "PyEval_SaveThread", "PyEval_RestoreThread",
 )  # fmt: skip
-_OBJECTS = ("NONE", "UNDONE", "RECORDERS", "ARRAY", "RESULT", "NUMPY")
-"""Objects of Python, by address: None, NotImplemented, the recorders of timelines, and classes."""
+_OBJECTS = ("NONE", "UNDONE", "TRUE", "RECORDERS", "ARRAY", "RESULT", "NUMPY")
+"""Objects of Python, by address: None, NotImplemented, True, the recorders of timelines, and classes."""
 _OFFSETS = ("AVAL", "BUFFER", "PLACE", "FREE", "ADDRESS", "BYTES", "SHAPE")
 """Of slots: three of an array, four of a result's buffer."""
 _NAMES = (*_FUNCTIONS, *_OBJECTS, *_OFFSETS, "COMPLETE")
@@ -60,9 +60,12 @@ memory; 0: none. `_FINISH`: 0 if the result is one array, 1 if it is a tuple, el
 _RESULT_AVAL, _RESULT_BIN, _RESULT_BYTES, _RESULT_SHAPE, _RESULT_MAKER, _RESULT_WORDS = range(6)
 """`_RESULT_BIN`: 0 if `_RESULT_MAKER` makes the buffer."""
 
-# Words of a site's block; then those of each parameter: the type, the bytes of its words, the dtype, the dimensions.
+# Words of a site's block; then those of each parameter: the type, the bytes of its words, the type of a number and
+# its form, the dtype, the dimensions.
 _CONTEXT, _COUNT, _CALL, _SITE_HEAD = range(4)
-_PARAMETER_AVAL, _PARAMETER_BYTES, _PARAMETER_DTYPE, _PARAMETER_RANK, _PARAMETER_HEAD = range(5)
+_PARAMETER_AVAL, _PARAMETER_BYTES, _NUMBER, _NUMBER_FORM, _PARAMETER_DTYPE, _PARAMETER_RANK, _PARAMETER_HEAD = range(7)
+_FORMS = {(float, 4): 1, (float, 8): 2, (int, 4): 3, (int, 8): 4, (bool, 1): 5}
+"""The numbers of Python: their types, and the bytes that they have in memory."""
 
 # Words of the sites' block; then their addresses, then 0.
 _SITES_API, _THREAD, _RUNNING, _CONTEXT_OFFSET, _SITES_HEAD = range(5)
@@ -78,7 +81,8 @@ _CONSTANTS = {
     "bin": 8 * _RESULT_BIN, "nbytes": 8 * _RESULT_BYTES, "shape": 8 * _RESULT_SHAPE, "maker": 8 * _RESULT_MAKER,
     "context": 8 * _CONTEXT, "count": 8 * _COUNT, "call": 8 * _CALL, "first_parameter": 8 * _SITE_HEAD,
     "parameter_bytes": 8 * _PARAMETER_BYTES, "dtype": 8 * _PARAMETER_DTYPE, "rank": 8 * _PARAMETER_RANK,
-    "dimensions": 8 * _PARAMETER_HEAD, "thread": 8 * _THREAD, "running": 8 * _RUNNING,
+    "dimensions": 8 * _PARAMETER_HEAD, "number": 8 * _NUMBER, "form": 8 * _NUMBER_FORM, "float": object.__basicsize__,
+    "thread": 8 * _THREAD, "running": 8 * _RUNNING,
     "context_offset": 8 * _CONTEXT_OFFSET, "first_site": 8 * _SITES_HEAD,
     "parallel": 8 * PARALLEL, "brief": 8 * BRIEF, "execute": 8 * EXECUTE, "failed": 8 * FAILED, "pool": 8 * POOL,
 }  # fmt: skip
@@ -332,7 +336,7 @@ def call_sites(block, arguments):
                             rank -= 1
                         if rank > 0:
                             break
-                    else:
+                    elif kind != load(parameter + {number}):
                         break
                     parameter += load(parameter + {parameter_bytes})
                     index += 1
@@ -347,16 +351,43 @@ def call_sites(block, arguments):
     call1({Py_IncRef}, owner)
     call = load(site + {call})
     table = stack(load(call + {table}))
-    held = stack(count + 1)
+    held = stack(count + count + 1)
     store(table, 0)
+    parameter = site + {first_parameter}
     usual = 1
     holds = 0
     index = 0
     while usual != 0 and index < count:
         item = call2({PyTuple_GetItem}, arguments, index)
+        kind = load(item + {type})
+        form = load(parameter + {form})
+        parameter += load(parameter + {parameter_bytes})
         index += 1
-        if load(item + {type}) == {NUMPY}:
+        if kind == {NUMPY}:
             store(table + index * 8, load(item + {numpy_data}))
+        elif kind != {ARRAY}:
+            value = 0
+            if form == 1:
+                value = load(item + {float})
+                bits = narrow(value)
+                if bits & 0x7fffffff == 0x7f800000 and value & 0x7fffffffffffffff != 0x7ff0000000000000:
+                    usual = 0
+                value = bits
+            elif form == 2:
+                value = load(item + {float})
+            elif form == 5:
+                if item == {TRUE}:
+                    value = 1
+            else:
+                value = call1({PyLong_AsLongLong}, item)
+                if form == 3 and (value < -0x80000000 or value > 0x7fffffff):
+                    usual = 0
+                elif value == -1 and call0({PyErr_Occurred}) != 0:
+                    call0({PyErr_Clear})
+                    usual = 0
+            numbers = held + (count + index) * 8
+            store(numbers, value)
+            store(table + index * 8, numbers)
         else:
             buffer = load(item + {BUFFER})
             if buffer == 0:
@@ -410,7 +441,7 @@ class ResultMaker(NamedTuple):
 def _api(arrays: ArraySlots, buffers: BufferClasses) -> array[int]:
     """The table of the native functions."""
     functions = [ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value or 0 for name in _FUNCTIONS]
-    objects = (None, NotImplemented, RECORDERS, arrays.kind, buffers.small, np.ndarray)
+    objects = (None, NotImplemented, True, RECORDERS, arrays.kind, buffers.small, np.ndarray)
     offsets = [slot_offset(arrays.kind, name) for name in (arrays.aval, arrays.buffer, arrays.place)]
     offsets += [slot_offset(buffers.small, name) for name in ("_free", "address", "nbytes", "shape")]
     complete, *_ = default_store().get_many(CALL_FUNCTIONS)
@@ -440,7 +471,9 @@ class _Runner(_Block, NativeRunner):
         for parameter in parameters:
             dtype = parameter.dtype if HAS_FIELDS else None
             dimensions = () if dtype is None else parameter.shape
+            form = _FORMS.get((parameter.number, parameter.number_bytes), 0)
             words.extend([id(parameter.aval), 8 * (_PARAMETER_HEAD + len(dimensions))])
+            words.extend([id(parameter.number) if form else 0, form])
             words.extend([0 if dtype is None else id(dtype), len(dimensions), *dimensions])
         site = _Block(words.tobytes())
         site.kept = self, context, parameters

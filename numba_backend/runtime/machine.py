@@ -58,6 +58,11 @@ def _smaller(builder: Any, values: Sequence[Any]) -> Any:
     return builder.select(builder.icmp_signed("<", *values), *values)
 
 
+def _narrow(builder: Any, values: Sequence[Any]) -> Any:
+    narrow = builder.fptrunc(builder.bitcast(values[0], llir.DoubleType()), llir.FloatType())
+    return builder.zext(builder.bitcast(narrow, _I32), _I64)
+
+
 def _stack(builder: Any, values: Sequence[Any]) -> Any:
     return builder.ptrtoint(builder.alloca(_I64, values[0]), _I64)
 
@@ -152,6 +157,7 @@ SCOPE: dict[str, object] = {
     "store": _define("store", 2, _store),
     "quotient": _define("quotient", 2, _quotient),
     "smaller": _define("smaller", 2, _smaller),
+    "narrow": _define("narrow", 1, _narrow),
     "stack": _define("stack", 1, _stack),
     "copy_bytes": _define("copy_bytes", 3, _copy_bytes),
     "zero_bytes": _define("zero_bytes", 2, _zero_bytes),
@@ -167,7 +173,7 @@ SCOPE: dict[str, object] = {
     "cycles": _define("cycles", 0, _cycles),
     "pause": _define("pause", 0, _pause),
 }
-"""`load(address)`, `store(address, value)`; `quotient(a, b)` of positive numbers; `smaller(a, b)`; `stack(words)`:
-memory until the function returns; `callN(function, ...)`: a C function of N integers or pointers, `call_routineN`: one
-without a result; `c_malloc(bytes)` and others: functions of the C library; `atomic_add` returns the old value;
-`compare_exchange(address, expected, new)`: 1 if it succeeded."""
+"""`load(address)`, `store(address, value)`; `quotient(a, b)` of positive numbers; `smaller(a, b)`; `narrow(bits)`: the
+bits of an f32 for those of an f64; `stack(words)`: memory until the function returns; `callN(function, ...)`: a C
+function of N integers or pointers, `call_routineN`: one without a result; `c_malloc(bytes)` and others: functions of
+the C library; `atomic_add` returns the old value; `compare_exchange(address, expected, new)`: 1 if it succeeded."""

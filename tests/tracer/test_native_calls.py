@@ -120,6 +120,54 @@ def test_weak_types_and_settings_have_programs_of_their_own() -> None:
     assert not is_known(f, np.array(1, np.float64))
 
 
+LARGEST = float(np.finfo(np.float32).max)
+NUMBERS = [
+    0.0, -0.0, 1.5, 0.1, -1e-45, 1e-60, LARGEST, -LARGEST, float("inf"), float("-inf"), float("nan"), 0, 1, -1,
+    2**31 - 1, -(2**31), True, False,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("x64", [False, True])
+@pytest.mark.parametrize("number", NUMBERS)
+def test_numbers_of_python(number: Any, x64: bool) -> None:
+    f = hloom.jit(lambda x, s: (s, x * s))
+    with hloom.enable_x64(x64):
+        expected = f(X, number)
+        f(X, number)
+        found = called(f, X, number)
+        for one, other in zip(found, expected, strict=True):
+            assert one.aval is other.aval
+            assert np.asarray(one).tobytes() == np.asarray(other).tobytes()
+        np.testing.assert_array_equal(found[0], np.asarray(number, found[0].dtype))
+
+
+@pytest.mark.parametrize("number", [1e39, -1e300, LARGEST * (1 + 2**-24), 2**31, -(2**31) - 1, 2**63, -(2**80), 1j])
+def test_numbers_that_are_left_to_python(number: Any) -> None:
+    f = hloom.jit(lambda s: s)
+    for small in (1.0, 1):
+        f(small)
+    f(1.0)
+    assert f._fast.call((number,)) is NotImplemented
+    if isinstance(number, int):
+        with pytest.raises(OverflowError):
+            f(number)
+    else:
+        assert complex(f(number)) == (number if number == 1j else float("inf") * np.sign(number))
+
+
+def test_only_numbers_of_the_very_type() -> None:
+    class Mine(float):
+        pass
+
+    f = hloom.jit(lambda s: s)
+    f(1.0)
+    for other in (Mine(1), True, 1, np.float32(1), np.float64(1), "1"):
+        assert f._fast.call((other,)) is NotImplemented
+    f(True)
+    assert called(f, True).dtype == bool
+    assert f._fast.call((1,)) is NotImplemented
+
+
 def test_within_a_trace_nothing_runs() -> None:
     f = hloom.jit(lambda x: x * 2)
     f(X)
