@@ -135,8 +135,8 @@ TARGETS: tuple[Target, ...] = (
         "memory of training steps, part of JAX's, worst", 0.3, False, lambda run: run.part("memory-", True),
         prefix="memory-",
     ),
-    Target("call with its own arrays, us", 1.2, False, lambda run: run.microseconds("dispatch"), unit=""),
-    Target("call with NumPy arguments, us", 3.0, False, lambda run: run.microseconds("dispatch-numpy"), unit=""),
+    Target("call with its own arrays, us", 1.1, False, lambda run: run.microseconds("dispatch"), unit=""),
+    Target("call with NumPy arguments, us", 2.5, False, lambda run: run.microseconds("dispatch-numpy"), unit=""),
     Target("10 arrays in dictionaries, us", 11.2, False, lambda run: run.microseconds("dispatch-tree"), unit=""),
 )  # fmt: skip
 

@@ -42,7 +42,7 @@ class SiteParameter(NamedTuple):
     aval: object
     dtype: np.dtype[Any] | None
     shape: tuple[int, ...]
-    number: type[float | int | bool] | None
+    number: type[Any] | None
     number_bytes: int
 
 

@@ -64,7 +64,7 @@ _RESULT_AVAL, _RESULT_BIN, _RESULT_BYTES, _RESULT_SHAPE, _RESULT_MAKER, _RESULT_
 # its form, the dtype, the dimensions.
 _CONTEXT, _COUNT, _CALL, _SITE_HEAD = range(4)
 _PARAMETER_AVAL, _PARAMETER_BYTES, _NUMBER, _NUMBER_FORM, _PARAMETER_DTYPE, _PARAMETER_RANK, _PARAMETER_HEAD = range(7)
-_FORMS = {(float, 4): 1, (float, 8): 2, (int, 4): 3, (int, 8): 4, (bool, 1): 5}
+_FORMS: dict[tuple[type[Any] | None, int], int] = {(float, 4): 1, (float, 8): 2, (int, 4): 3, (int, 8): 4, (bool, 1): 5}
 """The numbers of Python: their types, and the bytes that they have in memory."""
 
 # Words of the sites' block; then their addresses, then 0.
