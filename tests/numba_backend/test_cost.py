@@ -135,6 +135,8 @@ NO_COSTS = {
     "ahead/c_program.py: _BYTES_A_LINE": "of C's text",
     "ahead/wasm_linker.py: STACK_BYTES": "of a module's stack",
     "ahead/wasm_program.py: _MOST_BYTES": "addresses have 32 bits",
+    "runtime/array_calls.py: _PARAMETER_BYTES": "the place of a word",
+    "runtime/array_calls.py: _RESULT_BYTES": "the same",
     "runtime/blas.py: _BLAS_BYTES": "memory that OpenBLAS asks for",
     "runtime/blas.py: _THREAD_BYTES": "the same, for each thread",
     "runtime/callbacks.py: _MAIN_NANOSECONDS": "how often a loop calls Python",
