@@ -17,7 +17,7 @@ PACKAGES: dict[str, tuple[str, ...]] = {
     "mlx": ("mlx[cpu]>=0.32",),
     "pytensor": ("pytensor>=3.0",),
     "pythran": ("pythran>=0.19", "scipy-openblas64"),
-    "dace": ("dace>=1.0",),
+    "dace": ("dace>=1.0", "networkx<3.6"),  # from 3.6 on, `immediate_dominators` lacks the start, which DaCe looks up
     "torch": ("torch>=2.14",),
 }
 
