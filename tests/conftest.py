@@ -27,6 +27,12 @@ os.environ.setdefault("HLOOM_CACHE_DIR", str(_folder))
 # Every pass that changes a module is followed by the verifier.
 os.environ.setdefault("HLOOM_VERIFY_PASSES", "1")
 
+# Under emulation processes take longer.
+if _patience := os.environ.get("HLOOM_TESTS_PATIENCE"):
+    from support.patience import wait_longer
+
+    wait_longer(float(_patience))
+
 # A parent may ignore interrupts, as a shell does for what runs in the background; tests send some to themselves.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -10,10 +10,11 @@ import os
 import shutil
 import subprocess
 import sys
-import time
 import tomllib
 import xml.etree.ElementTree as ElementTree
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -79,50 +80,85 @@ def copy_checkout(target: Path) -> None:
 
 
 def check(
-    pytest: Sequence[str], checkout: Path, results: Path, tests: Sequence[str], environment: Mapping[str, str]
-) -> int:
+    pytest: Sequence[str], checkout: Path, results: Path, tests: Sequence[str], environment: Mapping[str, str],
+    goes_on: bool = False,
+) -> int:  # fmt: skip
     """Run the command `pytest` on each file of `tests` in a process of its own, and print a row for each; 1 if a test
     failed. A process that the emulator ends is a row, too. `results` gets what the processes print.
+
+    With `goes_on`, the row of a file that passed in an earlier check is that one's, with its commit.
     """
     results.mkdir(parents=True, exist_ok=True)
-    print(f"{'passed':>6} {'failed':>6} {'skipped':>7} {'seconds':>7}  file", flush=True)
-    total, failures = [0, 0, 0, 0], []
+    print(f"{'passed':>6} {'failed':>6} {'skipped':>7} {'seconds':>7}  {'commit':<12}  file", flush=True)
+    rows, failures, reasons = [], [], Counter[str]()
     for name in tests:
-        stem = Path(name).stem
+        stem = name.replace("/", ".").removesuffix(".py")
         report, log = results / f"{stem}.xml", results / f"{stem}.log"
-        report.unlink(missing_ok=True)
-        command = [*pytest, "-q", "-p", "no:cacheprovider", f"--junitxml={report}", name]
-        started = time.perf_counter()
-        with log.open("w") as text:
-            try:
-                code = subprocess.run(
-                    command, cwd=checkout, env=environment, stdin=subprocess.DEVNULL, stdout=text, stderr=text,
-                    timeout=SECONDS,
-                ).returncode  # fmt: skip
-            except subprocess.TimeoutExpired:
-                code = -1
-        row, failed = _counts(report)
-        if code not in (0, 1, 5) or not report.exists():
-            failed.append(f"{name}: ended with {code}, see {log}")
-            row[1] += 1
-        row.append(round(time.perf_counter() - started))
-        total = [a + b for a, b in zip(total, row)]
-        failures += failed
-        print("{:6} {:6} {:7} {:7}  ".format(*row) + name, flush=True)
-    print("{:6} {:6} {:7} {:7}  ".format(*total) + f"{len(tests)} files")
+        outcome = Outcome.read(report)
+        if not (goes_on and outcome.commit and not outcome.failed):
+            report.unlink(missing_ok=True)
+            command = [*pytest, "-q", "-p", "no:cacheprovider", f"--junitxml={report}"]
+            code = _run([*command, "-o", f"junit_suite_name={_commit()}", name], checkout, environment, log)
+            outcome = Outcome.read(report)
+            if code not in (0, 1, 5) or not report.exists():
+                report.unlink(missing_ok=True)
+                outcome.failed.append(f"{name}: ended with {code}, see {log}")
+        numbers = [outcome.passed, len(outcome.failed), sum(outcome.skipped.values()), round(outcome.seconds)]
+        print("{:6} {:6} {:7} {:7}".format(*numbers) + f"  {outcome.commit:<12}  {name}", flush=True)
+        rows.append(numbers)
+        failures += outcome.failed
+        reasons += outcome.skipped
+    print("{:6} {:6} {:7} {:7}".format(*map(sum, zip(*rows))) + f"  {'':12}  {len(tests)} files")
+    for reason, count in reasons.most_common():
+        print(f"{count} skipped: {reason}")
     print("\n".join(failures))
     return 1 if failures else 0
 
 
-def _counts(report: Path) -> tuple[list[int], list[str]]:
-    """The numbers of tests that passed, failed and were skipped; the names of those that failed."""
-    if not report.exists():
-        return [0, 0, 0], []
-    cases = list(ElementTree.parse(report).getroot().iter("testcase"))
-    failed = [case for case in cases if case.find("failure") is not None or case.find("error") is not None]
-    skipped = [case for case in cases if case.find("skipped") is not None]
-    names = [f"{case.get('classname')}::{case.get('name')}" for case in failed]
-    return [len(cases) - len(failed) - len(skipped), len(failed), len(skipped)], names
+def _run(command: Sequence[str], folder: Path, environment: Mapping[str, str], log: Path) -> int:
+    """Run a command with nobody at its terminal; its exit status, -1 where it took too long."""
+    with log.open("w") as text:
+        try:
+            return subprocess.run(
+                command, cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=text, stderr=text,
+                timeout=SECONDS,
+            ).returncode  # fmt: skip
+        except subprocess.TimeoutExpired:
+            return -1
+
+
+def _commit() -> str:
+    """The commit that is checked out; with a + if files differ."""
+    command = ["git", "describe", "--always", "--exclude=*", "--abbrev=8", "--dirty=+"]
+    return subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout.strip()
+
+
+@dataclass
+class Outcome:
+    """What became of the tests of a file: the names of those that failed, how many were skipped for which reason."""
+
+    commit: str = ""
+    passed: int = 0
+    seconds: float = 0.0
+    failed: list[str] = field(default_factory=list)
+    skipped: Counter[str] = field(default_factory=Counter)
+
+    @classmethod
+    def read(cls, report: Path) -> Outcome:
+        """Of a report in the format of JUnit, if there is one."""
+        if not report.exists():
+            return cls()
+        suite = next(ElementTree.parse(report).getroot().iter("testsuite"))
+        outcome = cls(suite.get("name", ""), seconds=float(suite.get("time", 0)))
+        for case in suite.iter("testcase"):
+            skipped = case.find("skipped")
+            if skipped is not None:
+                outcome.skipped[skipped.get("message", "")] += 1
+            elif case.find("failure") is not None or case.find("error") is not None:
+                outcome.failed.append(f"{case.get('classname')}::{case.get('name')}")
+            else:
+                outcome.passed += 1
+        return outcome
 
 
 def smoke_tests() -> list[str]:
