@@ -13,7 +13,7 @@ from typing import Any
 
 
 def wait_longer(times: float) -> None:
-    """From now on every timeout of `subprocess` is so many times longer."""
+    """From now on every timeout of `subprocess` is at least so many times longer."""
     for name in ("wait", "communicate"):
         setattr(subprocess.Popen, name, _patient(getattr(subprocess.Popen, name), times))
 
