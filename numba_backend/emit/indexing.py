@@ -69,7 +69,7 @@ def clamped_start(
         # In the index's own type, as in XLA: an unsigned index beyond s64 is large, not negative.
         value = e.value(indices, index)
         if last is not None and indices.shape.element is ElementType.S32 and size < 1 << 31:  # one instruction each
-            start = cast("int64", call("minimum", call("maximum", value, cast("int32", 0)), cast("int32", last)))
+            start: Expr = cast("int64", call("minimum", call("maximum", value, cast("int32", 0)), cast("int32", last)))
         else:
             start = as_signed(indices.shape.element, value)
             start = widened(start) if last is None else call("minimum", call("maximum", start, ZERO), last)
