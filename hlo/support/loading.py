@@ -19,6 +19,11 @@ BEGAN = time.time_ns()
 been imported before or after the change."""
 
 
+_GENERATIONS = "free-threading" not in sys.version
+"""The collector has young and old objects. Without a GIL it has not, and each call of `freeze` visits all objects while
+all threads wait."""
+
+
 def load(name: str, package: str | None = None) -> ModuleType:
     """`importlib.import_module(name, package)`. A collector that is switched off stays so.
 
@@ -31,7 +36,7 @@ def load(name: str, package: str | None = None) -> ModuleType:
     try:
         return import_module(name, package)
     finally:
-        if not gc.get_freeze_count():
+        if _GENERATIONS and not gc.get_freeze_count():
             gc.freeze()
             gc.unfreeze()
         gc.enable()

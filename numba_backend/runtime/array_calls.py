@@ -19,7 +19,6 @@ and `call_sites` returns NotImplemented. A Python without the GIL has no such ru
 from __future__ import annotations
 
 import ctypes
-import functools
 from array import array
 from collections.abc import Callable, Sequence
 from types import BuiltinFunctionType
@@ -31,6 +30,7 @@ from ...hlo.array_address import ARRAY_DATA, ARRAY_DIMENSIONS, ARRAY_DTYPE, ARRA
 from ...hlo.backend import DeviceBuffer
 from ...hlo.host_buffers import USABLE
 from ...hlo.runners import ArraySlots, CallSites, NativeRunner, SiteParameter, ThreadSettings
+from ...hlo.support.once import once
 from ...hlo.support.slots import HAS_SLOTS, TYPE_OFFSET, slot_offset
 from ...hlo.timeline.spans import RECORDERS
 from .call import BRIEF, EXECUTE, FAILED, PARALLEL, POOL, WORDS_OFFSET, builtin_function, definition
@@ -437,7 +437,7 @@ class ResultMaker(NamedTuple):
     shape: object
 
 
-@functools.cache
+@once
 def _api(arrays: ArraySlots, buffers: BufferClasses) -> array[int]:
     """The table of the native functions."""
     functions = [ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value or 0 for name in _FUNCTIONS]
@@ -452,7 +452,7 @@ def _api(arrays: ArraySlots, buffers: BufferClasses) -> array[int]:
     return table
 
 
-@functools.cache
+@once
 def _definitions() -> tuple[Any, Any]:
     doc = b"run_arrays(arrays): run the program on a list or tuple of arrays."
     others = b"call_sites(arguments): the result of a known call, or NotImplemented."

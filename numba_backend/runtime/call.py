@@ -17,11 +17,11 @@ in a process with other busy Python threads getting it back can take millisecond
 from __future__ import annotations
 
 import ctypes
-import functools
 from array import array
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ...hlo.support.once import once
 from .executor import HEADER_WORDS, native_function
 from .executor_hook import HOOK_WORD, hook_address
 from .kernel import KernelSource
@@ -121,7 +121,7 @@ class _MethodDefinition(ctypes.Structure):
 _ONE_ARGUMENT = 0x0008  # METH_O
 
 
-@functools.cache
+@once
 def _api() -> array[int]:
     """The table of addresses that the header's word API points to."""
     functions = (getattr(ctypes.pythonapi, name) for name in _FUNCTIONS)
@@ -134,7 +134,7 @@ def definition(function: KernelSource, doc: bytes) -> object:
     return _MethodDefinition(name, default_store().get(function), _ONE_ARGUMENT, doc)
 
 
-@functools.cache
+@once
 def _definition() -> object:
     return definition(CALLER, b"run(bases): run the program with these addresses as its bases.")
 

@@ -13,10 +13,10 @@ an exception that comes before its first line, and go on.)
 from __future__ import annotations
 
 import ctypes
-import functools
 import threading
 from array import array
 
+from ...hlo.support.once import once
 from ...hlo.system import at_fork, system
 from .executor import native_function
 
@@ -72,7 +72,7 @@ def _nothing(_: int) -> None:
     the GIL."""
 
 
-@functools.cache
+@once
 def callback_api() -> array[int]:
     """The table that `call_python` and `look` get."""
     python = ("PyGILState_Ensure", "PyGILState_Release", "PyLong_FromLongLong", "PyObject_CallOneArg", "Py_DecRef")

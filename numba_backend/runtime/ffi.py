@@ -12,7 +12,6 @@ then its error. Scratch memory has before it the address of its allocation.
 from __future__ import annotations
 
 import ctypes
-import functools
 import textwrap
 from array import array
 from collections.abc import Callable
@@ -57,6 +56,7 @@ from ...hlo.ffi.structs import (
     WORD,
 )  # fmt: skip
 from ...hlo.ffi.types import register_type, types_address
+from ...hlo.support.once import once
 from . import callbacks
 from .executor import native_function
 from .kernel import KernelSource
@@ -335,7 +335,7 @@ def _in_python(function: Callable[[int], int]) -> Any:
 _PYTHON = {"Handler_Register": _in_python(_register_handler), "Type_Register": _in_python(_register_type)}
 
 
-@functools.cache
+@once
 def ffi_runtime() -> Runtime:
     """The native code of this process; the first call compiles it, unless it comes with the package."""
     store = default_store()

@@ -30,6 +30,7 @@ from typing import TYPE_CHECKING, cast
 from ...hlo.support.forking import Order, fork_lock
 from ...hlo.support.lazy import lazy_property
 from ...hlo.support.memory_pressure import on_pressure
+from ...hlo.support.once import once
 from ...hlo.support.records import dataclass
 from ...hlo.support.snapshots import snapshot
 from ...hlo.system import system
@@ -310,7 +311,7 @@ class KernelStore:
         self._statistics = replace(now, **{name: getattr(now, name) + number for name, number in more.items()})
 
 
-@functools.cache
+@once
 def default_store() -> KernelStore:
     """The process's store, in the folder that the environment names when it is first needed."""
     return KernelStore(default_folder())

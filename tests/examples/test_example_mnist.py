@@ -116,6 +116,7 @@ def test_bad_options(capsys: pytest.CaptureFixture[str], arguments: list[str], m
     assert re.search(message, capsys.readouterr().err)
 
 
+@pytest.mark.skipif(os.name == "nt", reason="Ctrl-C goes to all processes of a console")
 def test_interrupt_is_clean(root: Path, tmp_path: Path) -> None:
     # The signal may be ignored here, and so in the child (cron, `&`): Python's own handler is set first.
     program = "import runpy, signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); del sys.argv[0]; "

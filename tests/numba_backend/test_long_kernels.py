@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -18,6 +19,7 @@ from hloom.numba_backend.runtime.threads import set_num_threads
 
 import hloom
 import hloom.numpy as jnp
+from support.signals import ANOTHER, interrupt
 from support.trace_events import on_track, read_trace
 
 X = np.linspace(-3, 3, 100_003, dtype=np.float32)
@@ -107,15 +109,17 @@ def test_a_kernel_of_ten_to_the_twelve_elements_can_be_interrupted(name: str) ->
     def handler(*_: object) -> None:
         raise Stop
 
-    before = signal.signal(signal.SIGALRM, handler)
+    before = signal.signal(ANOTHER, handler)
     started = time.monotonic()
-    signal.setitimer(signal.ITIMER_REAL, 0.5)
+    timer = threading.Timer(0.5, interrupt, (ANOTHER,))
+    timer.start()
     try:
         with pytest.raises(Stop):
             hloom.block_until_ready(compiled(x, x))
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+        timer.cancel()
+        timer.join()
+        signal.signal(ANOTHER, before)
     assert time.monotonic() - started < 20, "some steps on a busy machine, and not the whole range"
 
 

@@ -1,14 +1,24 @@
-"""The beginning of programs that tests run in a new interpreter, and interrupt."""
+"""The beginnings of programs that tests run in a new interpreter, and interrupt; without what the system of the test
+itself lacks (`support.lacking`)."""
 
 from __future__ import annotations
 
-START = """
-import ctypes, os, signal, sys, threading, time
+BEGIN = """
+import os
+if "HLOOM_TESTS_LACK" in os.environ:
+    from support import lacking
+import ctypes, signal, sys, threading, time
 import numpy as np
+from support.signals import ANOTHER, end_after, interrupt
+signal.signal(signal.SIGINT, signal.default_int_handler)  # the parent may ignore it
+end_after(200)
+"""
+
+START = (
+    BEGIN
+    + """
 import hloom, hloom.numpy as jnp
 from hloom import lax
-signal.signal(signal.SIGINT, signal.default_int_handler)  # the parent may ignore it
-signal.alarm(200)
 
 def forever(body):  # n times; for a negative n without end: the counter stands still, or it would come round to n
     def run(x, n):
@@ -18,7 +28,5 @@ def forever(body):  # n times; for a negative n without end: the counter stands 
 
 def after(seconds, act):
     threading.Timer(seconds, act).start()
-
-def interrupt():
-    os.kill(os.getpid(), signal.SIGINT)
 """
+)

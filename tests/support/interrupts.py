@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dis
+import os
 import sys
 from collections.abc import Callable, Iterator
 from types import FrameType
@@ -36,7 +37,7 @@ def at_point(function: Callable[[], object], number: int, *files: str) -> bool:
 
     def trace(frame: FrameType, event: str, argument: object) -> Any:
         nonlocal left, interrupted
-        if not frame.f_code.co_filename.endswith(files):
+        if not frame.f_code.co_filename.replace(os.sep, "/").endswith(files):
             return None
         frame.f_trace_opcodes = True
         if event == "opcode":

@@ -13,6 +13,7 @@ import importlib.util
 import mmap
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -113,6 +114,7 @@ def _windows() -> None:
     library = model("windows")
     ctypes.WinDLL = lambda name: library  # type: ignore[attr-defined]
     _without(os, "fork", "forkpty", "register_at_fork", "geteuid", "getuid", "sched_getaffinity")
+    _without(signal, "alarm", "setitimer", "pthread_kill", "SIGALRM", "SIGUSR1", "SIGUSR2")
     os.environ["LOCALAPPDATA"] = os.path.expanduser("~/AppData/Local")
     _system("win32")
     windows, process = _file("windows").Windows, ctypes.CDLL(None)

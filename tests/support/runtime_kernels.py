@@ -78,11 +78,14 @@ def run(program: Program, *arrays: np.ndarray) -> None:
     program.run([array.ctypes.data for array in arrays])
 
 
+TESTS = Path(__file__).resolve().parent.parent
+
+
 def python(code: str, *arguments: str, environment: dict[str, str] | None = None, timeout: float = 240) -> str:
-    """Run code in a new interpreter with warnings as errors; its standard output."""
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", code, *arguments],
-        capture_output=True, text=True, timeout=timeout, check=False, env={**os.environ, **(environment or {})},
-    )  # fmt: skip
+    """Run code in a new interpreter with warnings as errors, which can import `support`; its standard output."""
+    path = os.pathsep.join(filter(None, [str(TESTS), os.environ.get("PYTHONPATH")]))
+    given = {**os.environ, "PYTHONPATH": path, **(environment or {})}
+    command = [sys.executable, "-W", "error", "-c", code, *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=timeout, check=False, env=given)
     assert done.returncode == 0, f"exit status {done.returncode}\n{done.stdout}\n{done.stderr}"
     return done.stdout

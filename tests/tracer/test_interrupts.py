@@ -6,16 +6,22 @@ On a busy machine a signal may come while its timer is still being started: that
 from __future__ import annotations
 
 import json
+import multiprocessing
+import os
 import sys
+import threading
 
 import pytest
+from hloom.hlo.system import system
 from hloom.tracer.core import EVAL, current_trace
 from hloom.tracer.settings.context import thread
 
 import hloom
+from hloom import lax
 from support.interrupted import START
 from support.interrupts import at_every_point
 from support.runtime_kernels import python
+from support.spawned import interrupted
 
 LOOPS = {
     "small": ("jnp.ones(3)", "lambda x: jnp.cos(x)"),
@@ -57,11 +63,11 @@ class Enough(Exception):
 def enough(*_):
     raise Enough
 
-signal.signal(signal.SIGUSR1, enough)
+signal.signal(ANOTHER, enough)
 f = forever(jnp.cos)
 f(jnp.ones(3), 1)
 try:
-    after(0.2, lambda: os.kill(os.getpid(), signal.SIGUSR1))
+    after(0.2, lambda: interrupt(ANOTHER))
     f(jnp.ones(3), -1)
 except Enough as error:
     print(type(error).__name__)
@@ -70,7 +76,7 @@ except Enough as error:
 RETURNS = """
 g = hloom.jit(lambda x: x + 1)
 seen = []
-signal.signal(signal.SIGUSR1, lambda *_: seen.append(float(f(x, 10)[0]) + float(g(x)[0])))
+signal.signal(ANOTHER, lambda *_: seen.append(float(f(x, 10)[0]) + float(g(x)[0])))
 f = forever(lambda x: x + 1)
 x = jnp.zeros(3)
 f(x, 1), g(x)
@@ -80,7 +86,7 @@ def send():  # the next when the one before was handled: two that wait together 
         while len(seen) < k:
             time.sleep(0.01)
         time.sleep(0.1)
-        os.kill(os.getpid(), signal.SIGUSR1)
+        interrupt(ANOTHER)
 
 after(0, send)
 turns = 1 << 20
@@ -196,10 +202,33 @@ def test_the_interpreter_ends_while_loops_run() -> None:
     assert python(START + EXIT).split() == ["ending"]
 
 
-@pytest.mark.skipif(sys.version_info >= (3, 13), reason="no handlers run in the child of another thread than the main")
+@pytest.mark.skipif(
+    sys.version_info >= (3, 13) or not hasattr(os, "fork"),
+    reason="no forks, or no handlers in the child of another thread than the main",
+)
 def test_a_signal_in_the_child_of_another_thread() -> None:
     assert python(START + CHILD).split() == ["3"]
 
+
+@pytest.mark.parametrize("busy", [False, True])
+def test_a_signal_in_a_spawned_process(busy: bool) -> None:
+    """Its loop stops, while loops of this process run and go on."""
+    count = hloom.jit(lambda n: lax.fori_loop(0, n, lambda i, x: x * 0.5 + 1, 0.0))
+    stop, turns = threading.Event(), []
+
+    def work() -> None:
+        while not stop.is_set():
+            turns.append(count(1_000_000).item())
+
+    thread = threading.Thread(target=work)
+    if busy:
+        thread.start()
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        name, late, after = pool.apply_async(interrupted, (0.3,)).get(200)
+    stop.set()
+    if busy:
+        thread.join()
+    assert name == system.name and late < 20 and after == 2 and set(turns) <= {2.0} and bool(turns) == busy
 
 
 def test_an_interrupt_while_a_function_is_traced_leaves_no_trace_behind() -> None:

@@ -19,7 +19,7 @@ from hloom.tracer.caches import BoundedCache
 
 import hloom
 import hloom.numpy as jnp
-from support.runtime_kernels import F32
+from support.runtime_kernels import F32, python
 
 THREADS = 8
 
@@ -138,3 +138,38 @@ def test_a_store_of_kernels(tmp_path: Path) -> None:
     found = at_once(lambda n: (n % 2, tuple(stores[n % 2].get_many(sources))))
     assert len({*found}) == 2
     assert all(s.statistics.compiled + s.statistics.loaded_from_disk == 3 for s in stores)
+
+
+MADE_ONCE = """
+import threading, time
+from hloom.numba_backend.runtime import call, callbacks, store
+
+def slow(function):
+    def wait(*arguments):
+        time.sleep(0.1)
+        return function(*arguments)
+    return wait
+
+# The steps on the way are slow, so that all threads take them at the same time.
+store.default_folder = slow(store.default_folder)
+call.ctypes.cast = slow(call.ctypes.cast)
+made = [store.default_store, call._api, call._definition, callbacks.callback_api]
+start, found = threading.Barrier(8), []
+
+def work():
+    start.wait()
+    found.append([make() for make in made])
+
+threads = [threading.Thread(target=work) for _ in range(8)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+print(*[len({id(each[k]) for each in found}) for k in range(len(made))], len(found))
+"""
+
+
+def test_what_programs_have_the_address_of_is_made_once() -> None:
+    """A process crashed whose threads called their first programs at the same time: the program of one had the address
+    of a definition of which another thread's took the place."""
+    assert python(MADE_ONCE).split() == ["1", "1", "1", "1", "8"]

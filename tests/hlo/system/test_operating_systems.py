@@ -14,6 +14,7 @@ import pytest
 from hloom.hlo.system import system, windows
 
 from support import lacking
+from support.interrupted import START
 
 pytestmark = pytest.mark.skipif(system.name != "linux", reason="it takes away what Linux has")
 
@@ -143,9 +144,31 @@ def test_the_store_is_used(name: str, models: Path, root: Path, tmp_path: Path) 
 
 ON_MODELS = (
     "tests/numba_backend/runtime/test_thread_pool.py", "tests/numba_backend/runtime/test_program_table.py",
-    "tests/numba_backend/native_loops/test_native_loops.py", "tests/tracer/test_jit.py", "tests/nn/test_nn.py",
+    "tests/numba_backend/native_loops/test_native_loops.py", "tests/tracer/test_interrupts.py",
+    "tests/tracer/test_jit.py", "tests/nn/test_nn.py",
 )  # fmt: skip
 """Of the smoke tests, those that need no files of Linux and are soon done: they run on each model."""
+
+
+@pytest.mark.parametrize("name", QUICK)
+def test_a_loop_is_interrupted(name: str, models: Path, root: Path) -> None:
+    """On the model of Windows without alarms, and by the only signal that it sends."""
+    code = START + """
+f = forever(jnp.cos)
+f(jnp.ones(3), 1)
+for number in (signal.SIGINT, ANOTHER):
+    signal.signal(number, signal.default_int_handler)
+    try:
+        after(0.2, lambda: interrupt(number))
+        f(jnp.ones(3), -1)
+    except KeyboardInterrupt:
+        print(f(jnp.zeros(3), 1)[0])
+print(hasattr(signal, "alarm"), ANOTHER.name)
+"""
+    given = {**environment(models, root, "off"), "HLOOM_TESTS_LACK": name}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=given, timeout=200)
+    expected = ["False", "SIGTERM"] if name == "windows" else ["True", "SIGUSR1"]
+    assert done.stdout.split() == ["1.0", "1.0", *expected], done.stderr
 
 
 @pytest.mark.slow

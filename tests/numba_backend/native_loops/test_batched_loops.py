@@ -3,8 +3,6 @@ guarded memory, with any blocks and on any number of threads. Operations that co
 
 from __future__ import annotations
 
-import os
-import signal
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -28,6 +26,7 @@ import hloom.numpy as jnp
 from hloom import hlo, lax
 from support.guarded import GuardedProgram, small_pieces
 from support.native_loops import _leaves, compile_module
+from support.signals import interrupt
 
 PROGRAMS: dict[str, tuple[Callable[..., Any] | str, tuple[Any, ...]]] = {}
 """Functions, or texts of modules."""
@@ -490,7 +489,7 @@ def test_interrupt(threads: int) -> None:
     assert "for first in" in text and "interrupted(watch)" in text
     with _threads(threads):
         expected = np.asarray(brief(x))
-        timer = threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT))
+        timer = threading.Timer(0.3, interrupt)
         started = time.monotonic()
         timer.start()
         with pytest.raises(KeyboardInterrupt):

@@ -13,6 +13,7 @@ from hloom.numba_backend.runtime.kernel import KernelSource, Parameter
 from hloom.numba_backend.runtime.program import ProgramBuilder, pointer, size, watch
 
 import hloom
+from support.interrupted import BEGIN
 from support.runtime_kernels import S64, compiled_kernel, python, run
 
 F64 = Parameter("pointer", "f64")
@@ -111,14 +112,12 @@ def test_text() -> None:
     assert line.split() == ["0", "native_loop", "powers", "[0]+0", "[1]+0", "5", "watch", "for", "3"]
 
 
-LONG = """
-import ctypes, os, signal, sys, threading, time
-import numpy as np
+LONG = (
+    BEGIN
+    + """
 from hloom.numba_backend.runtime.kernel import KernelSource
 from hloom.numba_backend.runtime.program import ProgramBuilder, pointer, size, watch
 
-signal.signal(signal.SIGINT, signal.default_int_handler)
-signal.alarm(200)
 SOURCE = '''
 def count(lo, hi, state, steps, watch):
     fuel = 20000
@@ -145,9 +144,8 @@ def run(program):
     return state[0]
 
 forever, brief = program(10**11), program(100_000)
-def interrupt():
-    os.kill(os.getpid(), signal.SIGINT)
 """
+)
 
 INTERRUPTED = """
 late = []

@@ -3,10 +3,7 @@ table, and on the evaluator."""
 
 from __future__ import annotations
 
-import functools
-import os
 import re
-import signal
 import threading
 import time
 from collections.abc import Callable
@@ -19,6 +16,7 @@ import hloom
 import hloom.numpy as jnp
 from hloom import hlo, lax
 from support.native_loops import compile_module, compiled
+from support.signals import interrupt
 
 PROGRAMS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {}
 
@@ -315,7 +313,7 @@ def test_interrupt(make: Callable[[], Any]) -> None:
     x = jnp.float32(1)
     run = make().lower(x).compile()  # now: Python ignores an interrupt in a weak reference's callback
     assert any("interrupted(watch)" in text for text in run.kernels().values())
-    timer = threading.Timer(0.3, functools.partial(os.kill, os.getpid(), signal.SIGINT))
+    timer = threading.Timer(0.3, interrupt)
     started = time.monotonic()
     timer.start()
     with pytest.raises(KeyboardInterrupt):

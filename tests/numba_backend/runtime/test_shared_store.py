@@ -9,7 +9,6 @@ from __future__ import annotations
 import builtins
 import errno
 import os
-import signal
 import subprocess
 import sys
 import time
@@ -195,7 +194,7 @@ KernelStore(sys.argv[1]).get(numbered(1))
 def test_a_process_that_is_killed_while_it_writes(root: Path, tmp_path: Path) -> None:
     given = {**os.environ, "PYTHONPATH": f"{root / 'tests'}{os.pathsep}{root}"}
     done = subprocess.run([sys.executable, "-c", KILLED, str(tmp_path)], env=given, timeout=120, check=False)
-    assert done.returncode == -signal.SIGKILL
+    assert done.returncode in (-9, 9)  # on Windows a process ends with the number
     assert len(list(tmp_path.glob("*.o.*.tmp"))) == 1 and not list(tmp_path.glob("*.o"))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
