@@ -17,16 +17,14 @@ on x86-64 is stronger than on ARM.
 
 from __future__ import annotations
 
-import argparse
 import os
 import platform
-import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 import emulation
-from emulation import ROOT
+import places
+from places import Place, starter, write_program
 
 FOLDER = Path(os.environ.get("HLOOM_ARM64") or Path.home() / ".cache" / "hloom" / "arm64")
 PYTHON = "3.13"
@@ -86,77 +84,20 @@ def setup() -> None:
     (SYSTEM / "proc" / "cpuinfo").write_text(PROCESSOR * 2)
     if not (PACKAGES / "numba").exists():
         emulation.install_wheels(PACKAGES, PYTHON, PLATFORMS)
-    _write_program(FOLDER / "python", _starter())
+    command = f'{QEMU} -0 "{FOLDER}/python" "{SYSTEM}/usr/bin/python{PYTHON}"'
+    write_program(FOLDER / "python", starter(command, SYSTEM / "usr", PACKAGES))
     for name, compiler in COMPILERS.items():
-        _write_program(FOLDER / "compilers" / name, COMPILER.format(compiler=compiler, emulator=QEMU))
-    run(["-c", "import sys, platform, hloom; print(platform.machine(), sys.version.split()[0], hloom.__version__)"])
-
-
-def _write_program(path: Path, text: str) -> None:
-    path.parent.mkdir(exist_ok=True)
-    path.write_text(text)
-    path.chmod(0o755)
-
-
-def _starter() -> str:
-    """A shell script that is Python, for processes that Python starts, too: `sys.executable` is its path."""
-    program = SYSTEM / "usr" / "bin" / f"python{PYTHON}"
-    return (
-        "#!/bin/sh\n"
-        f'export PYTHONHOME="{SYSTEM}/usr"\n'
-        f'export PYTHONPATH="$HLOOM_CHECKOUT:{PACKAGES}${{PYTHONPATH:+:$PYTHONPATH}}"\n'
-        f'exec {QEMU} -0 "{FOLDER}/python" "{program}" "$@"\n'
-    )
-
-
-def environment(checkout: Path) -> dict[str, str]:
-    """For processes that import hloom from a checkout."""
-    kernels = os.environ.get("HLOOM_CACHE_DIR", str(FOLDER / "kernels"))
-    given = {
-        **os.environ, "HLOOM_CACHE_DIR": kernels, "PYTHONPYCACHEPREFIX": str(FOLDER / "byte-code"),
-        "HLOOM_CHECKOUT": str(checkout), "PATH": f"{FOLDER / 'compilers'}{os.pathsep}{os.environ['PATH']}",
-        "QEMU_TB_SIZE": str(TRANSLATED), "HLOOM_TESTS_PATIENCE": PATIENCE,
-    }  # fmt: skip
-    given.pop("PYTHONDONTWRITEBYTECODE", None)  # each process would compile all modules, in many seconds
-    return given
-
-
-def run(arguments: list[str]) -> int:
-    """Run Python in this checkout; its exit code."""
-    return subprocess.run([str(FOLDER / "python"), *arguments], cwd=ROOT, env=environment(ROOT)).returncode
-
-
-def check(tests: list[str], goes_on: bool) -> int:
-    """Run files of tests on a copy of this checkout; 1 if a test failed."""
-    copy = FOLDER / "checkout"
-    emulation.copy_checkout(copy)
-    command = [str(FOLDER / "python"), "-m", "pytest"]
-    return emulation.check(command, copy, FOLDER / "results", tests, environment(copy), goes_on)
+        write_program(FOLDER / "compilers" / name, COMPILER.format(compiler=compiler, emulator=QEMU))
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    commands = parser.add_subparsers(dest="command", required=True)
-    commands.add_parser("setup", help="make the folder")
-    checks = commands.add_parser("check", help="run tests on a copy of this checkout, and print a table")
-    checks.add_argument("--continue", dest="goes_on", action="store_true", help="without files that passed before")
-    checks.add_argument("files", nargs="*", help="of tests; by default those of tests/smoke.txt")
-    python = commands.add_parser("run", help="run Python on this checkout", prefix_chars="\0", add_help=False)
-    python.add_argument("arguments", nargs=argparse.REMAINDER)  # options, too, are Python's
-    options = parser.parse_args()
-    if platform.machine() == "aarch64":
-        parser.error("this is aarch64 already")
-    missing = [name for name in ("apt-get", "dpkg-deb") if shutil.which(name) is None]
-    if missing:
-        parser.error(f"{', '.join(missing)}: not installed")
-    if options.command == "setup":
-        setup()
-        return 0
-    if not (FOLDER / "python").exists():
-        parser.error("run `python tools/arm64.py setup` first")
-    if options.command == "run":
-        return run(options.arguments)
-    return check(options.files or emulation.smoke_tests(), options.goes_on)
+    variables = {
+        "PATH": f"{FOLDER / 'compilers'}{os.pathsep}{os.environ['PATH']}", "QEMU_TB_SIZE": str(TRANSLATED),
+        "HLOOM_TESTS_PATIENCE": PATIENCE,
+    }  # fmt: skip
+    place = Place(folder=FOLDER, setup=setup, variables=variables)
+    unfit = "this is aarch64 already" if platform.machine() == "aarch64" else ""
+    return places.main(place, __doc__, unfit)
 
 
 if __name__ == "__main__":

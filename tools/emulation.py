@@ -19,20 +19,18 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 MIRROR = "http://deb.debian.org/debian"
-SUITE = "trixie"
 KEYS = "/usr/share/keyrings/debian-archive-keyring.gpg"
 SECONDS = 3600
 """A file of tests that takes longer is ended."""
 
 
-def unpack_debian(folder: Path, architecture: str, packages: Sequence[str], needed: bool = False) -> None:
-    """Download Debian's packages for an architecture with settings of apt's own, and unpack them into `folder`; with
-    `needed`, also those that they depend on."""
+def unpack_debian(folder: Path, architecture: str, packages: Sequence[str], suite: str = "trixie") -> None:
+    """Download Debian's packages for an architecture with settings of apt's own, and unpack them into `folder`."""
     state = folder.with_name(f"{folder.name}-apt")
     for name in ("lists/partial", "cache/archives/partial", "debs"):
         (state / name).mkdir(parents=True, exist_ok=True)
     signed = f"signed-by={KEYS}" if os.path.exists(KEYS) else "trusted=yes"
-    (state / "sources.list").write_text(f"deb [arch={architecture} {signed}] {MIRROR} {SUITE} main\n")
+    (state / "sources.list").write_text(f"deb [arch={architecture} {signed}] {MIRROR} {suite} main\n")
     (state / "status").write_text("")
     settings = {
         "APT::Architecture": architecture, "APT::Architectures::": architecture, "Acquire::Languages": "none",
@@ -42,26 +40,29 @@ def unpack_debian(folder: Path, architecture: str, packages: Sequence[str], need
     }  # fmt: skip
     options = ["-qq", "--yes", *(word for name, value in settings.items() for word in ("-o", f"{name}={value}"))]
     subprocess.run(["apt-get", *options, "update"], check=True)
-    found = state / "debs"
-    if needed:
-        found = state / "cache" / "archives"
-        install = ["install", "--download-only", "--no-install-recommends", *packages]
-        subprocess.run(["apt-get", *options, "-o", "Debug::NoLocking=true", *install], check=True)
-    else:
-        subprocess.run(["apt-get", *options, "download", *packages], check=True, cwd=found)
-    for package in sorted(found.glob("*.deb")):
+    subprocess.run(["apt-get", *options, "download", *packages], check=True, cwd=state / "debs")
+    for package in sorted((state / "debs").glob("*.deb")):
         subprocess.run(["dpkg-deb", "-x", package, folder], check=True)
 
 
-def install_wheels(folder: Path, python: str, platforms: Sequence[str], more: Sequence[str] = ()) -> None:
-    """Unpack wheels of all that pyproject.toml names for hloom and its tests, for a version of Python and the first of
-    `platforms` that a wheel is for."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    wheels = [*project["dependencies"], *project["optional-dependencies"]["test"], *more]
-    chosen = [word for name in platforms for word in ("--platform", name)]
+def download_wheels(
+    folder: Path, python: str, platforms: Sequence[str], wheels: Sequence[str], abi: str = "", whole: bool = True
+) -> None:
+    """Unpack wheels for a version of Python and the first of `platforms` that a wheel is for; without `whole`, none of
+    those that they depend on."""
     command = [sys.executable, "-m", "pip", "install", "--quiet", "--target", str(folder), "--no-compile"]
-    command += ["--only-binary=:all:", "--python-version", python, "--implementation", "cp", *chosen]
+    command += ["--only-binary=:all:", "--python-version", python, "--implementation", "cp"]
+    command += [word for name in platforms for word in ("--platform", name)]
+    command += ["--abi", abi] if abi else []
+    command += [] if whole else ["--no-deps"]
     subprocess.run([*command, *wheels], check=True)
+
+
+def install_wheels(folder: Path, python: str, platforms: Sequence[str], abi: str = "") -> None:
+    """Unpack wheels of all that pyproject.toml names for hloom and its tests."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    wheels = [*project["dependencies"], *project["optional-dependencies"]["test"]]
+    download_wheels(folder, python, platforms, wheels, abi)
 
 
 def copy_checkout(target: Path) -> None:
@@ -81,12 +82,13 @@ def copy_checkout(target: Path) -> None:
 
 def check(
     pytest: Sequence[str], checkout: Path, results: Path, tests: Sequence[str], environment: Mapping[str, str],
-    goes_on: bool = False,
+    goes_on: bool = False, end: Sequence[str] = (),
 ) -> int:  # fmt: skip
     """Run the command `pytest` on each file of `tests` in a process of its own, and print a row for each; 1 if a test
     failed. A process that the emulator ends is a row, too. `results` gets what the processes print.
 
-    With `goes_on`, the row of a file that passed in an earlier check is that one's, with its commit.
+    With `goes_on`, the row of a file that passed in an earlier check is that one's, with its commit. `end` is a command
+    that ends the processes of a file that took too long.
     """
     results.mkdir(parents=True, exist_ok=True)
     print(f"{'passed':>6} {'failed':>6} {'skipped':>7} {'seconds':>7}  {'commit':<12}  file", flush=True)
@@ -99,6 +101,8 @@ def check(
             report.unlink(missing_ok=True)
             command = [*pytest, "-q", "-p", "no:cacheprovider", f"--junitxml={report}"]
             code = _run([*command, "-o", f"junit_suite_name={_commit()}", name], checkout, environment, log)
+            if code == -1 and end:
+                subprocess.run(end, env=environment)
             outcome = Outcome.read(report)
             if code not in (0, 1, 5) or not report.exists():
                 report.unlink(missing_ok=True)
