@@ -27,14 +27,17 @@ def extra_work(
     resolve: Resolve,
 ) -> float:  # fmt: skip
     """How many operations a nest of `members`, in program order, does more than once for each of its elements, among
-    those `again`; infinite if one of these is expensive, or where the shifts are not known. `shifted`: the members that
-    are computed at other indices than the nest's own."""
+    those `again`; infinite if one of these is expensive or not elementwise, or where the shifts are not known.
+
+    `shifted`: the members that are computed at other indices than the nest's own.
+    """
     places: dict[HloInstruction, set[Dimensions]] = {}
     total = 0
     for member in reversed(members):
         own = places.get(member, set()) if member in shifted else {(0,) * len(squeezed(member))}
-        if member in again and len(own) > 1 and is_elementwise(member):
-            if has_trait(member.opcode, Trait.EXPENSIVE):
+        if member in again and len(own) > 1 and member.opcode is not Opcode.SLICE and not is_free(member):
+            # A pad or a concatenation asks at each place where it is, so that the loop has no vectors.
+            if not is_elementwise(member) or has_trait(member.opcode, Trait.EXPENSIVE):
                 return float("inf")
             total += len(own) - 1
         for operand in member.operands:

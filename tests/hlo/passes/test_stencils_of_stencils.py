@@ -66,6 +66,22 @@ def padded(u: Any) -> Any:
     return lax.pad(flux, 0.0, ((1, 0, 0),)) - lax.pad(flux, 0.0, ((0, 1, 0),))
 
 
+def with_a_border(u: Any) -> Any:
+    """Each read would ask whether it is in the border."""
+    wide = jnp.pad(u, 1)
+    return wide[2:] - 2 * wide[1:-1] + wide[:-2]
+
+
+def on_a_ring(u: Any) -> Any:
+    ring = jnp.concatenate([u[-1:], u, u[:1]])
+    return ring[2:] - 2 * ring[1:-1] + ring[:-2]
+
+
+def turned(u: Any) -> Any:
+    v = u.T
+    return v[1:] - v[:-1]
+
+
 def kept(u: Any) -> Any:
     """A result, too."""
     flux = u[1:] - u[:-1]
@@ -95,6 +111,9 @@ PROGRAMS: dict[Callable[..., Any], tuple[tuple[int, ...], int]] = {
     expensive: ((2000,), 2),
     much_work: ((2000,), 2),
     padded: ((2000,), 2),
+    with_a_border: ((2000,), 2),
+    on_a_ring: ((2000,), 2),
+    turned: ((40, 50), 2),
     kept: ((2000,), 2),
 }
 """The shape of the argument, and how many kernels there are."""
