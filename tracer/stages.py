@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from ..hlo.analyses.cost import CostEstimate, cost_analysis
+from ..hlo.analyses.cost import CostEstimate, check_known_sizes, cost_analysis
 from ..hlo.backend import Executable, MemoryAnalysis
 from ..hlo.errors import UnsupportedError
 from ..hlo.ir import HloComputation, HloModule
@@ -409,7 +409,7 @@ class Lowered(_Stage, SharedValue):
         target: str | Target | None = None,
     ) -> Compiled:
         """Compile for a target, by default `hloom.config.hloom_target`. The result runs on arguments of exactly these
-        types. UnsupportedError, which names those that exist, for an unknown target.
+        types. UnsupportedError, which names those that exist, for an unknown target, and for symbolic sizes.
 
         compiler_options: as `jit` has them: "autotune", "memory_budget", "schedule", "xla_allow_excess_precision";
           others of XLA mean nothing here; ValueError for others. MemoryBudgetError for a budget that cannot be kept.
@@ -419,6 +419,7 @@ class Lowered(_Stage, SharedValue):
         >>> double(jnp.array([1.0, 2.0, 3.0]))
         Array([2., 4., 6.], dtype=float32)
         """
+        check_known_sizes(self.module.entry.parameters, "compile")
         asked = compile_options(compiler_options, "compile")
         options = frozenset({**dict(self._signature.options), **dict(asked)}.items())
         several = None if self._signature.over_devices is None else self._signature.over_devices()

@@ -6,7 +6,7 @@ Source: the quantities of XLA's HloCostAnalysis, by its names.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import field
 from math import prod
 
@@ -109,18 +109,23 @@ class CostEstimate(dict[str, float]):
     _repr_html_ = in_notebooks
 
 
+def check_known_sizes(instructions: Iterable[HloInstruction], action: str) -> None:
+    """UnsupportedError, which says that `action` needs them, if a size of the instructions is symbolic."""
+    for i in instructions:
+        if any(is_symbolic(d) for leaf in i.shape.leaves() for d in leaf.dimensions):
+            raise UnsupportedError(
+                f"{action}: {i.name or i.opcode.value} has the shape {i.shape}, whose sizes are not known; lower "
+                "the function for arrays of known sizes"
+            )
+
+
 def cost_analysis(module: HloModule) -> CostEstimate:
     """{"flops", "transcendentals", "bytes accessed"}: operations on elements, and bytes read and written by all ops.
 
     A loop's body counts once for each known trip, once if that is not known; a conditional as its largest branch.
     `instructions` of the result has the same for each instruction. UnsupportedError for symbolic sizes.
     """
-    for i in module.instructions():
-        if any(is_symbolic(d) for leaf in i.shape.leaves() for d in leaf.dimensions):
-            raise UnsupportedError(
-                f"cost_analysis: {i.name or i.opcode.value} has the shape {i.shape}, whose sizes are not known; lower "
-                "the function for arrays of known sizes"
-            )
+    check_known_sizes(module.instructions(), "cost_analysis")
     known: dict[HloComputation, Counter[str]] = {}
     cost = _of_computation(module.entry, known)
     estimate = CostEstimate({key: float(cost[key]) for key in QUANTITIES})
