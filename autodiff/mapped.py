@@ -94,7 +94,7 @@ class _Asked(NamedTuple):
 
 
 def _call(fun: Callable[..., Any], asked: _Asked, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """A call of a mapped function. (Pickles of that find this one by its name, with all that it uses.)"""
+    """A call of a mapped function. A function of the module, which a pickle of the mapped function names."""
     axes, out_axes, statics, name, chosen, axis_size = asked
     if statics and max(statics) >= len(args):
         raise ValueError(
@@ -104,7 +104,7 @@ def _call(fun: Callable[..., Any], asked: _Asked, args: tuple[Any, ...], kwargs:
         )
     given = _split(fun, args, kwargs, axes, statics)
     size = given.size(axis_size, fun)
-    wanted = _devices(size, None if chosen is None else list(chosen), fun)
+    wanted = _devices(size, chosen, fun)
 
     def whole(result: Any) -> Any:
         places = _axes_of("pmap out_axes", out_axes, result, fun)
@@ -136,7 +136,7 @@ def _flat(axes: Any) -> tuple[list[Any], Any]:
     return tree.flatten(axes, is_leaf=lambda x: x is None)
 
 
-def _devices(size: int, chosen: list[Any] | None, fun: Callable[..., Any]) -> list[CpuDevice]:
+def _devices(size: int, chosen: Sequence[CpuDevice] | None, fun: Callable[..., Any]) -> list[CpuDevice]:
     """The devices for so many elements."""
     there = local_devices() if chosen is None else chosen
     if chosen is not None and size != len(chosen):
@@ -150,7 +150,7 @@ def _devices(size: int, chosen: list[Any] | None, fun: Callable[..., Any]) -> li
             f"available (num_replicas={size})\n  mapping {function_line(fun)}\n  HLOOM_NUM_DEVICES={size} in the "
             "environment makes as many; hloom.vmap maps over any number of elements."
         )
-    return there[:size]
+    return list(there[:size])
 
 
 def _spec(axis: int | None, rank: int, name: Hashable) -> PartitionSpec:

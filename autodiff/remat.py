@@ -146,7 +146,7 @@ class _Asked:
 
 
 def _call(function: Callable[..., Any], asked: _Asked, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-    """A call of a checkpointed function. (Pickles of that find this one by its name, with all that it uses.)"""
+    """A call of a checkpointed function. A function of the module, which a pickle of the checkpointed one names."""
     name, names = asked.name, asked.static_names
     by_name = {n for n, p in enumerate(asked.signature) if p.name in names and p.kind in _POSITIONAL}
     fixed = {i: args[i] for i in _positions(function, asked.static, len(args)) | by_name if i < len(args)}

@@ -15,8 +15,8 @@
         place0 = minimum(place0, select(v0 == best0 or v0 != v0, int32(j), 512))
 
 LLVM makes vectors of both inner loops, but not of the reducer itself. Zeros are equal, so the best value may have
-either sign. An operand that is computed in the nest, and
-might differ in its last bit when it is computed again, is kept in a local array; its block is then searched at once.
+either sign. An operand that is computed in the nest, and might differ in its last bit when it is computed again, is
+kept in a local array; its block is then searched at once.
 The reducer combines the pair that is found with the initial one.
 """
 
