@@ -150,13 +150,15 @@ class _Coalescer:
         return lambda: self.outputs[leaf]
 
     def _pairs(self, instruction: HloInstruction) -> list[tuple[int, int]]:
-        """(operand value, output value) pairs of `instruction` that may share as far as its code is concerned."""
+        """(operand value, output value) pairs of `instruction` that may share as far as its code is concerned. For each
+        output, the latest operand is the first. In an output fusion, which computes a product and the operations after
+        it by rows, that is the product: both forms then have the same kernel."""
         values = self.analysis.values
-        operands = self.analysis.operand_values(instruction)
+        operands = sorted(enumerate(self.analysis.operand_values(instruction)), key=lambda o: -o[1])
         return [
             (a, b)
             for j, b in enumerate(self.analysis.leaves[instruction])
-            for i, a in enumerate(operands)
+            for i, a in operands
             if values[a].size == values[b].size and values[a].size and self.can_share(instruction, i, j)
         ]
 

@@ -157,6 +157,7 @@ def test_a_transpose_alone_has_no_kernel(given: str) -> None:
     np.testing.assert_array_equal(executable.execute([x])[0], x.T)
 
 
+@pytest.mark.usefixtures("narrow_registers")
 @pytest.mark.parametrize("left", ["{1,0}", "{0,1}"])
 @pytest.mark.parametrize("right", ["{1,0}", "{0,1}"])
 @pytest.mark.parametrize("result", ["{1,0}", "{0,1}"])

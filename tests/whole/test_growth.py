@@ -31,7 +31,11 @@ LONGEST = 60 * MOST_INSTRUCTIONS
 """Characters of a kernel."""
 
 
-def _check(short: Growth, long: Growth) -> None:
+def _check(short: Growth, long: Growth, shortest: Growth | None = None) -> None:
+    """`shortest`: of a program of one kernel. Equal kernels are one, and how many of a long program are equal depends
+    on where its nests are cut (a grid has 13 characters of kernels for an instruction at 6,000 instructions, 3 at
+    13,000 and 5 at 26,000). So a short program that shares many does not bound a longer one below what `shortest`
+    has."""
     ratio = long.instructions / short.instructions
     faster = {
         file: (short.steps.get(file, 0), steps)
@@ -41,7 +45,8 @@ def _check(short: Growth, long: Growth) -> None:
     assert not faster, f"{short.instructions} -> {long.instructions} instructions: {faster}"
     assert _unlimited(long) < 1.25 * ratio * _unlimited(short)
     assert long.longest_kernel < LONGEST
-    assert long.all_kernels < 1.5 * ratio * short.all_kernels
+    unshared = shortest.all_kernels / shortest.instructions * short.instructions if shortest else 0
+    assert long.all_kernels < 1.5 * ratio * max(short.all_kernels, unshared)
 
 
 def _unlimited(growth: Growth) -> int:
@@ -61,4 +66,5 @@ def test_steps_grow_with_the_program(form: str) -> None:
 def test_steps_grow_with_long_programs(form: str) -> None:
     growth_of("chain", 40)
     length = LENGTHS.get(form, 2000)
-    _check(growth_of(form, length), growth_of(form, 2 * length))
+    short, long = growth_of(form, length), growth_of(form, 2 * length)
+    _check(short, long, growth_of(form, 200))

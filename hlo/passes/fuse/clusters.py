@@ -46,6 +46,10 @@ class FusionLimits:
     recomputed_work: int
     """At most so many operations of a value are done again for each element of the only nest that reads it, at several
     indices (`stencils.py`)."""
+    recomputed_uncached: int
+    """The same for a value of `uncached` bytes or more."""
+    uncached: float = math.inf
+    """A value of so many bytes is no longer in a cache when the next nest reads it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +104,8 @@ class Cluster:
     fusible: bool
     reads: dict[HloInstruction, list[tuple[HloInstruction, int]]]
     """Values read from outside, behind free instructions: the members that read them, and the operand number."""
+    loads: set[HloInstruction]
+    """Those of them that are read from memory: scalar constants and iota are computed in the nest."""
     outputs: set[HloInstruction]
     """The members that are needed outside."""
     space: Space = Space(())

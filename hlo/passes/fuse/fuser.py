@@ -83,9 +83,9 @@ class Fuser:
             self._last_effect = instruction
         outputs = set() if self.users(instruction) <= {instruction} else {instruction}
         cluster = Cluster(
-            [number], {instruction}, is_fusible(instruction), reads, outputs, space_of(instruction),
-            self._is_closed(instruction), number in self.in_place.apart, number in self.in_place.states,
-            self.blocks.get(instruction),
+            [number], {instruction}, is_fusible(instruction), reads, {s for s in reads if not is_free(s)}, outputs,
+            space_of(instruction), self._is_closed(instruction), number in self.in_place.apart,
+            number in self.in_place.states, self.blocks.get(instruction),
         )  # fmt: skip
         self._order.append(cluster, before)
         self.of[instruction] = cluster
@@ -185,7 +185,7 @@ class Fuser:
             return False
         if producer.block != consumer.block:
             return False
-        if len(consumer.reads) - len(producer.outputs) > self.limits.externals:  # more than the limit will remain
+        if len(consumer.loads) - len(producer.outputs) > self.limits.externals:  # so many will remain
             return False
         joint = self._order.joint(producer, consumer, reads=True)
         if joint is None:
@@ -201,7 +201,8 @@ class Fuser:
         elif any(edge.user in consumer.inlined for edge in edges):  # at the other index, too
             inlined |= producer.members
         inside = {edge.source for edge in edges}
-        if _reads_together(producer, consumer, self.limits.externals) - len(inside) > self.limits.externals:
+        loads = producer.loads | (consumer.loads - inside)
+        if len(loads) > self.limits.externals:
             return False
         members = producer.members, consumer.members
         internal = [source for source in inside if not self._is_read_outside(source, *members)]
@@ -220,7 +221,8 @@ class Fuser:
             users.extend(reads.get(source, ()))
             reads[source] = users
         merged = self._put_together(producer, consumer, joint)
-        merged.reads, merged.inlined, merged.closed, merged.space = reads, inlined, closed, joined
+        merged.reads, merged.loads = reads, loads
+        merged.inlined, merged.closed, merged.space = inlined, closed, joined
         return True
 
     def _stages(self, consumer: Cluster, edges: list[Edge]) -> dict[HloInstruction, int] | None:
@@ -340,7 +342,7 @@ class Fuser:
         limits = self.limits
         if len(a.numbers) + len(b.numbers) > limits.members or len(a.outputs) + len(b.outputs) > limits.outputs:
             return None
-        if _reads_together(a, b, limits.externals) > limits.externals:
+        if len(a.loads | b.loads) > limits.externals:
             return None
         return self._order.joint(a, b, reads=False)
 
@@ -349,9 +351,9 @@ class Fuser:
         reads = a.reads
         for source, users in b.reads.items():
             reads.setdefault(source, []).extend(users)
-        inlined = a.inlined | b.inlined
+        loads, inlined = a.loads | b.loads, a.inlined | b.inlined
         merged = self._put_together(a, b, joint)
-        merged.reads, merged.inlined, merged.space = reads, inlined, space
+        merged.reads, merged.loads, merged.inlined, merged.space = reads, loads, inlined, space
 
     def _reads_at_index(self, cluster: Cluster, leaf: Leaf, must: bool) -> bool:
         """True when all reads of an array are at the index of the nest, and if it `must` be read, there is one."""
@@ -376,7 +378,7 @@ class Fuser:
         edge = edges[0]
         users = self.users(edge.source)
         if users != {edge.user} and not (users <= consumer.members and _reads_nothing(producer)):
-            return users <= consumer.members and self._may_recompute(producer, consumer)
+            return users <= consumer.members and self._may_recompute(producer, consumer, edge.source)
         if not producer.outputs <= {edge.source}:
             return False
         if edge.user.opcode is Opcode.DYNAMIC_UPDATE_SLICE and any(
@@ -395,7 +397,7 @@ class Fuser:
             return False
         return not any(has_trait(m.opcode, Trait.EXPENSIVE) for m in producer.members)
 
-    def _may_recompute(self, producer: Cluster, consumer: Cluster) -> bool:
+    def _may_recompute(self, producer: Cluster, consumer: Cluster, value: HloInstruction) -> bool:
         """True when the consumer may compute the producer's one result at each of the indices at which it reads it."""
         if consumer.closed or consumer.is_state or producer.is_state or len(producer.outputs) > 1:
             return False
@@ -404,8 +406,9 @@ class Fuser:
         if len(producer.numbers) + len(consumer.numbers) > MOST_MEMBERS_OF_STENCILS:
             return False
         members = [self.computation.instructions[n] for n in sorted(producer.numbers + consumer.numbers)]
-        shifted = producer.members | consumer.inlined
-        return extra_work(members, shifted, producer.members, self.resolve) <= self.limits.recomputed_work
+        shifted, limits = producer.members | consumer.inlined, self.limits
+        most = limits.recomputed_uncached if value.shape.byte_size >= limits.uncached else limits.recomputed_work
+        return extra_work(members, shifted, producer.members, self.resolve) <= most
 
     def _put_together(self, producer: Cluster, consumer: Cluster, joint: Joint) -> Cluster:
         """Add the members and sets of one cluster to the other. The larger one is kept, to move less."""
@@ -425,12 +428,6 @@ class Fuser:
 
 def _size(cluster: Cluster) -> int:
     return len(cluster.members) + len(cluster.before) + len(cluster.after)
-
-
-def _reads_together(a: Cluster, b: Cluster, most: int) -> int:
-    """How many values two clusters read together; an upper bound where that is at `most` so many."""
-    count = len(a.reads) + len(b.reads)
-    return count if count <= most else len(a.reads.keys() | b.reads.keys())
 
 
 def _reads_nothing(cluster: Cluster) -> bool:

@@ -14,7 +14,7 @@ from dataclasses import replace
 from heapq import heappop, heappush
 from itertools import pairwise
 
-from ...buffers.values import is_alias
+from ...buffers.values import FirstLeaves, is_alias, leaf_count
 from ...effects import effects_of
 from ...ir import HloComputation, HloInstruction, HloModule
 from ...opcode import Opcode
@@ -67,44 +67,61 @@ def _schedule(computation: HloComputation) -> HloComputation:
 
 
 class _Memory:
-    """The memory that each instruction allocates and uses. Parameters and constants exist anyway."""
+    """The pieces of memory, by number: one for each array that an instruction makes. Piece 0 is all that exists anyway:
+    parameters and constants."""
 
     def __init__(self, computation: HloComputation) -> None:
-        self.size: dict[HloInstruction, int] = {}
-        self.holds: dict[HloInstruction, tuple[HloInstruction, ...]] = {}
-        """The instructions that own a value's memory: itself, or the instructions that it is an alias of."""
-        self.uses: dict[HloInstruction, tuple[HloInstruction, ...]] = {}
-        """The memory that an instruction keeps alive until it has run."""
-        self.last_users: dict[HloInstruction, int] = {}
-        """Number of users of each piece of memory; the root's is never freed."""
+        self.sizes = [0]
+        self.made: dict[HloInstruction, Sequence[int]] = {}
+        """The pieces that an instruction allocates."""
+        self.allocated: dict[HloInstruction, int] = {}
+        """The bytes of these."""
+        self.uses: dict[HloInstruction, tuple[int, ...]] = {}
+        """The pieces that an instruction keeps alive until it has run."""
+        self.last_users = [0]
+        """Number of users of each piece; those of the root are never freed."""
+        holds: dict[HloInstruction, Sequence[int]] = {}
+        """The piece of each leaf of a value."""
+        firsts = FirstLeaves()
         for instruction in computation.instructions:
-            used = tuple(dict.fromkeys(h for o in instruction.operands for h in self.holds[o]))
-            self.uses[instruction] = used
-            for holder in used:
-                self.last_users[holder] += 1
-            if instruction.opcode in (Opcode.PARAMETER, Opcode.CONSTANT):
-                self.size[instruction], self.holds[instruction] = 0, ()
+            opcode = instruction.opcode
+            held = [piece for o in instruction.operands for piece in holds[o]]
+            self.uses[instruction] = used = tuple(dict.fromkeys(filter(None, held)))
+            for piece in used:
+                self.last_users[piece] += 1
+            made, size = range(0), 0
+            if opcode in (Opcode.PARAMETER, Opcode.CONSTANT):
+                holds[instruction] = (0,) * leaf_count(instruction.shape)
+            elif opcode is Opcode.GET_TUPLE_ELEMENT:
+                first, index = firsts.of(instruction.operands[0].shape), instruction.attributes.index
+                holds[instruction] = held[first[index] : first[index + 1]]
             elif is_alias(instruction):
-                self.size[instruction], self.holds[instruction] = 0, used
+                holds[instruction] = held
             else:
-                self.size[instruction], self.holds[instruction] = instruction.shape.byte_size, (instruction,)
-                self.last_users[instruction] = 0
-        for holder in self.holds[computation.root]:
-            self.last_users[holder] += 1
+                sizes = [leaf.byte_size for leaf in instruction.shape.leaves()]
+                holds[instruction] = made = range(len(self.sizes), len(self.sizes) + len(sizes))
+                self.sizes += sizes
+                size = sum(sizes)
+                self.last_users += [0] * len(sizes)
+            self.made[instruction], self.allocated[instruction] = made, size
+        for piece in holds[computation.root]:
+            self.last_users[piece] += 1
 
     def peak(self, order: Sequence[HloInstruction]) -> int:
         """The most bytes alive at once when running in `order`."""
-        users = dict(self.last_users)
+        users = self.last_users.copy()
+        sizes = self.sizes
         now = peak = 0
         for instruction in order:
-            now += self.size[instruction]
+            now += self.allocated[instruction]
             peak = max(peak, now)
-            for holder in self.uses[instruction]:
-                users[holder] -= 1
-                if not users[holder]:
-                    now -= self.size[holder]
-            if users.get(instruction) == 0:
-                now -= self.size[instruction]
+            for piece in self.uses[instruction]:
+                users[piece] -= 1
+                if not users[piece]:
+                    now -= sizes[piece]
+            for piece in self.made[instruction]:
+                if not users[piece]:
+                    now -= sizes[piece]
         return peak
 
 
@@ -117,15 +134,15 @@ def _greedy_order(computation: HloComputation, memory: _Memory) -> Order:
     next_effect = dict(pairwise(effects))
     for effect in effects[1:]:
         waiting[effect] += 1
-    left = dict(memory.last_users)
-    users_of: dict[HloInstruction, list[HloInstruction]] = {holder: [] for holder in left}
+    left = memory.last_users.copy()
+    users_of: list[list[HloInstruction]] = [[] for _ in left]
     for instruction in computation.instructions:
-        for holder in memory.uses[instruction]:
-            users_of[holder].append(instruction)
+        for piece in memory.uses[instruction]:
+            users_of[piece].append(instruction)
 
     def gain(instruction: HloInstruction) -> int:
-        freed = sum(memory.size[h] for h in memory.uses[instruction] if left[h] == 1)
-        return freed - memory.size[instruction]
+        freed = sum([memory.sizes[piece] for piece in memory.uses[instruction] if left[piece] == 1])
+        return freed - memory.allocated[instruction]
 
     order: list[HloInstruction] = []
     done: set[HloInstruction] = set()
@@ -148,10 +165,10 @@ def _greedy_order(computation: HloComputation, memory: _Memory) -> Order:
             continue  # its gain has grown since
         done.add(instruction)
         order.append(instruction)
-        for holder in memory.uses[instruction]:
-            left[holder] -= 1
-            if left[holder] == 1:  # its last user would free it
-                for user in users_of[holder]:
+        for piece in memory.uses[instruction]:
+            left[piece] -= 1
+            if left[piece] == 1:  # its last user would free it
+                for user in users_of[piece]:
                     if user not in done and not waiting[user]:
                         offer(user)
         following = next_effect.get(instruction)

@@ -11,6 +11,10 @@ A long sum of f32 with few results, or of a vector and the columns of a matrix, 
 library adds one product after the other, so that a million of them lose a percent. A kernel adds them in blocks.
 
     dot(f32[n,m] x, f32[n] y)  ->  reduce(multiply(x, broadcast(y)), 0), to_apply=add
+
+The product of two vectors under one mask is a masked sum, which a loop may restrict to where the mask holds.
+
+    dot(select(p, x, 0), select(p, y, 0))  ->  reduce(select(p, multiply(x, y), 0), 0), to_apply=add
 """
 
 from __future__ import annotations
@@ -26,6 +30,7 @@ from ...ops.movement import BroadcastAttributes, TransposeAttributes
 from ...ops.reduce import ReduceAttributes
 from ...shape import Shape
 from ...support.records import dataclass
+from ..patterns import is_splat
 from ..rewrite import map_each_computation, rewrite_computation
 
 _TYPES = frozenset((ElementType.F32, ElementType.F64))
@@ -99,7 +104,7 @@ def _sum(dot: HloInstruction) -> HloInstruction:
     sizes = {d: n for own, o in zip(labels, dot.operands) for d, n in zip(own, o.shape.dimensions)}
     full = [sizes[d] for d in domain]
     factors = [_spread(o, [domain.index(d) for d in own], full) for o, own in zip(dot.operands, labels)]
-    product = make_instruction(Opcode.MULTIPLY, factors)
+    product = _product(*factors)
     zero = make_constant(0, dot.shape.element.dtype)
     reduced = tuple([k for k, d in enumerate(domain) if d[0] == "contracted"])
     add = ReduceAttributes(reduced, _addition(dot.shape.element))
@@ -109,6 +114,16 @@ def _sum(dot: HloInstruction) -> HloInstruction:
     if order == tuple(range(len(kept))):
         return total
     return make_instruction(Opcode.TRANSPOSE, (total,), TransposeAttributes(order))
+
+
+def _product(x: HloInstruction, y: HloInstruction) -> HloInstruction:
+    """x * y. If both are +0 outside of the same mask, the mask is applied to the product: +0 * +0 is +0."""
+    if x.opcode is y.opcode is Opcode.SELECT and x.operands[0] is y.operands[0]:
+        (mask, inside, zero), (_, other, also_zero) = x.operands, y.operands
+        if is_splat(zero, 0.0) and is_splat(also_zero, 0.0):
+            product = make_instruction(Opcode.MULTIPLY, (inside, other))
+            return make_instruction(Opcode.SELECT, (mask, product, zero))
+    return make_instruction(Opcode.MULTIPLY, (x, y))
 
 
 def _larger(dot: HloInstruction) -> int:

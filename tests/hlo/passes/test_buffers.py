@@ -85,11 +85,46 @@ def test_elementwise_works_in_place_on_what_nobody_needs_any_more() -> None:
     assert assignment.arena_size == 2 * 256
 
 
+@pytest.mark.parametrize("operands", ["old, new", "new, old"])
+def test_a_result_goes_over_the_operand_that_is_computed_last(operands: str) -> None:
+    """As in an output fusion, which has the rows of a product in memory of its own: both have the same kernel."""
+    assignment = assigned(
+        parse(f"""HloModule m
+        ENTRY e {{
+          x = f32[8,8] parameter(0)
+          old = f32[8,8] sine(x)
+          new = f32[8,8] dot(old, old), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}
+          sum = f32[8,8] add({operands})
+          ROOT t = f32[8,8] transpose(sum), dimensions={{1,0}}
+        }}""")
+    )
+    assert where(assignment, "sum") == where(assignment, "new") != where(assignment, "old")
+
+
 def test_the_arena_is_reused() -> None:
     lines = ["x = f32[8,8] parameter(0)", "v0 = f32[8,8] sine(x)"]
     lines += [f"v{k + 1} = f32[8,8] transpose(v{k}), dimensions={{1,0}}" for k in range(20)]
     text = "HloModule m ENTRY e { " + "  ".join(lines) + "  ROOT r = f32[8,8] sine(v20) }"
     assert assigned(parse(text)).arena_size == 2 * 256
+
+
+def test_the_arrays_of_a_result_are_freed_one_by_one() -> None:
+    """The user of one half frees it, though the other half is still needed: it comes before a small new value."""
+    module = parse("""HloModule m
+    less { p = f32[] parameter(0)  q = f32[] parameter(1)  r = f32[] parameter(2)  s = f32[] parameter(3)
+      ROOT less = pred[] compare(p, q), direction=LT }
+    ENTRY e {
+      x = f32[64] parameter(0)
+      both = (f32[64], f32[64]) sort(x, x), dimensions={0}, to_apply=less
+      first = f32[64] get-tuple-element(both), index=0
+      second = f32[64] get-tuple-element(both), index=1
+      small = f32[16] slice(second), slice={[0:16]}
+      a = f32[32] slice(first), slice={[0:32]}
+      b = f32[32] slice(second), slice={[0:32]}
+      ROOT t = (f32[16], f32[32], f32[32]) tuple(small, a, b)
+    }""")
+    names = [i.name for i in MemoryScheduler()(module).entry.instructions]
+    assert names.index("a") < names.index("small")
 
 
 def test_parameters_and_constants_are_never_written() -> None:

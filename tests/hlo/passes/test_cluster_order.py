@@ -48,7 +48,7 @@ def test_against_paths(monkeypatch: pytest.MonkeyPatch, gap: int, reach: int) ->
         order, clusters = ClusterOrder(), list[Cluster]()
         for number in range(60):
             before = rng.sample(clusters[-reach:], min(len(clusters), rng.randrange(3), reach))
-            clusters.append(Cluster([number], set(), True, {}, set()))
+            clusters.append(Cluster([number], set(), True, {}, set(), set()))
             order.append(clusters[-1], before)
         for _ in range(150):
             if len(clusters) < 3:
@@ -72,15 +72,15 @@ def test_against_paths(monkeypatch: pytest.MonkeyPatch, gap: int, reach: int) ->
 def test_a_search_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two that are far apart are not merged when the search from both ends exceeds its limit."""
     order = ClusterOrder()
-    clusters = [Cluster([k], set(), True, {}, set()) for k in range(41)]
+    clusters = [Cluster([k], set(), True, {}, set(), set()) for k in range(41)]
     for k, cluster in enumerate(clusters):  # two chains from the first one, and the last one reads one of their ends
         order.append(cluster, [clusters[max(k - 2, 0)]] if k else [])
     first, last = clusters[0], clusters[39]
     assert order.joint(first, last, reads=True) is None  # there is a way
-    alone = Cluster([41], set(), True, {}, set())
+    alone = Cluster([41], set(), True, {}, set(), set())
     order.append(alone, [])
     assert order.joint(clusters[38], alone, reads=True) is not None
     monkeypatch.setattr(cluster_order, "MOST_STEPS", 8)
-    far = Cluster([42], set(), True, {}, set())
+    far = Cluster([42], set(), True, {}, set(), set())
     order.append(far, [clusters[40]])
     assert order.joint(clusters[1], far, reads=True) is None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 from hloom.hlo.evaluator import evaluate
 from hloom.hlo.ir import HloModule
 from hloom.numba_backend.compiler import NumbaCompiler
+from hloom.numba_backend.machine import compiling_for, this_machine
 
 import hloom
 import hloom.numpy as jnp
@@ -133,6 +135,20 @@ def test_one_nest_where_that_is_little_work(program: Callable[..., Any]) -> None
     shape, count = PROGRAMS[program]
     kernels = NumbaCompiler().compile(module_of(program, arguments(shape))).kernels()
     assert sum(len(text.instructions) for text in kernels.values()) == count
+
+
+@pytest.mark.parametrize(
+    ("program", "cache", "count"),
+    [(fluxes_with_a_limit, 1 << 14, 1), (fluxes_with_a_limit, 1 << 15, 2), (much_work, 1 << 13, 2)],
+)
+def test_more_work_where_a_value_leaves_the_caches(program: Callable[..., Any], cache: int, count: int) -> None:
+    """The 4,256 bytes of `lap` are a quarter of a cache of 16 KiB, but not of 32."""
+    x = arguments(PROGRAMS[program][0])
+    module = module_of(program, x)
+    with compiling_for(replace(this_machine(), second_cache=cache, third_cache=cache)):
+        compiled = NumbaCompiler().compile(module)
+    assert len(compiled.kernels()) == count
+    assert_same_arrays(evaluate(module, x), compiled.execute([x]), 1e-4)
 
 
 @pytest.mark.parametrize("program", [*PROGRAMS, strided, reduced, stencil_in_a_loop], ids=lambda f: f.__name__)
