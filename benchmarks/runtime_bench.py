@@ -1,6 +1,6 @@
 """Costs of the native runtime: compiling and loading kernels, calling programs, threads, matrix products, memory.
 
-    python benchmarks/runtime_bench.py [compile load call threads gemm memory]
+    python benchmarks/runtime_bench.py [compile load call threads cores gemm memory]
 
 Medians of several runs, and the best in parentheses; on a busy machine the best is closer to the truth.
 """
@@ -200,6 +200,27 @@ def section_threads() -> None:
                 threads.set_num_threads(count)
                 print(f"  {name} of {extent:8d} f32, {count} thread(s)           {timed(lambda: program.run(bases))}")  # noqa: B023
     threads.set_num_threads(None)
+
+
+def section_cores() -> None:
+    """Pools larger than this machine: the processor's time of a short range that finds all workers asleep."""
+    for count in (2, 8, 64):
+        sleepers = threads.oversubscribe(count)
+        for pieces in (2, 256):
+            builder = ProgramBuilder()
+            builder.kernel(kernel("add"), [pointer(0), pointer(0), pointer(0)], 64 * pieces, 64)
+            program, x = builder.build(), np.zeros(64 * pieces, np.float32)
+            own, whole = [], []
+            for _ in range(15):
+                started = time.process_time(), time.thread_time()
+                program.run([x.ctypes.data])
+                own.append(time.thread_time() - started[1])
+                time.sleep(0.02)
+                while sleepers() < count - 1:
+                    time.sleep(0.02)
+                whole.append(time.process_time() - started[0])
+            caller, all_ = shown(float(np.median(own))), shown(float(np.median(whole)))
+            print(f"  {count:2d} threads, {pieces:3d} pieces: caller {caller:10s} all until they sleep {all_}")
 
 
 def section_gemm() -> None:

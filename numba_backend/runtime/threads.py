@@ -7,12 +7,17 @@ process.
 
 A worker without work polls for 30 us, then polls for less than a millisecond whenever nothing else wants its CPU
 (sched_yield), and then sleeps; waking a sleeping thread takes 50 us, and much longer on a busy machine. It does not
-sleep while a range is being worked on: a worker that woke too late for this range would be too late for the next one.
+fall asleep while a range is being worked on: a worker that woke too late for this range would be too late for the next
+one.
 
 `run_parallel` cuts a range into chunks; the caller and the workers take chunks until none is left. A worker that wakes
 late finds no work, so the caller never waits for a worker to wake. While it waits for the workers' last chunks of a
 native loop, it looks for interrupts (`watch`, else 0); the workers, which Python does not know, cannot. When the pool
 is busy (another thread's call, or a nested one) the caller runs the whole range itself.
+
+A range has a ticket for each worker that it has chunks for. The caller wakes two sleepers at most, and each of them
+that gets a ticket two more, so the caller's work does not grow with the number of workers. Without a ticket a worker
+only reads, and goes on towards its sleep.
 
 On a busy machine a worker may lose its CPU in the middle of a chunk, and the caller waits for the other program's time
 slice. When the caller waited longer for a range than it worked on it, the next ranges are not cut: 16 of them, and
@@ -38,7 +43,7 @@ import ctypes
 import os
 import textwrap
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from ...hlo.support.forking import Order, fork_lock, kept_out_of_forks
@@ -59,7 +64,7 @@ _TASK_BYTES = 24  # the next task, the function, its argument
 
 # Byte offsets in the pool's block. Words that several threads write are on separate cache lines.
 RUN_PARALLEL, THREADS, SPINS = 8, 16, 24
-_LOCK, _UNLOCK, _WAIT, _BROADCAST, _YIELD = 32, 40, 48, 56, 64
+_LOCK, _UNLOCK, _WAIT, _SIGNAL, _YIELD = 32, 40, 48, 56, 64
 _BUSY, _GENERATION, _OPEN, _INSIDE, _NEXT, _SLEEPERS, _TICKETS, _JOB = 128, 192, 256, 320, 384, 448, 512, 576
 _BLAS, _OTHER_BLAS = 640, 744  # doors
 _BLAS_CLOSED, ENTER_BLAS, LEAVE_BLAS, _BLAS_SET = 664, 672, 680, 688
@@ -95,6 +100,18 @@ else:
     return textwrap.indent(lines[1:], " " * indent)
 
 
+def _wake(indent: int, second: str = "") -> str:
+    """Statements that wake a sleeping worker, and under the condition `second` another one."""
+    lines = f"""
+call1(load(pool + {_LOCK}), pool + {_MUTEX})
+call1(load(pool + {_SIGNAL}), pool + {_CONDITION})
+"""
+    if second:
+        lines += f"if {second}:\n    call1(load(pool + {_SIGNAL}), pool + {_CONDITION})\n"
+    lines += f"call1(load(pool + {_UNLOCK}), pool + {_MUTEX})"
+    return textwrap.indent(lines[1:], " " * indent)
+
+
 _RUN_PARALLEL = f"""
 def run_parallel(pool, entry, arguments, extent, grain, watch):
     threads = load(pool + {THREADS})
@@ -115,16 +132,16 @@ def run_parallel(pool, entry, arguments, extent, grain, watch):
         store(pool + {_JOB + 8}, arguments)
         store(pool + {_JOB + 16}, extent)
         store(pool + {_JOB + 24}, step)
-        store(pool + {_JOB + 32}, quotient(extent + step - 1, step))
+        chunks = quotient(extent + step - 1, step)
+        store(pool + {_JOB + 32}, chunks)
+        tickets = smaller(threads, chunks) - 1
         started = cycles()
         atomic_store(pool + {_NEXT}, 0)
-        atomic_store(pool + {_TICKETS}, threads - 1)
+        atomic_store(pool + {_TICKETS}, tickets)
         atomic_store(pool + {_OPEN}, 1)
         atomic_add(pool + {_GENERATION}, 1)
         if atomic_load(pool + {_SLEEPERS}) > 0:
-            call1(load(pool + {_LOCK}), pool + {_MUTEX})
-            call1(load(pool + {_BROADCAST}), pool + {_CONDITION})
-            call1(load(pool + {_UNLOCK}), pool + {_MUTEX})
+{_wake(12, "tickets > 1")}
 {_TAKE_CHUNKS}
         atomic_store(pool + {_OPEN}, 0)
         worked = cycles()
@@ -153,17 +170,18 @@ def run_parallel(pool, entry, arguments, extent, grain, watch):
 _WORKER = f"""
 def worker(pool):
     seen = 0
+    waited = 0
     while load(pool + {RUN_PARALLEL}) != 0:
-        waited = 0
-        while atomic_load(pool + {_GENERATION}) == seen and waited < load(pool + {SPINS}):
-            pause()
-            waited += 1
-        waited = 0
-        while atomic_load(pool + {_GENERATION}) == seen and waited < {_YIELDS}:
-            call0(load(pool + {_YIELD}))
-            waited += 1
-            if atomic_load(pool + {_BUSY}) != 0:
-                waited = 0
+        spins = load(pool + {SPINS})
+        while atomic_load(pool + {_GENERATION}) == seen and waited < spins + {_YIELDS}:
+            if waited < spins:
+                pause()
+                waited += 1
+            else:
+                call0(load(pool + {_YIELD}))
+                if atomic_load(pool + {_BUSY}) == 0:
+                    waited += 1
+        woken = 0
         if atomic_load(pool + {_GENERATION}) == seen:
             call1(load(pool + {_LOCK}), pool + {_MUTEX})
             atomic_add(pool + {_SLEEPERS}, 1)
@@ -171,12 +189,18 @@ def worker(pool):
                 {system.wait_text(f'load(pool + {_WAIT})', f'pool + {_CONDITION}', f'pool + {_MUTEX}')}
             atomic_add(pool + {_SLEEPERS}, -1)
             call1(load(pool + {_UNLOCK}), pool + {_MUTEX})
+            woken = 1
         seen = atomic_load(pool + {_GENERATION})
-        atomic_add(pool + {_INSIDE}, 1)
-        if atomic_load(pool + {_OPEN}) == 1 and atomic_add(pool + {_TICKETS}, -1) > 0:
-{_TAKE_CHUNKS.replace(chr(10) + "    ", chr(10) + "        ")}
-        atomic_add(pool + {_INSIDE}, -1)
+        if atomic_load(pool + {_TICKETS}) > 0:
+            waited = 0
+            atomic_add(pool + {_INSIDE}, 1)
+            if atomic_load(pool + {_OPEN}) == 1 and atomic_add(pool + {_TICKETS}, -1) > 0:
+                if woken != 0 and atomic_load(pool + {_TICKETS}) > 0 and atomic_load(pool + {_SLEEPERS}) > 0:
+{_wake(20, f"atomic_load(pool + {_TICKETS}) > 1")}
+{textwrap.indent(_TAKE_CHUNKS, " " * 8)}
+            atomic_add(pool + {_INSIDE}, -1)
         if atomic_load(pool + {TASKS}) != 0:
+            waited = 0
             call1(load(pool + {RUN_TASKS}), pool)
     return 0
 """
@@ -224,9 +248,7 @@ def schedule(pool, function, argument):
         atomic_store(pool + {_TASK_LOCK}, 0)
         atomic_add(pool + {_GENERATION}, 1)
         if atomic_load(pool + {_SLEEPERS}) > 0:
-            call1(load(pool + {_LOCK}), pool + {_MUTEX})
-            call1(load(pool + {_BROADCAST}), pool + {_CONDITION})
-            call1(load(pool + {_UNLOCK}), pool + {_MUTEX})
+{_wake(12)}
     return 0
 """
 
@@ -322,7 +344,7 @@ class _Pool:
         with self._lock:
             if not self.pointer.value:
                 block = self._create()
-                self._resize(block, self.threads())
+                self.resize(block, self.threads())
                 self.pointer.value = block
         return self.pointer.value
 
@@ -341,7 +363,7 @@ class _Pool:
         with self._lock:
             self._asked = count
             if self.pointer.value:
-                self._resize(self.pointer.value, self.threads())
+                self.resize(self.pointer.value, self.threads())
 
     @contextmanager
     def without_products(self) -> Iterator[None]:
@@ -375,7 +397,7 @@ class _Pool:
         _write(block, SCHEDULE, schedule)
         _write(block, THREADS, 1)
         for offset, name in (
-            (_LOCK, "lock"), (_UNLOCK, "unlock"), (_WAIT, "wait"), (_BROADCAST, "broadcast"), (_YIELD, "yield"),
+            (_LOCK, "lock"), (_UNLOCK, "unlock"), (_WAIT, "wait"), (_SIGNAL, "signal"), (_YIELD, "yield"),
             (_NAP, "nap"),
         ):  # fmt: skip
             _write(block, offset, system.native_address(name))
@@ -384,7 +406,7 @@ class _Pool:
         system.prepare_waiting(block + _MUTEX, block + _CONDITION)
         return block
 
-    def _resize(self, block: int, threads: int) -> None:
+    def resize(self, block: int, threads: int) -> None:
         if threads > 1 and not self._workers:
             _write(block, SPINS, _spins(self._spin_address))
         while self._workers < threads - 1:
@@ -416,6 +438,20 @@ kept_out_of_forks(Order.PRODUCTS, _pool.without_products)
 def set_num_threads(count: int | None) -> None:
     """Use at most `count` threads from now on; None lifts the limit. Never more than `available_cpus()`."""
     _pool.ask(count)
+
+
+def oversubscribe(count: int) -> Callable[[], int]:
+    """Start a pool of so many threads, also on fewer CPUs, to see how a pool behaves on a larger machine. The function
+    tells how many workers sleep, and lifts the penalty for waiting."""
+    block = _pool.address()
+    _pool.resize(block, count)
+
+    def sleepers() -> int:
+        for offset in (_SERIAL, _PENALTY):
+            _write(block, offset, 0)
+        return ctypes.c_int64.from_address(block + _SLEEPERS).value
+
+    return sleepers
 
 
 def get_num_threads() -> int:

@@ -127,6 +127,35 @@ except ValueError as error:
     assert python(code, environment={"HLOOM_NUM_THREADS": variable}).strip() == expected
 
 
+@pytest.mark.parametrize(("pieces", "awake"), [(2, 1), (3, 2), (64, 7)])
+def test_no_more_workers_wake_than_have_pieces(pieces: int, awake: int) -> None:
+    code = """
+import sys, time, numpy as np
+from hloom.numba_backend.runtime import threads
+from hloom.numba_backend.runtime.kernel import KernelSource
+from hloom.numba_backend.runtime.program import ProgramBuilder, pointer
+
+pieces, awake = map(int, sys.argv[1:])
+source = "def k(lo, hi, x):\\n for i in range(lo, hi):\\n  for j in range(20000):\\n   x[i] = x[i] * 0.5 + 1\\n"
+kernel = KernelSource("k", source, (("pointer", "f64"),))
+builder = ProgramBuilder()
+builder.kernel(kernel, [pointer(0)], pieces, 1)
+program = builder.build()
+x = np.zeros(pieces)
+sleepers = threads.oversubscribe(8)
+end, fewest = time.monotonic() + 100, 7
+while fewest == 7 or fewest > 7 - awake and time.monotonic() < end:
+    while sleepers() != 7:
+        time.sleep(0.01)
+    program.run([x.ctypes.data])
+    seen = time.monotonic() + 0.02
+    while time.monotonic() < seen:
+        fewest = min(fewest, sleepers())
+print(7 - fewest, set(x.tolist()))
+"""
+    assert python(code, str(pieces), str(awake)).strip() == f"{awake} {{2.0}}"
+
+
 def test_set_num_threads() -> None:
     threads.set_num_threads(1)
     assert threads.get_num_threads() == 1
