@@ -46,8 +46,12 @@ def _has_fields() -> bool:
     if (rank, dtype, flags) != (2, id(array.dtype), array.flags.num):
         return False
     dimensions = ctypes.c_size_t.from_address(start + ARRAY_DIMENSIONS).value
-    return tuple((ctypes.c_ssize_t * 2).from_address(dimensions)) == array.shape
+    if tuple((ctypes.c_ssize_t * 2).from_address(dimensions)) != array.shape:
+        return False
+    scalar = np.float32(1.5)
+    return ctypes.c_float.from_address(id(scalar) + ARRAY_DATA).value == scalar
 
 
 HAS_FIELDS = _has_fields()
-"""Whether NumPy's array object is as expected, so that machine code may read these fields."""
+"""Whether NumPy's array objects have these fields, and its scalars their value right after the head, so that machine
+code may read them."""

@@ -3,16 +3,19 @@
 
     python tools/native_code.py                      # says what the files lack, or have in another form
     python tools/native_code.py --write              # writes them; on Linux on x86-64, for all processors
-    python tools/native_code.py --quick              # compiles the runtime's functions, and no elementary ones
+    python tools/native_code.py --quick              # compiles no elementary functions
+    python tools/native_code.py --quick --write      # writes all files but those of elementary functions
     python tools/native_code.py --assembly execute   # prints a function as LLVM translates it; also --machine aarch64
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import sys
-from collections.abc import Iterator, Sequence
-from functools import cache
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 from unittest import mock
@@ -31,17 +34,19 @@ from hloom.hlo.errors import HloError  # noqa: E402
 from hloom.hlo.ir import HloInstruction, HloModule  # noqa: E402
 from hloom.hlo.opcode import Opcode  # noqa: E402
 from hloom.hlo.ops import spec_of  # noqa: E402
+from hloom.hlo.ops.dot import DotAttributes  # noqa: E402
 from hloom.hlo.ops.movement import BroadcastAttributes  # noqa: E402
 from hloom.hlo.shape import Shape  # noqa: E402
 from hloom.hlo.targets import target_named  # noqa: E402
 from hloom.numba_backend import elementary  # noqa: E402
 from hloom.numba_backend.choices import schedules_of  # noqa: E402
 from hloom.numba_backend.fused_computations import FusedComputations  # noqa: E402
-from hloom.numba_backend.lowering import lower_into  # noqa: E402
-from hloom.numba_backend.machine import ANY_TARGET, compiling_for  # noqa: E402
+from hloom.numba_backend.lowering import lower_into, source_of  # noqa: E402
+from hloom.numba_backend.machine import ANY_TARGET, Machine, compiling_for  # noqa: E402
 from hloom.numba_backend.pipeline import pipeline  # noqa: E402
+from hloom.numba_backend.policy.products import is_kernel, suits_tiles, tiles  # noqa: E402
 from hloom.numba_backend.runtime import dialect, llvm_backend, machine, native_code  # noqa: E402
-from hloom.numba_backend.runtime.array_calls import CALL_FUNCTIONS  # noqa: E402
+from hloom.numba_backend.runtime.array_calls_code import CALL_FUNCTIONS  # noqa: E402
 from hloom.numba_backend.runtime.blas import GEMM_ITEMS, GEMV_ITEMS, RUN_GEMM  # noqa: E402
 from hloom.numba_backend.runtime.call import CALLER  # noqa: E402
 from hloom.numba_backend.runtime.callbacks import CALL_PYTHON, LOOK  # noqa: E402
@@ -54,11 +59,13 @@ from hloom.numba_backend.runtime.lapack import LAPACK_FUNCTIONS  # noqa: E402
 from hloom.numba_backend.runtime.llvm_backend import emit_object, host_target, optimise  # noqa: E402
 from hloom.numba_backend.runtime.loader import Image, link  # noqa: E402
 from hloom.numba_backend.runtime.long_kernels import LONG_PIECE, RUN_LONG  # noqa: E402
-from hloom.numba_backend.runtime.native_code import LEVELS, PATHS, made_by, read, write  # noqa: E402
+from hloom.numba_backend.runtime.native_code import KERNEL_NAMES, KERNELS, LEVELS, PATHS, made_by, read, write  # noqa: E402
 from hloom.numba_backend.runtime.program import ProgramBuilder  # noqa: E402
 from hloom.numba_backend.runtime.recorder import RECORDER_FUNCTIONS  # noqa: E402
 from hloom.numba_backend.runtime.relocations import PROCESSORS as LINKED  # noqa: E402
 from hloom.numba_backend.runtime.threads import POOL_FUNCTIONS  # noqa: E402
+
+import hloom.numpy  # noqa: E402
 
 FUNCTIONS: tuple[KernelSource, ...] = (
     EXECUTOR, CALLER, CALL_PYTHON, LOOK, *POOL_FUNCTIONS, RUN_GEMM, GEMM_ITEMS, GEMV_ITEMS, CHAIN_ITEMS,
@@ -145,13 +152,18 @@ def _broadcast(operand: HloInstruction, dimensions: tuple[int, ...]) -> HloInstr
     return make_instruction(Opcode.BROADCAST, (operand,), BroadcastAttributes(()), shape=full)
 
 
+def lowered(module: HloModule) -> _Recorder:
+    """What the stages make of a module."""
+    bodies, cpu, builder = FusedComputations(), target_named("cpu"), _Recorder()
+    optimized, _ = pipeline(cpu, bodies, schedules_of(module)).run(module)
+    lower_into(builder, assign_buffers(optimized, bodies.can_share, fast_memory=cpu.fast_memory), bodies)
+    return builder
+
+
 def made(module: HloModule) -> elementary.Function:
     """The function that the stages make of such a module. ValueError if it is no single kernel over the elements."""
-    bodies, cpu = FusedComputations(), target_named("cpu")
-    builder = _Recorder()
     with compiling_for(ANY_TARGET):  # the file is the same on all machines
-        optimized, _ = pipeline(cpu, bodies, schedules_of(module)).run(module)
-        lower_into(builder, assign_buffers(optimized, bodies.can_share, fast_memory=cpu.fast_memory), bodies)
+        builder = lowered(module)
     (op,), shapes = module.entry.root.operands, [p.shape for p in module.entry.parameters]
     key = elementary.key_of(op.opcode, shapes, op.shape)
     if len(builder.calls) != 1 or len(builder._rows) != 1:
@@ -192,6 +204,66 @@ def elementary_functions() -> tuple[elementary.Function, ...]:
     return tuple(found)
 
 
+# ---- products of matrices, convolutions
+
+
+def machine_of(name: str) -> Machine:
+    """The machine that the kernels of a file are made for."""
+    return replace(ANY_TARGET, registers=16 if name == "x86_64_v3" else 32, register_bytes=PROCESSORS[name].register)
+
+
+@cache
+def kernels(name: str) -> tuple[KernelSource, ...]:
+    """The kernels of products and convolutions of floats, on the processors of a file."""
+    machine = machine_of(name)
+    with compiling_for(machine):
+        dots = [dot for dot in products() if suits_tiles(dot) or is_kernel(dot, machine)]
+        made = [source_of(tiles(dot)) for dot in dots]
+        for module in convolutions():
+            made += [kernel for kernel, *_ in lowered(module).calls if kernel.name in KERNEL_NAMES]
+    return tuple({kernel.identity: kernel for kernel in made}.values())
+
+
+def products() -> Iterator[HloInstruction]:
+    """Products with up to two dimensions of a batch: results with fewer rows or columns than a tile and with more,
+    short sums and long ones."""
+    for element, batch in itertools.product((ElementType.F32, ElementType.F64), ((), (2,), (2, 2))):
+        for m, n, k in itertools.product((2, 32, 96), (2, 12, 16, 28, 32), (32, 512)):
+            yield _dot(element, batch, m, n, k)
+
+
+@cache
+def convolutions() -> tuple[HloModule, ...]:
+    """Convolutions of few and many images, small and large, with few channels and many, in both layouts, and their
+    derivatives."""
+    found = []
+    channels = ((1, 8), (1, 16), (3, 16), (3, 64), (8, 16), (12, 10), (64, 64))
+    for layout, (images, size), (given, made), (window, stride) in itertools.product(
+        ("NCHW", "NHWC"), ((32, 7), (32, 56), (4, 24)), channels, ((3, 1), (5, 2))
+    ):  # fmt: skip
+        dimensions = (layout, "OIHW" if layout == "NCHW" else "HWIO", layout)
+        options = {"window_strides": (stride, stride), "padding": "SAME", "dimension_numbers": dimensions}
+        convolve = partial(hloom.lax.conv_general_dilated, **options)
+        lengths = {"N": images, "C": given, "O": made, "I": given}
+        shapes = [tuple(lengths.get(d, size) for d in layout), tuple(lengths.get(d, window) for d in dimensions[1])]
+        arguments = [hloom.ShapeDtypeStruct(shape, "float32") for shape in shapes]
+        found.append(hloom.make_hlo(partial(_with_derivatives, convolve))(*arguments))
+    return tuple(found)
+
+
+def _with_derivatives(convolve: Callable[..., Any], x: Any, w: Any) -> Any:
+    result, backward = hloom.vjp(convolve, x, w)
+    return result, backward(result)
+
+
+def _dot(element: ElementType, batch: tuple[int, ...], m: int, n: int, k: int) -> HloInstruction:
+    dimensions, last = tuple(range(len(batch))), len(batch)
+    operands = [
+        make_parameter(number, Shape.array(element, (*batch, *sides))) for number, sides in enumerate(((m, k), (k, n)))
+    ]
+    return make_instruction(Opcode.DOT, operands, DotAttributes(dimensions, dimensions, (last + 1,), (last,)))
+
+
 def assembly(function_name: str, name: str) -> str:
     """A function in the assembly language of a processor."""
     (function,) = (f for f in FUNCTIONS if f.name == function_name)
@@ -207,14 +279,17 @@ def compiler() -> str:
 
 
 def differences(quick: bool = False) -> list[str]:
-    """Messages about outdated files. `quick`: without LLVM for elementary functions."""
+    """Messages about outdated files. `quick`: without LLVM for elementary functions, and for most kernels."""
     wrong = [f"{name}: {line}" for name, path in PATHS.items() for line in _differences(path, FUNCTIONS, name)]
     functions = elementary_functions()
     if Path(elementary.PATH).read_text() != elementary.write(functions):
         wrong.append("elementary.txt: other kernels")
-    kernels = [function.kernel for function in functions]
+    sources = [function.kernel for function in functions]
     for name, path in LEVELS.items():
-        wrong += [f"{name}: {line}" for line in _differences(path, kernels, name, compiled=not quick)]
+        wrong += [f"{name}: {line}" for line in _differences(path, sources, name, compiled=not quick)]
+    for name, path in KERNELS.items():  # the IR of all follows the same rules
+        compiled = not quick or name == "x86_64_v3"
+        wrong += [f"{name}: {line}" for line in _differences(path, kernels(name), name, compiled=compiled)]
     return wrong
 
 
@@ -243,6 +318,10 @@ def main() -> int:
     if options.write:
         for name, path in PATHS.items():
             Path(path).write_text(write(compiler(), [(f, image_of(f, name)) for f in FUNCTIONS]))
+        for name, path in KERNELS.items():
+            Path(path).write_text(write(compiler(), [(kernel, image_of(kernel, name)) for kernel in kernels(name)]))
+        if options.quick:
+            return 0
         Path(elementary.PATH).write_text(elementary.write(elementary_functions()))
         native_code.data.cache_clear()
         for name, path in LEVELS.items():
@@ -250,7 +329,7 @@ def main() -> int:
             Path(path).write_text(write(compiler(), images))
         return 0
     wrong = differences(options.quick)
-    count = len(FUNCTIONS) + len(elementary_functions())
+    count = len(FUNCTIONS) + len(elementary_functions()) + sum(len(kernels(name)) for name in KERNELS)
     print("\n".join(wrong) or f"{count} functions, up to date")
     return 1 if wrong else 0
 

@@ -498,13 +498,16 @@ def temporary(leaf: Any) -> Array | None:
     return None
 
 
-def site_parameter(aval: ShapedArray) -> SiteParameter:
-    """What becomes an array of this type in the current context as it is: NumPy arrays, numbers of Python."""
+def site_parameter(place: int, aval: ShapedArray) -> SiteParameter:
+    """A parameter of this type: the NumPy arrays and scalars and the numbers of Python that have it in the current
+    context, without a conversion. `place`: the number of the argument among the objects of a call."""
     is_plain = aval.is_plain and not aval.is_extended
     by_numpy = is_plain and not aval.weak_type and dtypes.canonical_dtype(aval.dtype) is aval.dtype
     x64 = thread.settings.context.enable_x64
     number = next((kind for kind in (float, int, bool) if is_plain and _packed((kind, x64))[0] is aval), None)
-    return SiteParameter(aval, aval.dtype if by_numpy else None, aval.shape, number, aval.dtype.itemsize)
+    dtype = aval.dtype if by_numpy else None
+    scalar = aval.dtype.type if by_numpy and not aval.shape and aval.dtype.isbuiltin == 1 else None
+    return SiteParameter(place, aval, dtype, aval.shape, scalar, number, aval.dtype.itemsize)
 
 
 def _packed(key: tuple[type, bool]) -> tuple[ShapedArray, Callable[[Any], bytes]]:

@@ -29,6 +29,11 @@ def register_cache(cache: _Emptied) -> None:
     _caches.add(cache)
 
 
+def caches_of(kind: type[V]) -> list[V]:
+    """The living caches of a class that `clear_caches` empties."""
+    return [cache for cache in snapshot(_caches) if isinstance(cache, kind)]
+
+
 def on_clear(clear: Callable[[], None]) -> None:
     """`clear_caches` calls `clear`."""
     _clearing.append(clear)
@@ -93,7 +98,7 @@ class FastTable(dict[Any, dict[Any, V]]):
     """For each context, the programs that one look-up finds. The general way finds others."""
 
     __slots__ = ("call", "sites")
-    call: Callable[[tuple[Any, ...]], Any] | None
+    call: Callable[[tuple[Any, ...], dict[str, Any]], Any] | None
     """The result of a call that needs no look-up at all, or NotImplemented; None if there is none."""
     sites: CallSites | None
 
@@ -107,7 +112,9 @@ class FastTable(dict[Any, dict[Any, V]]):
 
     def clear(self) -> None:
         """Forget all programs."""
-        self.call = self.sites = None
+        sites, self.call, self.sites = self.sites, None, None
+        if sites is not None:
+            sites.clear()
         super().clear()
 
 

@@ -1,12 +1,13 @@
 """jit: a Python function becomes a program for each combination of argument types, traced and compiled once.
 
-Dispatch has four ways (`PjitFunction.__call__`). Machine code of the backend compares positional arguments (Arrays,
-NumPy arrays, numbers) with those of earlier calls, and runs the program (`hlo/runners.py`). Where all arguments are
-Arrays, the tuple of their (interned) types finds a function that runs the executable. Other calls (keyword arguments,
-static ones, containers) are first taken apart by a plan, which is made once for each form of call. These ways are
-learned from the general one, which traces and compiles where needed. While another function is traced, a jitted
-function becomes a composite call of its computation, named "jit". While a timeline is recorded, it records each call;
-with several devices, arguments that are placed take the general way.
+Dispatch has four ways. Machine code of the backend takes the place of `PjitFunction.__call__`: it compares arguments
+(Arrays, NumPy arrays, numbers, and containers of them) with those of earlier calls, and runs the program
+(`hlo/runners.py`); `__call__` has the other ways, for all that it does not know. Where all arguments are Arrays, the
+tuple of their (interned) types finds a function that runs the executable. Other calls (keyword arguments, static ones,
+containers) are first taken apart by a plan, which is made once for each form of call. These ways are learned from the
+general one, which traces and compiles where needed. While another function is traced, a jitted function becomes a
+composite call of its computation, named "jit". While a timeline is recorded, it records each call; with several
+devices, arguments that are placed take the general way.
 
 Programs belong to the Python function: if it is jitted again with the same options, it finds them again.
 """
@@ -19,13 +20,13 @@ from dataclasses import replace
 from operator import attrgetter, itemgetter
 from time import perf_counter_ns
 from types import FunctionType, MethodType
-from typing import Any, Concatenate, Generic, ParamSpec, TypeAlias, TypeVar, overload
+from typing import Any, Concatenate, Generic, NoReturn, ParamSpec, TypeAlias, TypeVar, overload
 
 import numpy as np
 
 from ..hlo.errors import UnsupportedError
 from ..hlo.ir import HloModule
-from ..hlo.runners import NativeRunner, ThreadSettings
+from ..hlo.runners import NO_SITES, CallableSlots, NativeRunner, SitesBlock, ThreadSettings
 from ..hlo.support.garbage import collecting_seldom
 from ..hlo.support.loading import load
 from ..hlo.support.shared_value import SharedValue
@@ -57,7 +58,8 @@ from .arrays.float0 import hide_float0
 from .arrays.operators import ArrayBase
 from .arrays.overlay import storages
 from .aval import ShapedArray
-from .caches import BoundedCache, FastTable, belonging_to, register_cache
+from .caches import BoundedCache, FastTable, belonging_to, caches_of, register_cache
+from .call_forms import call_form
 from .checks.nan_checks import checked, is_checking
 from .core import places_are_exact, thread_state
 from .deferred.deferral import recorded_call
@@ -87,7 +89,7 @@ from .stages import Traced as TracedStage
 from .traced import Traced, trace_function, with_avals
 from .tracer import Tracer, leaked
 from .trees import tree
-from .trees.nodes import raise_incomparable
+from .trees.nodes import on_change, raise_incomparable
 from .trees.patterns import Pattern, pattern_of
 from .wrapping import SignatureOfFunction, annotated_as_wrapped, wraps
 
@@ -150,6 +152,14 @@ def _forget_fast_ways(tables: dict[Any, FastTable[Run]]) -> None:
         table.clear()
 
 
+def _forget_all_fast_ways() -> None:
+    for programs in caches_of(Programs):
+        _forget_fast_ways(programs.fast)
+
+
+on_change(_forget_all_fast_ways)  # machine code knows a named tuple by its class
+
+
 class _Plan:
     """How a form of call (the number of positional arguments, and which keywords) is taken apart."""
 
@@ -181,8 +191,10 @@ class PjitFunction(SharedValue, Generic[P, R]):
     True
     """
 
+    __slots__ = ("__dict__", "__weakref__", "_sites")  # machine code reads `_sites`, the first slot
     __wrapped__: Callable[P, R]
     __qualname__: str
+    _sites: SitesBlock
     __signature__: SignatureOfFunction = SignatureOfFunction()
     _is_library = False
     """True for functions of this library, which are compiled outside of jit, too."""
@@ -211,7 +223,10 @@ class PjitFunction(SharedValue, Generic[P, R]):
         self._settings = thread
         self._made: Programs | None = None
         self._fast: FastTable[Run] = _NOT_CALLED
+        self._sites = NO_SITES
         self._pattern: Pattern | None = None
+        self._unmatched = 0
+        """How many calls with containers had a program, but no site in machine code (`CallSites`)."""
 
     def changed(self, options: Mapping[str, object], *, donates: bool = True) -> PjitFunction[P, R]:
         """The same function, compiled with other settings of the context. `donates`: it may delete arguments."""
@@ -233,12 +248,14 @@ class PjitFunction(SharedValue, Generic[P, R]):
             made = self._made = belonging_to(self._fun, "programs", Programs)
         return made
 
-    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+    def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> R:
         try:
             call = self._fast.call
-            if call is not None and not kwargs:
-                result = call(args)
+            if call is not None:
+                result = call(args, kwargs)
                 if result is not NotImplemented:
+                    if (sites := self._fast.sites) is not None:
+                        self._sites = sites.block  # the next call is machine code (`CallableSlots`)
                     return result
             settings = self._settings.running
             if settings is None:  # something is traced
@@ -348,7 +365,15 @@ class PjitFunction(SharedValue, Generic[P, R]):
                 raise_incomparable(error)
         if key is None:  # here, since raising in a handler would show the handled error, too
             return self._call(args, kwargs)
-        return self._call(args, kwargs, table, key) if run is None else run(arrays)
+        if run is None:
+            return self._call(args, kwargs, table, key)
+        if treedef is not None and statics is None:
+            # A dictionary may have its keys in another order than in the call that made the program. Such calls get a
+            # site, too, but only the first, second, fourth ... is looked at: a site may be impossible.
+            self._unmatched += 1
+            if self._unmatched & (self._unmatched - 1) == 0 and key[-1] == tuple(avals):
+                self._learn(run, args, kwargs, avals, table)
+        return run(arrays)
 
     def _flattened(self, dynamic: Sequence[Any]) -> tuple[list[Any], Sequence[Any], Any]:
         """The leaves of arguments as arrays, their types, and a key for their structure in the key of a call.
@@ -454,18 +479,25 @@ class PjitFunction(SharedValue, Generic[P, R]):
             run = load(".checks.key_reuse", __package__).watched(run, self._trace(key, dynamic, keywords))
         if table is not None:
             table[fast_key] = run
-            if fast_key == avals:
-                self._learn(run, avals, table)
+            if not places and not any(statics) and avals == tuple(map(_avals, values)):
+                self._learn(run, args, kwargs, avals, table)
         return run(values)
 
-    def _learn(self, run: Run, avals: Sequence[ShapedArray], table: dict[Any, Run]) -> None:
-        """Let calls with positional arguments of these types, in the context of `table`, run a program without a
-        look-up, if it is one in machine code."""
+    def _learn(
+        self, run: Run, args: tuple[Any, ...], kwargs: dict[str, Any], avals: Sequence[ShapedArray],
+        table: dict[Any, Run],
+    ) -> None:  # fmt: skip
+        """Add a site in machine code, if `run` is machine code: calls with such arguments, whose leaves have the types
+        `avals`, in the context of `table`, then run the program without a look-up."""
         runner, fast = getattr(run, "__self__", None), self._fast
         context = next((c for c, t in snapshot(fast.items()) if t is table), None)
         if isinstance(runner, NativeRunner) and context is not None:
-            sites = fast.sites = runner.add_site(fast.sites, _WHERE, context, [*map(site_parameter, avals)])
-            fast.call = sites.call
+            form = call_form(args, kwargs)
+            if form is not None and len(form.places) == len(avals):
+                parameters = [*map(site_parameter, form.places, avals)]
+                sites = fast.sites = runner.add_site(fast.sites, _WHERE, context, form.containers, parameters)
+                fast.call = sites.call
+                runner.take_calls(_FUNCTIONS)
 
     def _compiled(
         self,
@@ -599,7 +631,7 @@ class PjitFunction(SharedValue, Generic[P, R]):
     # ---- ahead of time
 
     @boundary
-    def trace(self, *args: Any, **kwargs: Any) -> TracedStage:
+    def trace(self, /, *args: Any, **kwargs: Any) -> TracedStage:
         """The function traced for arguments like these (arrays, or ShapeDtypeStruct): its jaxpr, its types."""
         dynamic, keywords, statics = split_static(self._fun, self._static, args, kwargs)
         dynamic, keywords = hide_float0(entered(dynamic, keywords))
@@ -674,12 +706,12 @@ class PjitFunction(SharedValue, Generic[P, R]):
         return compiled_over_devices(traced, captured, places, asked, self._name, labels, what)
 
     @boundary
-    def lower(self, *args: Any, **kwargs: Any) -> Lowered:
+    def lower(self, /, *args: Any, **kwargs: Any) -> Lowered:
         """The traced program for arguments like these (arrays, or ShapeDtypeStruct), not yet compiled."""
         return self.trace(*args, **kwargs).lower()
 
     @boundary
-    def eval_shape(self, *args: Any, **kwargs: Any) -> Any:
+    def eval_shape(self, /, *args: Any, **kwargs: Any) -> Any:
         """The types of the results, as ShapeDtypeStruct; nothing is computed."""
         found = eval_shape(self._fun, *args, **kwargs)
         return found if self._shardings is None else self._shardings.of_types(found)
@@ -690,6 +722,20 @@ class PjitFunction(SharedValue, Generic[P, R]):
 
     def _cache_size(self) -> int:
         return len(self._programs.runners)
+
+
+def _raised(self: Any, /, *args: Any, **kwargs: Any) -> NoReturn:
+    """Raise an error of a call in machine code, the first argument, as `__call__` does."""
+    error, args = args[0], args[1:]
+    try:
+        raise error
+    except BaseException as error:
+        hide(error)
+        raise
+
+
+_raised.__code__ = _raised.__code__.replace(co_name="__call__", co_qualname=PjitFunction.__call__.__qualname__)
+_FUNCTIONS = CallableSlots(PjitFunction, "_sites", _raised)
 
 
 def _closure_contents(fun: Any) -> list[Any]:

@@ -17,6 +17,14 @@ _MEMBER = object.__basicsize__ + 3 * _WORD
 """Where a member descriptor has the address of the member's description: after its class and two names."""
 _DISTANCE = 2 * _WORD
 """Where the description has the slot's distance: after the name and the type."""
+SIZE_OFFSET = object.__basicsize__
+"""Where a tuple, a list and a dictionary have the number of their parts."""
+PARTS_OFFSET = SIZE_OFFSET + _WORD
+"""Where a tuple has its parts, and a list the address of them."""
+ROOM_OFFSET = PARTS_OFFSET + _WORD
+"""Where a list has the number of parts for which it has memory."""
+CALL_OFFSET = 16 * _WORD
+"""Where a class has the address of the function that calls its objects (`tp_call` of PyTypeObject)."""
 
 
 def word_at(address: int) -> int:
@@ -35,6 +43,28 @@ class _Probe:
     second: object
 
 
+class _Called:
+    def __call__(self) -> None: ...
+
+
+class _CalledToo:
+    def __call__(self) -> None: ...
+
+
+def _are_containers_as_expected() -> bool:
+    parts = object(), object()
+    pair, several = id(parts), [*parts]
+    first = word_at(id(several) + PARTS_OFFSET)
+    counts = {word_at(known + SIZE_OFFSET) for known in (pair, id(several), id(dict.fromkeys(parts)))}
+    found = [word_at(start + k * _WORD) for start in (pair + PARTS_OFFSET, first) for k in range(2)]
+    return counts == {2} and found == [*map(id, parts)] * 2 and 2 <= word_at(id(several) + ROOM_OFFSET) <= 8
+
+
+def _are_calls_as_expected() -> bool:
+    calls = {word_at(id(kind) + CALL_OFFSET) for kind in (_Called, _CalledToo)}
+    return len(calls) == 1 and 0 not in calls and word_at(id(_Probe) + CALL_OFFSET) == 0
+
+
 def _is_as_expected() -> bool:
     if object.__basicsize__ != 2 * _WORD:  # a build without the GIL: the head of an object is longer
         return False
@@ -42,8 +72,10 @@ def _is_as_expected() -> bool:
     probe.second = content
     offset = slot_offset(_Probe, "second")
     is_inside = object.__basicsize__ <= offset < _Probe.__basicsize__
-    return is_inside and word_at(id(probe) + offset) == id(content) and word_at(id(probe) + TYPE_OFFSET) == id(_Probe)
+    is_slot = is_inside and word_at(id(probe) + offset) == id(content)
+    is_type = word_at(id(probe) + TYPE_OFFSET) == id(_Probe)
+    return is_slot and is_type and _are_containers_as_expected() and _are_calls_as_expected()
 
 
 HAS_SLOTS = _is_as_expected()
-"""Whether `slot_offset` is right, and machine code may read slots while it has the GIL."""
+"""Whether `slot_offset` and the offsets are right, and machine code may read objects while it has the GIL."""

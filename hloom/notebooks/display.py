@@ -10,8 +10,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-_CELL = re.compile(r"\S*\b(ipykernel_\d+/\d+\.py):(\d+)")
-"""A line of a cell: IPython compiles each cell as a file of its own."""
+_CELL = r"(?:{folder}[\\/]|\S*\b)(ipykernel_\d+)[\\/](\d+\.py):(\d+)"
+"""A line of a cell: IPython compiles each cell as a file of its own, in a folder for temporary files. Paths of Windows
+have backslashes, and often spaces."""
 
 
 def _shell() -> Any:
@@ -27,13 +28,16 @@ def in_notebook() -> bool:
 
 def naming_cells(text: str) -> str:
     """The text with cells of the notebook in place of their files, as in IPython's tracebacks: ``In[2], line 3``."""
-    return _CELL.sub(_cell, text) if "ipykernel_" in text else text
+    if "ipykernel_" not in text:
+        return text
+    return re.sub(_CELL.format(folder=re.escape(tempfile.gettempdir())), _cell, text)
 
 
 def _cell(found: re.Match[str]) -> str:
+    folder, file, line = found.groups()
     compiler = getattr(_shell(), "compile", None)
-    named = compiler and compiler.format_code_name(str(Path(tempfile.gettempdir(), found[1])))
-    return f"{named[1]}, line {found[2]}" if named else found[0]
+    named = compiler and compiler.format_code_name(str(Path(tempfile.gettempdir(), folder, file)))
+    return f"{named[1]}, line {line}" if named else found[0]
 
 
 def show(text: Callable[[], str], html: Callable[[], str]) -> None:

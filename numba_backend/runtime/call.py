@@ -118,7 +118,7 @@ class _MethodDefinition(ctypes.Structure):
     )  # fmt: skip
 
 
-_ONE_ARGUMENT = 0x0008  # METH_O
+_ONE_ARGUMENT, MANY_ARGUMENTS = 0x0008, 0x0080  # METH_O, METH_FASTCALL
 
 
 @once
@@ -128,10 +128,12 @@ def _api() -> array[int]:
     return array("q", [*(ctypes.cast(function, ctypes.c_void_p).value or 0 for function in functions), id(None)])
 
 
-def definition(function: KernelSource, doc: bytes) -> object:
-    """What CPython must know of a native function of a block and one argument. It must outlive all its functions."""
+def definition(function: KernelSource, doc: bytes, arguments: int = _ONE_ARGUMENT) -> object:
+    """CPython's record of a native function. `arguments`: the calling convention. After the block, the function takes
+    one object, or, with `MANY_ARGUMENTS`, the address of objects and their number. The record must outlive all its
+    functions."""
     name = function.name.encode()
-    return _MethodDefinition(name, default_store().get(function), _ONE_ARGUMENT, doc)
+    return _MethodDefinition(name, default_store().get(function), arguments, doc)
 
 
 @once
@@ -150,9 +152,9 @@ def program_function(block: ProgramBlock) -> Callable[[Sequence[int]], None]:
     return builtin_function(_definition(), block)
 
 
-def builtin_function(definition: Any, block: bytes) -> Callable[[Any], Any]:
-    """A built-in function of one argument; native code gets the block, which the function keeps alive, and that."""
+def builtin_function(definition: Any, block: bytes) -> Callable[..., Any]:
+    """A built-in function; native code gets the block, which the function keeps alive, and the arguments."""
     create = ctypes.pythonapi.PyCFunction_NewEx
     create.restype, create.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
-    function: Callable[[Any], Any] = create(ctypes.addressof(definition), block, None)
+    function: Callable[..., Any] = create(ctypes.addressof(definition), block, None)
     return function

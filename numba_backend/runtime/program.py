@@ -185,13 +185,10 @@ class ProgramBuilder:
             )
 
     def native_loop(
-        self, kernel: KernelSource, arguments: Sequence[Argument], extent: int, grain: int = 0,
-        nanoseconds: float | None = None,
-    ) -> None:  # fmt: skip
+        self, kernel: KernelSource, arguments: Sequence[Argument], extent: int, grain: int = 0
+    ) -> None:
         """Call a kernel that may run for long: one of its arguments is `watch()`, and it returns early when
         ``interrupted(watch)`` is true. Then the program stops, as after a callback that raised.
-
-        `nanoseconds`: what it takes, as estimated; without it, it may take any time.
         """
         shown = self._called(kernel, arguments, extent, grain)
         watches = [number for number, argument in enumerate(arguments) if argument == _WATCH]
@@ -199,11 +196,7 @@ class ProgramBuilder:
             raise ProgramError(f"native loop {kernel.name!r} needs one watch, for a pointer to s64")
         if extent == 0:
             return
-        if nanoseconds is None or grain:  # with threads, the GIL must be free: they may ask for it
-            self._unknown()
-        else:
-            self._work += nanoseconds / SHARE_NANOSECONDS
-            self._nanoseconds += nanoseconds
+        self._unknown()
         first = self._add(arguments)
         self._row(Op.NATIVE_LOOP, shown, kernel, first, extent, grain, first + watches[0])
 

@@ -102,6 +102,21 @@ def test_registered_classes() -> None:
     assert f._cache_size() == 2
 
 
+def test_an_argument_may_have_the_name_self() -> None:
+    def f(self: Any, fun: Any) -> Any:
+        return 2 * self + fun
+
+    jitted = hloom.jit(f)
+    for _ in range(2):
+        assert jitted(self=2.0, fun=1.0) == 5
+    assert jitted.lower(self=2.0, fun=1.0).compile()(self=3.0, fun=1.0) == 7
+    assert jitted.eval_shape(self=2.0, fun=1.0).shape == ()
+    assert hloom.export.export(jitted)(self=2.0, fun=1.0).call(self=3.0, fun=1.0) == 7
+    custom = hloom.custom_jvp(f)
+    custom.defjvps(None, None)
+    assert custom(self=2.0, fun=1.0) == 5
+
+
 def test_keyword_arguments() -> None:
     f = hloom.jit(lambda x, *, scale=1.0, **rest: x * scale + sum(rest.values()))
     np.testing.assert_array_equal(np.asarray(f(X)), X)

@@ -6,8 +6,10 @@ import gc
 import sys
 import threading
 import weakref
+from collections import OrderedDict, defaultdict
 from collections.abc import Callable
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -26,18 +28,18 @@ pytestmark = pytest.mark.skipif(not HAS_SLOTS, reason="this Python has no calls 
 X = np.arange(8, dtype=np.float32)
 
 
-def called(f: Any, *args: Any) -> Any:
+def called(f: Any, *args: Any, **kwargs: Any) -> Any:
     """The result of the call in machine code: the site must know the arguments."""
     call = f._fast.call
     assert call is not None
-    result = call(args)
+    result = call(args, kwargs)
     assert result is not NotImplemented
     return result
 
 
-def is_known(f: Any, *args: Any) -> bool:
+def is_known(f: Any, *args: Any, **kwargs: Any) -> bool:
     call = f._fast.call
-    return call is not None and call(args) is not NotImplemented
+    return call is not None and call(args, kwargs) is not NotImplemented
 
 
 CAPTURED = jnp.asarray(X) + 1
@@ -81,6 +83,46 @@ def test_results_are_those_of_the_runner_in_python(name: str, as_arrays: bool) -
             np.testing.assert_array_equal(one, other)
 
 
+def _frames(call: Callable[[], Any]) -> list[str]:
+    """The functions of Python that run during a call."""
+    found: list[str] = []
+    sys.setprofile(lambda frame, event, _: found.append(frame.f_code.co_name) if event == "call" else None)
+    try:
+        call()
+    finally:
+        sys.setprofile(None)
+    return found[1:]
+
+
+def test_a_known_call_runs_no_code_of_python() -> None:
+    results = []
+    f, again = (hloom.jit(_doubled) for _ in range(2))
+    for function in (f, again):
+        for _ in range(3):
+            function(X, y=[X])
+        assert _frames(lambda: results.append(function(X, y=[X]))) == []  # noqa: B023
+    hloom.clear_caches()
+    for function in (f, again):
+        assert "__call__" in _frames(lambda: results.append(function(X, y=[X])))  # noqa: B023
+    for function in (f, again):
+        function(X, y=[X])
+        assert _frames(lambda: results.append(function(X, y=[X]))) == []  # noqa: B023
+    for result in results:
+        np.testing.assert_array_equal(result, X * 2)
+
+
+def _doubled(x: Any, *, y: Any) -> Any:
+    return x + y[0]
+
+
+def test_an_object_that_was_not_made_by_jit() -> None:
+    f = hloom.jit(lambda x: x)
+    for _ in range(3):
+        f(X)
+    with pytest.raises((SystemError, AttributeError)):
+        type(f).__new__(type(f))(X)
+
+
 def test_arguments_that_no_site_has() -> None:
     f = hloom.jit(lambda x: x * 2)
     f(X)
@@ -92,11 +134,11 @@ def test_arguments_that_no_site_has() -> None:
         jnp.asarray(X[:4]), jnp.float32(1), hloom.random.key(0),
     ]  # fmt: skip
     for other in others:
-        assert f._fast.call((other,)) is NotImplemented
-    assert f._fast.call(()) is NotImplemented
-    assert f._fast.call((X, X)) is NotImplemented
+        assert f._fast.call((other,), {}) is NotImplemented
+    assert f._fast.call((), {}) is NotImplemented
+    assert f._fast.call((X, X), {}) is NotImplemented
     unaligned = np.zeros(33, np.uint8)[1:].view(np.float32)
-    assert f._fast.call((unaligned,)) is NotImplemented
+    assert f._fast.call((unaligned,), {}) is NotImplemented
     np.testing.assert_array_equal(f(unaligned), unaligned * 2)
 
 
@@ -147,7 +189,7 @@ def test_numbers_that_are_left_to_python(number: Any) -> None:
     for small in (1.0, 1):
         f(small)
     f(1.0)
-    assert f._fast.call((number,)) is NotImplemented
+    assert f._fast.call((number,), {}) is NotImplemented
     if isinstance(number, int):
         with pytest.raises(OverflowError):
             f(number)
@@ -162,10 +204,10 @@ def test_only_numbers_of_the_very_type() -> None:
     f = hloom.jit(lambda s: s)
     f(1.0)
     for other in (Mine(1), True, 1, np.float32(1), np.float64(1), "1"):
-        assert f._fast.call((other,)) is NotImplemented
+        assert f._fast.call((other,), {}) is NotImplemented
     f(True)
     assert called(f, True).dtype == bool
-    assert f._fast.call((1,)) is NotImplemented
+    assert f._fast.call((1,), {}) is NotImplemented
 
 
 def test_within_a_trace_nothing_runs() -> None:
@@ -241,9 +283,13 @@ def test_errors_of_callbacks_reach_the_user() -> None:
         np.testing.assert_array_equal(f(X), X + 1)
     assert is_known(f, X)
     fails = True
-    for _ in range(3):
-        with pytest.raises(Exception, match="no"):
-            f(X)
+    errors = []
+    for call in (f, f.__call__):
+        with pytest.raises(Exception, match="no") as caught:
+            call(X)
+        assert {Path(entry.path) for entry in caught.traceback} == {Path(__file__)}
+        errors.append((type(caught.value), str(caught.value), repr(caught.value.__cause__), len(caught.traceback)))
+    assert errors[0] == errors[1]
     fails = False
     np.testing.assert_array_equal(f(X), X + 1)
 
@@ -264,7 +310,7 @@ def test_nothing_is_kept_or_lost(name: str) -> None:
         for _ in range(1000):
             f(*own)
             f(*arguments)
-            f._fast.call((*own, None))
+            f._fast.call((*own, None), {})
         assert in_use()[0] == used
         after = [*map(sys.getrefcount, watched)]
         assert max(abs(a - b) for a, b in zip(after, counts, strict=True)) < 100
@@ -337,6 +383,203 @@ def test_containers_and_names_use_the_same_runner() -> None:
     np.testing.assert_array_equal(run((x, x)), X * 2)
 
 
+class State(NamedTuple):
+    mean: Any
+    others: Any = ()
+
+
+def _everything(*args: Any, **kwargs: Any) -> Any:
+    return [k * leaf for k, leaf in enumerate(hloom.tree.leaves((args, kwargs)), 1)]
+
+
+Y = X + 1
+CALLS: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
+    "a name": ((), {"a": X}),
+    "names": ((X,), {"b": Y, "a": X}),
+    "a list": (([X, Y],), {}),
+    "nested": (([(X, Y), [X, (Y, X)], Y],), {}),
+    "empty containers": ((X, (), [], {}), {"a": {}}),
+    "None": ((None, X, [None, Y]), {"n": None}),
+    "dictionaries": (({"w": X, "b": {"z": Y, "a": X}},), {"more": {"k": [Y]}}),
+    "keys of integers": (({2: X, 1: Y},), {}),
+    "a key of two kinds": (({"": X, "\u20ac": Y},), {}),
+    "named tuples": ((State(X, (Y, State(X))),), {}),
+    "numbers": ((X, {"rate": 0.5, "steps": 3, "on": True}), {"scale": 2}),
+    "scalars of NumPy": ((np.float32(2), [np.int32(-3), np.bool_(True)]), {"u": np.uint8(255), "c": np.complex64(1j)}),
+    "many": ((X, [{"a": X, "b": (Y,) * 20}] * 3), {}),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+@pytest.mark.parametrize("as_arrays", [True, False], ids=["arrays", "NumPy"])
+def test_calls_with_containers_and_names(name: str, as_arrays: bool) -> None:
+    args, kwargs = CALLS[name]
+    if as_arrays:
+        args, kwargs = hloom.tree.map(lambda x: jnp.asarray(x) if type(x) is np.ndarray else x, (args, kwargs))
+    f = hloom.jit(_everything)
+    slow = f(*args, **kwargs)
+    for _ in range(3):
+        f(*args, **kwargs)
+        for one, other in zip(called(f, *args, **kwargs), slow, strict=True):
+            assert one.aval is other.aval
+            np.testing.assert_array_equal(one, other)
+
+
+def test_containers_that_no_site_has() -> None:
+    f = hloom.jit(lambda tree, **more: hloom.tree.map(lambda x: x * 2, (tree, more)))
+    f({"a": X, "b": [Y, (X,), None]}, c=Y)
+    assert is_known(f, {"a": X, "b": [Y, (X,), None]}, c=Y)
+    assert is_known(f, {"".join(["", "a"]): X, "b": [Y, (X,), None]}, c=Y)
+    others: list[Any] = [
+        {"b": [Y, (X,), None], "a": X}, {"a": X}, {"a": X, "c": [Y, (X,), None]}, {"a": X, "b": (Y, (X,), None)},
+        {"a": X, "b": [Y, (X, X), None]}, {"a": X, "b": [Y, [X], None]}, {"a": X, "b": [Y, (X,), X]},
+        {"a": X, "b": [Y, (X,)]}, {"a": X, 1: [Y, (X,), None]}, {"a": X, "b": [Y, None, (X,)]}, X, None, {}, [], (),
+        {"a": X, "b": [Y, (X,), ()]}, {"a": X[:4], "b": [Y, (X,), None]}, {"a": "a", "b": [Y, (X,), None]},
+        OrderedDict(a=X, b=[Y, (X,), None]), defaultdict(list, a=X, b=[Y, (X,), None]),
+        {"a": X, "b": [Y, One(X), None]}, {"a": X, "b": Many([Y, (X,), None])}, {Text("a"): X, "b": [Y, (X,), None]},
+    ]  # fmt: skip
+    for other in others:
+        assert not is_known(f, other, c=Y)
+    for names in ({}, {"d": Y}, {"c": Y, "d": Y}, {"c": [Y]}, {"c": None}):
+        assert not is_known(f, {"a": X, "b": [Y, (X,), None]}, **names)
+
+
+class One(NamedTuple):
+    one: Any
+
+
+class Many(list[Any]):
+    """No container of trees."""
+
+
+class Text(str):
+    """Equal to a text, and no text."""
+
+    __slots__ = ()
+
+
+def _not_asked(_: Any) -> Any:
+    raise AssertionError
+
+
+class Reversed(State):
+    """A named tuple with methods of its own for its parts."""
+
+    __iter__: Any = _not_asked
+    __len__: Any = _not_asked
+    __bool__: Any = _not_asked
+
+
+def test_named_tuples_with_methods_of_their_own() -> None:
+    f = hloom.jit(lambda t: t.mean * 2 + t.others)
+    for _ in range(2):
+        np.testing.assert_array_equal(f(Reversed(X, Y)), X * 2 + Y)
+    np.testing.assert_array_equal(called(f, Reversed(X, Y)), X * 2 + Y)
+
+
+def test_a_named_tuple_that_is_registered_later() -> None:
+    class Late(NamedTuple):
+        first: Any
+        second: Any
+
+    f = hloom.jit(lambda t: hloom.tree.leaves(t)[0])
+    f(Late(X, Y))
+    assert is_known(f, Late(X, Y))
+    hloom.tree.register_pytree_node(Late, lambda t: ((t.second,), None), lambda _, parts: Late(None, *parts))
+    for _ in range(3):
+        np.testing.assert_array_equal(f(Late(X, Y)), Y)
+
+
+def test_keys_by_another_order_and_by_other_objects() -> None:
+    f = hloom.jit(lambda tree: tree["one"] - tree["two"])
+    for _ in range(2):
+        np.testing.assert_array_equal(f({"one": X, "two": Y}), X - Y)
+        np.testing.assert_array_equal(f({"two": Y, "one": X}), X - Y)
+    assert is_known(f, {"two": Y, "one": X})
+    built = dict(zip(("-one-two"[1:4], "-one-two"[5:]), (X, Y), strict=True))
+    np.testing.assert_array_equal(called(f, built), X - Y)
+
+
+def test_results_with_sorted_keys_are_known_as_arguments() -> None:
+    f = hloom.jit(lambda state: hloom.tree.map(lambda x: x + 1, state))
+    state = {"w": jnp.asarray(X), "b": {"z": jnp.asarray(Y), "a": jnp.asarray(X)}}
+    for _ in range(20):
+        state = f(state)
+    assert is_known(f, state)
+    np.testing.assert_array_equal(state["b"]["z"], Y + 20)
+
+
+def test_keys_with_an_equality_of_their_own_run_no_code() -> None:
+    class Key:
+        asked = 0
+
+        def __hash__(self) -> int:
+            return hash("a")
+
+        def __eq__(self, other: object) -> bool:
+            Key.asked += 1
+            return True
+
+    f = hloom.jit(lambda tree: tree)
+    f({"a": X})
+    evil = {Key(): X}
+    Key.asked = 0
+    assert not is_known(f, evil)
+    assert Key.asked == 0
+
+
+def test_static_arguments_keep_their_programs() -> None:
+    f = hloom.jit(lambda x, n=1: x * n, static_argnames="n")
+    for _ in range(3):
+        np.testing.assert_array_equal(f(X), X)
+        np.testing.assert_array_equal(f(X, n=2), X * 2)
+        np.testing.assert_array_equal(f(X, n=3), X * 3)
+        np.testing.assert_array_equal(f(X, 4), X * 4)
+        np.testing.assert_array_equal(f(x=X, n=5), X * 5)
+    assert is_known(f, X)
+    assert not is_known(f, X, 4)
+    assert not is_known(f, X, n=2)
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_nothing_is_kept_or_lost_of_containers(name: str) -> None:
+    args, kwargs = CALLS[name]
+    f = hloom.jit(_everything)
+    for _ in range(10):
+        f(*args, **kwargs)
+    leaves = hloom.tree.leaves((args, kwargs))
+    watched = [*leaves, None, *(value for value in (*args, *kwargs.values()) if type(value) in (list, dict, State))]
+    watched += [key for value in args if type(value) is dict for key in value]
+    gc.collect()
+    counts, used = [*map(sys.getrefcount, watched)], in_use()[0]
+    for _ in range(300):
+        f(*args, **kwargs)
+        f._fast.call((*args, Y), kwargs)
+        f._fast.call(args, {**kwargs, "unknown": Y})
+    assert in_use()[0] == used
+    after = [*map(sys.getrefcount, watched)]
+    assert max(abs(a - b) for a, b in zip(after, counts, strict=True)) < 50
+
+
+def test_a_list_that_changes_while_the_program_runs() -> None:
+    given: list[Any] = []
+
+    def look(x: Any) -> Any:
+        given.clear()
+        gc.collect()
+        return x
+
+    def f(tree: Any) -> Any:
+        first = hloom.pure_callback(look, hloom.ShapeDtypeStruct((8,), np.float32), tree[0])
+        return first + tree[1]
+
+    jitted = hloom.jit(f)
+    for k in range(5):
+        given[:] = [np.full(8, k, np.float32), np.full(8, 10, np.float32)]
+        np.testing.assert_array_equal(jitted(given), np.full(8, k + 10))
+        assert given == []
+
+
 def test_the_runner_in_machine_code_asks_python_where_needed() -> None:
     f = hloom.jit(lambda x: x + 1)
     f(X)
@@ -346,6 +589,27 @@ def test_the_runner_in_machine_code_asks_python_where_needed() -> None:
     fresh.delete()
     with pytest.raises(RuntimeError, match="deleted"):
         run([fresh])
+
+
+@pytest.mark.parametrize("as_list", [True, False])
+def test_many_arguments_in_a_thread_with_a_small_stack(as_list: bool) -> None:
+    """The addresses of arguments are on the stack of machine code: more of them are left to Python."""
+    given = [jnp.ones(())] * 20_000
+    f = hloom.jit((lambda values: values[0] + values[-1]) if as_list else lambda *values: values[0] + values[-1])
+    results: list[float] = []
+
+    def work() -> None:
+        results.extend(float(f(given) if as_list else f(*given)) for _ in range(3))
+
+    f(given) if as_list else f(*given)  # which traces and compiles, and may need more of the stack
+    before = threading.stack_size(256 << 10)
+    try:
+        thread = threading.Thread(target=work)
+        thread.start()
+    finally:
+        threading.stack_size(before)
+    thread.join()
+    assert results == [2.0, 2.0, 2.0]
 
 
 def test_threads() -> None:

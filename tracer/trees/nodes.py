@@ -233,6 +233,7 @@ CONTAINERS: dict[type[Any], Container] = {
     collections.deque: Container(lambda node: (list(node), node.maxlen), _positions),
 }
 """All classes of containers, except named tuples."""
+_when_changed: list[Callable[[], None]] = []
 
 
 def container(kind: type[Any]) -> Container | None:
@@ -246,7 +247,9 @@ def container(kind: type[Any]) -> Container | None:
         fields = optree.structseq_fields(kind)
     else:
         return None
-    return Container(lambda node: (list(node), kind), lambda *_: tuple([GetAttrKey(field) for field in fields]))
+    keys = tuple([GetAttrKey(field) for field in fields])
+    # as optree, `tuple.__iter__` calls no method that the class may have of its own
+    return Container(lambda node: ([*tuple.__iter__(node)], kind), lambda *_: keys)
 
 
 def is_tree_node(typ: type) -> bool:
@@ -348,7 +351,16 @@ def register_pytree_node(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # a namedtuple may have a registration of its own, as in JAX
         optree.register_pytree_node(nodetype, flatten, unflatten_func, namespace=NAMESPACE)
+    was_container = container(nodetype) is not None
     CONTAINERS[nodetype] = Container(flatten, flat_positions, flatten_with_keys_func)
+    if was_container:
+        for act in _when_changed:
+            act()
+
+
+def on_change(act: Callable[[], None]) -> None:
+    """Call `act` whenever objects that were containers, of a class of named tuples, become others."""
+    _when_changed.append(act)
 
 
 def _is_iterable(children: object) -> bool:
