@@ -9,10 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from ..hlo.element_type import element_type_of
 from ..hlo.ir import HloComputation
 from ..hlo.opcode import Opcode
 from ..hlo.ops.elementwise import CompareAttributes, ComparisonDirection, ComparisonType
 from ..hlo.ops.sort import SortAttributes, TopKAttributes
+from ..hlo.shape import Shape
 from ..hlo.sizes import as_size, exceeds
 from ..tracer import dtypes
 from ..tracer.arrays.array import as_value
@@ -20,7 +22,7 @@ from ..tracer.aval import ShapedArray
 from ..tracer.compound import compound
 from ..tracer.core import Value, bind, bind_multi
 from ..tracer.errors import OperandError
-from ..tracer.ops import compare, full_like, reinterpret_weak, select, unary
+from ..tracer.ops import compare, convert, full_like, reinterpret_weak, select, unary
 from ..tracer.recording import returns_element, trace_to_computation
 from .instructions import neg
 from .movement import canonical_axis, transpose
@@ -52,6 +54,21 @@ def _compared(a: Value, b: Value) -> list[tuple[Value, Value]]:
     if dtypes.is_complex(a.aval.dtype):
         return [(_canonical(unary(o, a)), _canonical(unary(o, b))) for o in (Opcode.REAL, Opcode.IMAG)]
     return [(_canonical(a), _canonical(b)) if dtypes.is_floating(a.aval.dtype) else (a, b)]
+
+
+def order_keys(x: Value) -> Value:
+    """For floats, integers that are in the order of `sort`; integers and complex numbers as they are. One instruction
+    compares integers; six compare floats in their total order."""
+    dtype = x.aval.dtype
+    if not dtypes.is_floating(dtype):
+        return x
+    if dtype.itemsize == 1:  # the bits of NaN are those of -0 in some of these types
+        x = convert(x, np.dtype(np.float32), False)
+    integer = np.dtype(f"int{8 * x.aval.dtype.itemsize}")
+    shape = Shape.array(element_type_of(integer), x.aval.shape)
+    bits = bind(Opcode.BITCAST_CONVERT, (_canonical(x),), shape=shape, weak_type=False)
+    turned = bind(Opcode.XOR, (bits, full_like(bits, np.iinfo(integer).max)))  # negative floats grow away from 0
+    return select(compare(bits, "LT", full_like(bits, 0)), turned, bits)
 
 
 def _canonical(x: Value) -> Value:

@@ -529,8 +529,10 @@ def _between(a: Value, b: Value, shape: tuple[int, ...], count: int, steps: int)
 
     Of a * (1 - t) + b * t, with t = k / steps, XLA's compiler contracts one product and the sum to a multiply-add. Here
     the same one is a multiply-add, so that the values of float32 are JAX's to the last bit, on processors with that
-    instruction; of float64 they are for ranges between numbers, and from a number to an array. XLA multiplies by
-    1 / steps. Where b is a number, it takes b out of the second product, which makes k * (b / steps) of it.
+    instruction; of float64 they are for ranges between numbers, and from a number to an array. With registers of 64
+    bytes, XLA writes out other loops than here: there, ranges of more than 216 elements may differ in the last bits.
+    XLA multiplies by 1 / steps. Where b is a number, it takes b out of the second product, which makes k * (b / steps)
+    of it.
     """
     kind = a.aval.dtype
     real = dtypes.real_of(kind)

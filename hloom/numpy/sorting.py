@@ -14,7 +14,7 @@ import numpy as np
 from .. import lax
 from ..hlo.sizes import is_symbolic
 from ..lax.movement import canonical_axis
-from ..lax.sort import ordered_before
+from ..lax.sort import order_keys, ordered_before
 from ..tracer import dtypes
 from ..tracer.arrays.array import array_from_scalar, as_value, rank_of, resolved
 from ..tracer.arrays.operators import ArrayBase, ArrayLike
@@ -240,24 +240,32 @@ def searchsorted(
 
 
 def _positions(line: Value, points: Value, after_equals: bool) -> Value:
-    """A binary search of all points at once: a position moves right by half as much in each step."""
+    """A binary search of all points at once: in each step, the position of a point moves right over half of the
+    elements that are left, or stays. `after_equals`: it moves over equal elements, too."""
     size = line.aval.shape[0]
     found = lax.full(points.aval.shape, 0, np.int32)
     if size == 0 or points.aval.size == 0:
         return found
+    line, points = order_keys(line), order_keys(points)
+
+    def is_before(place: Value) -> Value:
+        """Whether the element at this place is before the position of the point."""
+        element = elements_of(line, place)
+        return ~ordered_before(points, element) if after_equals else ordered_before(element, points)
 
     def moved(found: Value, step: Any) -> Value:
         ahead = lax.add(found, step)
-        element = elements_of(line, lax.min(ahead, array_from_scalar(size, ahead.aval.dtype)) - np.int32(1))
-        passes = ~ordered_before(points, element) if after_equals else ordered_before(element, points)
-        return lax.select(passes & (ahead <= size), ahead, found)
+        last = lax.min(ahead, array_from_scalar(size, ahead.aval.dtype)) - np.int32(1)
+        return lax.select(is_before(last) & (ahead <= size), ahead, found)
 
     if is_symbolic(size):
         return halving(moved, found)
-    step = 1 << (size.bit_length() - 1)
-    while step:
-        found = moved(found, np.int32(step))
-        step //= 2
+    left = size
+    while left:  # the sum of all steps is the size, so no step tests for the end of the line
+        half = max(left // 2, 1)
+        moves = lax.convert_element_type(is_before(found + np.int32(half - 1)), np.int32)
+        found = found + lax.mul(moves, np.int32(half))
+        left -= half
     return found
 
 

@@ -21,7 +21,8 @@ from .table import LoweringContext, register
 def _sort(context: LoweringContext, instruction: HloInstruction) -> None:
     if not instruction.operands[0].shape.num_elements:
         return
-    long = long_sort_of(instruction, get_num_threads())
+    read = [k for k, _ in enumerate(instruction.operands) if context.is_read(instruction, k)]
+    long = long_sort_of(instruction, get_num_threads(), read)
     if long is not None:
         _sort_long(context, instruction, long)
         return

