@@ -42,7 +42,7 @@ from .native_loops.state import overwritten
 from .output_fusion import Leaf, Pieces, is_output_fusion, leaf_of, pieces_of, scatter_of
 from .output_fusion.fuse import most_parts
 from .policy.fusions import emit_fusion
-from .policy.products import ROWS, GivenBand, product_kernel, tiles
+from .policy.products import GivenBand, product_kernel, rows_of_tile, tiles
 from .runtime import portable
 from .runtime.blas import Gemm
 from .runtime.chain import Cut, Stage, parts_of
@@ -52,7 +52,7 @@ from .schedule.steps import EVERY, Share, Vectors
 
 LOWERED: Mapping[Opcode, str] = {
     Opcode.FUSION: "inlined, then fused anew: a kernel",
-    Opcode.DOT: "BLAS gemm; small, skinny, of integers or of halves: a kernel",
+    Opcode.DOT: "a kernel, or BLAS gemm for large ones of floats where that is faster",
     Opcode.WHILE: "jumps",
     Opcode.CONDITIONAL: "jumps",
     Opcode.CALL: "inlined",
@@ -138,6 +138,8 @@ class _Lowering(LoweringContext):
         self.partitions = module.num_partitions if module.replica_count * module.num_partitions > 1 else 0
         self._scratch = 0
         self._work = current()
+        self._computation = module.entry
+        """The computation of the current instruction."""
         self._given_operands: dict[HloInstruction, list[Argument]] = {}
         """The operands of instructions without assigned buffers: on unpacked operands, or in an output fusion."""
         self._given_results: dict[HloInstruction, list[Argument]] = {}
@@ -165,6 +167,7 @@ class _Lowering(LoweringContext):
         for instruction in computation.instructions:
             if has_rows(instruction):
                 self.builder.origin = instruction
+                self._computation = computation
                 self._rows_of(instruction)
                 self._work.advance()
         self.builder.origin = computation.root
@@ -260,9 +263,7 @@ class _Lowering(LoweringContext):
         arguments = [_argument(p, operands, places) for p in loop.kernel.parameters]
         kernel = self._scheduled(instruction.name, loop.kernel)
         grain = self._grain(kernel, self._share(instruction.name)) if kernel.extent > 1 else 0
-        self.builder.native_loop(
-            self._source(kernel), arguments, kernel.extent, grain, nanoseconds=kernel.nanoseconds
-        )
+        self.builder.native_loop(self._source(kernel), arguments, kernel.extent, grain)
         self._used(instruction.name, kernel)
 
     def operands(self, instruction: HloInstruction) -> list[Argument]:
@@ -278,6 +279,12 @@ class _Lowering(LoweringContext):
         if found is not None:
             return found
         return [self._place_or_nowhere(s) for s in self.assignment.leaves(instruction)]
+
+    def is_read(self, instruction: HloInstruction, leaf: int) -> bool:
+        """See `LoweringContext`."""
+        users = self._computation.users.get(instruction, ())
+        elements = [u.attributes.index for u in users if u.opcode is Opcode.GET_TUPLE_ELEMENT]
+        return not users or len(elements) < len(users) or leaf in elements
 
     @contextmanager
     def _dense(self, instruction: HloInstruction) -> Iterator[HloInstruction]:
@@ -407,7 +414,7 @@ class _Lowering(LoweringContext):
         """ScheduleError if the module has a schedule for a kernel that is not there."""
         names = dict.fromkeys(use.instruction for use in self.kernels)
         if unknown := [name for name in self.schedules if name not in names and name != EVERY]:
-            raise ScheduleError(f"no kernel {', '.join(unknown)}: there are {', '.join(names) or 'none'}")
+            raise ScheduleError(f"no kernel {', '.join(unknown)}; the program has {', '.join(names) or 'none'}")
 
     def _used(self, name: str, kernel: EmittedKernel) -> None:
         values = tuple((p.name, p.value) for p in kernel.parameters if not isinstance(p, PointerParameter))
@@ -432,7 +439,7 @@ class _Lowering(LoweringContext):
         declared = kernel.source, tuple(_declared(p) for p in kernel.parameters)
         found = self._sources.get(declared)
         if found is None:
-            found = self._sources[declared] = KernelSource(kernel.program.name, *declared, program=kernel.program)
+            found = self._sources[declared] = source_of(kernel)
         return found
 
     def _dot(self, instruction: HloInstruction) -> None:
@@ -489,7 +496,7 @@ class _Lowering(LoweringContext):
         """A product of a chain: an iteration for each piece."""
         rows = cut.step
         if cut.rows == 1:  # pieces are matrices
-            rows = -(-strides_of(dot).m // ROWS) * ROWS
+            rows = -(-strides_of(dot).m // rows_of_tile()) * rows_of_tile()
         users = fusion.attributes.calls.users[dot]
         wanted = looked_at(dot, users) if dot.shape.rank == len(dot.attributes.lhs_batch_dims) + 2 else EVERYTHING
         return tiles(dot, rows, wanted, _given_band(fusion, dot))
@@ -610,6 +617,12 @@ def _argument(parameter: KernelParameter, operands: Sequence[Argument], outputs:
         assert parameter.operand is not None
         return operands[parameter.operand]
     return scalar(parameter.value, parameter.element_type.value)
+
+
+def source_of(kernel: EmittedKernel) -> KernelSource:
+    """The text of a kernel, and the types of its parameters."""
+    declared = tuple([_declared(parameter) for parameter in kernel.parameters])
+    return KernelSource(kernel.program.name, kernel.source, declared, program=kernel.program)
 
 
 def _declared(parameter: KernelParameter) -> Parameter:

@@ -1,7 +1,7 @@
 """Measure how fast this machine is, in about a second, and keep the result in the kernel store.
 
     memory      a[i] = b[i] + c * d[i] in f64 over arrays of 48 MB each, on all threads; 24 bytes for each element
-    arithmetic  products of matrices with 384 rows and columns, in f32 and f64, by the BLAS that programs use
+    arithmetic  products of matrices with 384 rows and columns, in f32 and f64, as in any program
 
 Pieces of a millisecond or a few are measured, an eighth of the arrays or one product, and the best one counts: so other
 processes, which take the cores for some milliseconds at a time, disturb little. A piece of the arrays comes again when
@@ -22,9 +22,10 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from ..hlo.text.parser import parse
 from ..hlo.timeline.summary import MachineSpeed
+from .compiler import NumbaCompiler
 from .cpus import cpu_description
-from .runtime.blas import Gemm
 from .runtime.kernel import KernelSource, Parameter, digest
 from .runtime.program import Program, ProgramBuilder, pointer, size
 from .runtime.store import SPEED, default_store
@@ -43,12 +44,18 @@ _TRIAD = KernelSource(
     "def triad(lo, hi, a, b, d, n):\n    for i in range(lo * n, hi * n):\n        a[i] = b[i] + 3.0 * d[i]\n",
     (_F64, _F64, _F64, Parameter("size", "s64")),
 )
+_PRODUCT = """HloModule product
+ENTRY e {{
+  x = {shape} parameter(0)
+  y = {shape} parameter(1)
+  ROOT d = {shape} dot(x, y), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}
+}}"""
 
 
 def machine_speed(measure_again: bool = False) -> MachineSpeed:
     """The speeds that were measured before on such a machine with as many threads; else they are measured now."""
     threads = get_num_threads()
-    key = digest([cpu_description() or "", str(threads), _TRIAD.source])
+    key = digest([cpu_description() or "", str(threads), _TRIAD.source, _PRODUCT])
     store = default_store()
     found = None if measure_again else _read(store.data(key, SPEED), threads)
     if found is None:
@@ -87,10 +94,9 @@ def _triad() -> list[Run]:
 
 def _product(dtype: str) -> Run:
     n = _ROWS
-    arrays = [np.ones((n, n), {"f32": np.float32, "f64": np.float64}[dtype]) for _ in range(3)]
-    builder = ProgramBuilder()
-    builder.gemm(Gemm(dtype, n, n, n, "N", "N", n, n, n), pointer(0), pointer(1), pointer(2))
-    return _run(builder.build(), arrays)
+    arrays = [np.ones((n, n), {"f32": np.float32, "f64": np.float64}[dtype]) for _ in range(2)]
+    executable = NumbaCompiler().compile(parse(_PRODUCT.format(shape=f"{dtype}[{n},{n}]")))
+    return lambda: executable.execute(arrays)
 
 
 def _run(program: Program, arrays: Sequence[NDArray]) -> Run:

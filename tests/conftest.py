@@ -118,6 +118,17 @@ def evaluator() -> Iterator[None]:
     hloom.config.update("hloom_backend", before)
 
 
+@pytest.fixture
+def narrow_registers() -> Iterator[None]:
+    """Kernels are those of 16 registers of 32 bytes, for tests of programs whose kernels depend on the registers."""
+    from hloom.numba_backend.machine import compiling_for
+
+    from support.registers import NARROW  # here, after the settings above
+
+    with compiling_for(NARROW):
+        yield
+
+
 def pytest_make_parametrize_id(val: object) -> str | None:
     """Functions and classes are called by their names: their addresses would differ between workers."""
     return getattr(val, "__name__", None) if callable(val) else None

@@ -80,6 +80,15 @@ class Geometry:
     strips: int = 1
     """Channels first: into how many images, with as many lines of positions along the first axis, an image is cut.
     `cells` describes one of these strips."""
+    walks: int = 1
+    """Channels first: into how many parts, with as many lines of positions along the first axis, the walk through an
+    image is cut. Cells between the last position of a part and the first one of the next are left out. An image in
+    strips has one walk through each."""
+
+    @property
+    def lines_of_walk(self) -> int:
+        """Channels first: lines of positions along the first axis in a part of the walk."""
+        return self.cells[0].axis.count // self.walks
 
     @property
     def plane(self) -> int:
@@ -93,9 +102,9 @@ class Geometry:
 
     @property
     def flat(self) -> int:
-        """Channels first: positions from the first to the last one, counted along the rows of the copy."""
-        last = 0
-        for c in self.cells:
+        """Channels first: cells from the first to the last position of a part of the walk, along the copy's rows."""
+        last = self.lines_of_walk - 1
+        for c in self.cells[1:]:
             last = last * c.size + c.axis.count - 1
         return last + 1
 
@@ -104,6 +113,7 @@ class Geometry:
         """Channels first: how results lie along the rows of the copy, major to minor: of so many cells the first so
         many are results. Rows without other cells are one long row."""
         pairs = [(c.size, c.axis.count) for c in self.cells]
+        pairs[0] = self.cells[0].size, self.lines_of_walk
         if self.cells[-1].spread and len(pairs) > 1:
             (size, count), (width, _) = pairs[-2:]
             pairs[-2:] = [(1, 1), (size * width, count * width)]

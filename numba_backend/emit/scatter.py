@@ -65,10 +65,10 @@ Offsets = tuple[Expr, Expr, Expr]
 """Offsets in the array, in the indices and in the updates."""
 
 
-def emit_scatter(instruction: HloInstruction, given: Inlined | None = None) -> EmittedKernel:
+def emit_scatter(instruction: HloInstruction, threads: int, given: Inlined | None = None) -> EmittedKernel:
     """The kernel of a scatter. Its outputs already hold its arrays (operands 0 to N - 1). `given`: the operands that it
     computes itself."""
-    return ScatterEmitter(instruction, given=given).emit()
+    return ScatterEmitter(instruction, given=given).emit(threads)
 
 
 class ScatterEmitter:
@@ -141,15 +141,17 @@ class ScatterEmitter:
         least = max(1, SHARED_LINES * target_machine().cache_line // widest)
         return (window, least) if window is not None and window.extent >= 2 * least else (None, 1)
 
-    def emit(self) -> EmittedKernel:
-        """The kernel that updates the arrays themselves."""
+    def emit(self, threads: int) -> EmittedKernel:
+        """The kernel that updates the arrays themselves. One thread needs no owners, which take up to twice the time
+        there."""
         sliced, least = self.shared
-        if self.owned is not None and len(self.plan.outer) == 1:
-            self._update_owned(self.plan.outer[0], self.owned)
+        owned = self.owned if threads > 1 else None
+        if owned is not None and len(self.plan.outer) == 1:
+            self._update_owned(self.plan.outer[0], owned)
         else:
             with ExitStack() as stack:
-                self.update_all(self.loops(stack, self.plan.outer, sliced, 0), sliced, owned=self.owned)
-        extent = sliced.extent if sliced is not None else 1 if self.owned is None else OWNERS
+                self.update_all(self.loops(stack, self.plan.outer, sliced, 0), sliced, owned=owned)
+        extent = sliced.extent if sliced is not None else 1 if owned is None else OWNERS
         return replace(self.text.finish(extent), least=least)
 
     def update_all(

@@ -28,7 +28,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 
 from ...hlo.ir import HloInstruction
-from ...hlo.passes.patterns import reducer_opcode
+from ...hlo.opcode import Opcode
+from ...hlo.passes.patterns import is_splat, reducer_identity, reducer_opcode
 from ...hlo.window import dilated, is_plain
 from ..emitted_kernel import HI, LO, EmittedKernel
 from ..loops.expressions import ZERO, Expr, Name, Number, Unary, all_of, is_number, maximum, minimum, product
@@ -57,6 +58,16 @@ def emit_reduce_window(instruction: HloInstruction, blocks: WindowBlocks) -> Emi
     return _Rows(instruction).write(blocks)
 
 
+def starts_with_neutral(instruction: HloInstruction) -> bool:
+    """Whether the init value of a reduce-window changes no element: -inf of a maximum, as pools have it. Of a sum of
+    floats, 0 changes -0."""
+    opcode, init = reducer_opcode(instruction.attributes.to_apply), instruction.operands[-1]
+    element = init.shape.element
+    if opcode is None or element.is_complex or (opcode is Opcode.ADD and element.is_floating):
+        return False
+    return is_splat(init, reducer_identity(opcode, element))
+
+
 class ReduceWindow(Windows):
     """The base of the kernels of a reduce-window."""
 
@@ -70,6 +81,8 @@ class ReduceWindow(Windows):
         super().__init__(text, axes_of_reduction(instruction))
         self.outer, self.last = self.axes[:-1], self.axes[-1]
         self.inits: list[Name] = [text.writer.assign(f"init{k}", start.load(ZERO)) for k, start in enumerate(starts)]
+        self.starts: Sequence[Name] = () if starts_with_neutral(instruction) else self.inits
+        """For windows inside the array: where they start from; empty if they may start from their first element."""
 
     def combined(self, accumulators: Sequence[Expr], elements: Sequence[Expr]) -> list[Expr]:
         """The accumulators combined with more elements."""
@@ -82,7 +95,10 @@ class ReduceWindow(Windows):
         return names
 
     def total(self, starts: Sequence[Expr], elements: Sequence[Sequence[Expr]]) -> Sequence[Expr]:
-        """The elements combined with the starts: an expression, if the reducer is one operation."""
+        """The elements combined with the starts, or with the first of them if there are no starts: an expression, if
+        the reducer is one operation."""
+        if not starts:
+            starts, *elements = elements
         if len(starts) > 1 or reducer_opcode(self.instruction.attributes.to_apply) is None:
             names = self.accumulators(starts)
             for values in elements:
@@ -109,7 +125,7 @@ class ReduceWindow(Windows):
                 origin = last.origin(j)
                 cells = [origin + last.distance(Number(k)) for k in range(last.part.size)]
             elements = [[source.load(added(base, cell)) for source in self.sources] for base in bases for cell in cells]
-            self._keep(to, first + j, self.total(starts or elements.pop(0), elements))
+            self._keep(to, first + j, self.total(starts, elements))
 
     def one_by_one(
         self, begins: Sequence[Expr], bounds: tuple[Expr, Expr], to: Sequence[Buffer], first: Expr,
@@ -163,7 +179,7 @@ class _Rows(ReduceWindow):
                 self.one_by_one(begins, (start, stop), self.outputs, first, self.inits, along=True)
             else:
                 low, high = self._interior(begins, start, stop)
-                self.at_once(self.bases(begins), (low, high), self.outputs, first, self.inits, along=True)
+                self.at_once(self.bases(begins), (low, high), self.outputs, first, self.starts, along=True)
                 if not all(is_plain(a.part) for a in self.axes):
                     self._sides(begins, first, (start, low, high, stop))
         extent = rows_of(self.instruction) if blocks.by_rows else self.last.axis.count

@@ -119,7 +119,7 @@ class _Joint(ReduceWindow):
         """One result, of the held elements from `start` on."""
         last = self.last
         elements = [self.held.load(added(start, last.distance(Number(k)))) for k in range(last.part.size)]
-        self.text.store(self.outputs[0], offset, *self.total(self.inits, [[element] for element in elements]))
+        self.text.store(self.outputs[0], offset, *self.total(self.starts, [[element] for element in elements]))
 
     def _row(self, begins: list[Expr], to: Name) -> None:
         """Combines the rows of the array that a row of windows covers."""

@@ -10,8 +10,8 @@ byte of the left-hand side is flipped, which adds 128 to it, or takes 128 from i
 other operand are taken from the sums.
 
 The instruction for bf16 takes subnormal numbers for zeros. There are none, and no product or sum is one, if no number
-but zero is less than 2**-56: all products, and so all sums, are multiples of 2**-126. While operands are packed, the
-smallest number is found; where it is less, the sums are made by other instructions.
+but zero is less than 2**-56: all products, and so all sums, are multiples of 2**-126. While operands are packed, each
+word is tested; where one has a smaller number, the sums are made by other instructions.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 The input is copied with its padding, and tiles of sums in registers are made of the copy (`policy/convolutions.py`).
 Where there are enough images, a thread does both for one of them, and then the instructions that follow in the program,
 before the next image; otherwise threads share each of the two, for a block of images at a time, so that the block is
-still in the cache. With 1 x 1 windows the input itself is a matrix for a BLAS.
+still in the cache. With 1 x 1 windows the input itself is a matrix of a product.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from ..expansions.convolution import gradient_numbers, transposed_numbers
 from ..machine import target_machine
 from ..policy import convolutions as policy
 from ..policy.convolutions import Panels, Tile, tile_of, tiles_first, tiles_last
+from ..policy.products import gemm_kernel
 from ..runtime.blas import BatchDimension, Gemm
 from ..runtime.program import Argument
 from .table import OUTPUT_ROWS, LoweringContext, OutputRows, PieceMemory, Step, register
@@ -29,7 +30,7 @@ MAX_BLOCKS = 256
 """A large convolution has larger blocks instead of more of them."""
 
 
-@register(Opcode.CONVOLUTION, how="kernels: tiles of sums in registers; 1 x 1: BLAS gemm")
+@register(Opcode.CONVOLUTION, how="kernels: tiles of sums in registers; 1 x 1: as dot")
 def _convolution(context: LoweringContext, instruction: HloInstruction) -> None:
     numbers, spatial = instruction.attributes.dimension_numbers, len(instruction.attributes.window)
     if numbers == gradient_numbers(spatial, True):
@@ -61,6 +62,8 @@ def _output_rows(instruction: HloInstruction) -> OutputRows | None:
         elif policy.shares_weights(sizes, _tile_last(sizes, sizes.batch * sizes.positions)):
             return None
         return OutputRows((sizes.batch,), [sizes.batch]) if policy.is_by_images(geometry) else None
+    if gemm_kernel(_gemm_of(sizes)) is not None:
+        return None
     if sizes.channels_last:
         is_whole, leading = sizes.groups == 1, instruction.shape.dimensions[:-1]
         rows, columns = sizes.batch * sizes.positions, sizes.outputs
@@ -88,18 +91,27 @@ def _pointwise(context: LoweringContext, instruction: HloInstruction, sizes: Siz
     last: all images are one matrix."""
     array, kernel = context.operands(instruction)
     (result,) = context.results(instruction)
+    operands, gemm = (array, kernel) if sizes.channels_last else (kernel, array), _gemm_of(sizes)
+    tiles = gemm_kernel(gemm)
+    if tiles is not None:
+        context.kernel(instruction.name, tiles, operands, [result])
+    else:
+        product = context.builder.gemm if sizes.channels_last and sizes.groups > 1 else context.product
+        product(gemm, *operands, result)
+
+
+def _gemm_of(sizes: Sizes) -> Gemm:
+    """The product that a pointwise convolution is: of the input and the kernel with channels last, otherwise of the
+    kernel and the input."""
     dtype, positions, inputs, outputs = sizes.element_type.value, sizes.positions, sizes.inputs, sizes.outputs
     if not sizes.channels_last:
         batch = (
             BatchDimension(sizes.batch, 0, sizes.features * positions, sizes.made * positions),
             BatchDimension(sizes.groups, outputs * inputs, inputs * positions, outputs * positions),
         )
-        gemm = Gemm(dtype, outputs, positions, inputs, "N", "N", inputs, positions, positions, batch=batch)
-        context.product(gemm, kernel, array, result)
-        return
+        return Gemm(dtype, outputs, positions, inputs, "N", "N", inputs, positions, positions, batch=batch)
     of_groups, rows = (BatchDimension(sizes.groups, inputs, outputs, outputs),), sizes.batch * positions
-    gemm = Gemm(dtype, rows, outputs, inputs, "N", "N", sizes.features, sizes.made, sizes.made, batch=of_groups)
-    (context.product if sizes.groups == 1 else context.builder.gemm)(gemm, array, kernel, result)
+    return Gemm(dtype, rows, outputs, inputs, "N", "N", sizes.features, sizes.made, sizes.made, batch=of_groups)
 
 
 def _tiles_first(
@@ -109,7 +121,7 @@ def _tiles_first(
     array, kernel = context.operands(instruction)
     (result,) = context.results(instruction)
     tile = tile_of(target_machine(), sizes.element_type, sizes.outputs)
-    geometry = policy.cheaper(copies.geometry_of(sizes), tile)
+    geometry = policy.in_parts(policy.cheaper(copies.geometry_of(sizes), tile), tile)
     by_images = context.has_pieces and policy.is_by_images(geometry)
     if context.has_pieces and not by_images:
         geometry = policy.in_strips(geometry, tile)

@@ -8,6 +8,7 @@ from ..emit.collapse import FusedBody
 from ..emit.inlined import inlined
 from ..emit.scatter import emit_scatter
 from ..emit.scatter_parts import emit_joins, emit_parts, scatter_parts, type_of_parts
+from ..runtime.threads import get_num_threads
 from .table import SHARE, LoweringContext, register
 
 
@@ -27,7 +28,7 @@ def _scatter(context: LoweringContext, instruction: HloInstruction) -> None:
     given = inlined(bodies) if bodies else None
     parts = scatter_parts(instruction)
     if parts is None:
-        context.kernel(instruction.name, emit_scatter(instruction, given), operands, results)
+        context.kernel(instruction.name, emit_scatter(instruction, get_num_threads(), given), operands, results)
         return
     array = instruction.operands[0].shape
     copies = context.scratch(type_of_parts(instruction), parts.count * array.num_elements)

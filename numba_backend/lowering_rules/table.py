@@ -59,6 +59,10 @@ class LoweringContext(ABC):
     def results(self, instruction: HloInstruction) -> list[Argument]:
         """The addresses of the result's leaves. A leaf may share an operand's buffer only if `SHARE` allows it."""
 
+    def is_read(self, instruction: HloInstruction, leaf: int) -> bool:
+        """False if nothing reads a leaf of the result, so that it need not be written."""
+        return True
+
     def inlined(self, instruction: HloInstruction) -> Mapping[int, tuple[FusedBody, Sequence[Argument]]]:
         """The operands that the rule's kernel has to compute itself: by their number, the computation and its own
         operands. Nothing is in memory for these."""

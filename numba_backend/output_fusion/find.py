@@ -34,7 +34,7 @@ from ..emitted_kernel import EmittedKernel
 from ..fused_computations import FusedComputations, origin_of
 from ..lowering_rules import output_rows_rule
 from ..machine import target_machine
-from ..policy.products import ROWS, SHALLOW_DEPTH, is_kernel, suits_tiles
+from ..policy.products import has_depth, is_kernel, rows_of_tile, suits_tiles
 from ..runtime.blas import MOST_EPILOGUES
 from ..runtime.chain import MOST_ARGUMENTS, Cut
 from .form import Leaf, leaf_of
@@ -161,7 +161,7 @@ class _Finder:
         dot = self.computation.instructions[number]
         if not _is_dense(dot) or not _Candidates(self, number, (), _of_rows(1)).may_pay():
             return None
-        if not suits_tiles(dot) or strides_of(dot).k not in SHALLOW_DEPTH:
+        if not suits_tiles(dot) or not has_depth(strides_of(dot).k):
             return None
         leading = leading_sizes(dot)
         batch = len(dot.attributes.lhs_batch_dims)
@@ -370,8 +370,9 @@ class _Chain(_Followers):
         if _piece_bytes() // nbytes < _FEWEST_ROWS:
             return None
         most = max(_FEWEST_ROWS, min(_piece_bytes() // nbytes, rows * matrices // _FEWEST_PIECES))
-        step = rows // -(-rows // most) // ROWS * ROWS  # the last piece has the rest too
-        return Cut(matrices, rows, max(step, ROWS))
+        tile = rows_of_tile()
+        step = rows // -(-rows // most) // tile * tile  # the last piece has the rest too
+        return Cut(matrices, rows, max(step, tile))
 
     def accepts(self, following: HloInstruction, given: Collection[int]) -> bool:
         if following.opcode is Opcode.DOT:
@@ -380,7 +381,7 @@ class _Chain(_Followers):
 
     def _has_same_rows(self, dot: HloInstruction, given: Collection[int]) -> bool:
         attributes = dot.attributes
-        if not _is_dense(dot) or not suits_tiles(dot) or (not given and strides_of(dot).k not in SHALLOW_DEPTH):
+        if not _is_dense(dot) or not suits_tiles(dot) or (not given and not has_depth(strides_of(dot).k)):
             return False
         sizes = leading_sizes(dot)[: len(self.leading)]
         if len(attributes.lhs_batch_dims) != self.batch or sizes != self.leading:

@@ -4,11 +4,13 @@
     100000 x 8 by 8 x 8                               the same, a range of rows
     2000 x 2000 by a few vectors                      `_few_vectors` below
     1000 x 64 by 64 x 1000                            `tiles` below
-    int32 or other integers                           the same
-    int8, int16, bfloat16, float16                    the same, with words of several numbers (`emit/words.py`)
+    4 x 4 by 4 x 4                                    `tiles`
+    int32 or other integers                           `tiles`
+    int8, int16, bfloat16, float16                    `tiles`, with words of several numbers (`emit/words.py`)
 
-A call of BLAS takes 25 ns and more, copies its operands into blocks, and writes a result more than once. Products of
-large matrices with more than a few hundred terms in a sum are left to it.
+A call of BLAS takes 25 ns and more, and 200 ns if it sets the number of its threads. BLAS copies operands into blocks,
+and writes a result more than once. It does products of large matrices with more than a few hundred terms in a sum, but
+not where a kernel has 32 registers of 64 bytes: OpenBLAS often uses half of each.
 """
 
 from __future__ import annotations
@@ -54,9 +56,22 @@ SHALLOW_DEPTH, SHALLOW_TRANSPOSED_DEPTH = range(8, 257), range(8, 129)
 """How many products in a sum make a kernel faster than BLAS, by 1.05 to 1.5 times. The second range holds if the
 left-hand side is stored column by column: each tile then reads a piece of every column."""
 SHALLOW_WORK = 1 << 21
-"""Fewer multiplications are not worth a compilation, though all sizes and orders share one kernel."""
-MOST_WASTE = 1.25
-"""How much larger whole tiles may be than the result."""
+"""Multiplications. From so many on, BLAS takes longer for its copies than a kernel for more waste."""
+MOST_WASTE, LEAST_WASTE = 1.25, 1.1
+"""How many times as large as the result whole tiles may be, from `SHALLOW_WORK` multiplications on and with fewer."""
+WIDE_WASTE = 1.34
+"""The same on a machine with 32 registers of 64 bytes, for sums of any length from 8 on and all orders. On a Zen 5 BLAS
+takes 1.6 to 2.1 times as long from 64 to 4096 (OpenBLAS 0.3.31 uses the code for Haswell there). With OpenBLAS's code
+for these registers it takes 0.98 to 1.1 times as long, and 0.8 at 100."""
+MANY_ROWS = 64
+"""On such a machine, rows from which on columns may be fewer than a tile's, but more than `MOST_VECTORS`: 0.5 to 0.7 of
+the time of BLAS with 9 to 12 columns (0.6 to 1.05 where it uses whole registers)."""
+MORE_WASTE = 1.12
+"""How much larger tiles of two such registers in a row may be than tiles of one, which read more for each product."""
+LITTLE, WIDE_LITTLE = 32, 64
+"""If no side is longer, a kernel is 1.13 to 1.6 times as fast as BLAS, even if its tiles are much larger than the
+result. The second length holds with 32 registers of 64 bytes. All sizes and orders share two kernels and, with columns
+fewer than a tile's, two more; twice as many if tiles have two widths."""
 
 LEAST_SIDE = 9
 """Rows and columns of a result that is worth cutting into tiles."""
@@ -65,10 +80,14 @@ LEAST_WORK = 1 << 18
 
 ROWS = 6
 """Rows of a tile: with two registers for each, and three for a row of the panel and a factor, AVX2's are full."""
+WIDE_ROWS = 8
+"""The same with 32 registers of 64 bytes. Two for each row are 1.35 times as fast as one for each of six, where
+additions wait for each other; 12 rows are no faster, and leave more rows over."""
 PANEL_BYTES = 64
 """Bytes of a row of a panel: a register of AVX-512, or two of AVX2."""
-PANEL_ELEMENTS, DEPTH = 4096, 256
-"""Elements of a panel, and its most rows: it takes half of a first-level cache. Deeper sums are made in parts."""
+DEPTH = 256
+"""The most rows of a panel: it takes half of a first-level cache, or most of it with two registers of 64 bytes in a
+row. Deeper sums are made in parts."""
 EIGHT = 8
 """Rows of a tile of words where they are neighbours in memory, so that a vector has them."""
 LEAST_WORDS = 16
@@ -107,7 +126,7 @@ def _emitter_of(dot: HloInstruction, machine: Machine) -> Emit | None:
     gemm = gemm_of(dot)
     if _has_small_side(gemm):
         return partial(small_product, dot, transposes_b=True)
-    return _few_vectors(gemm) or (partial(tiles, dot) if _is_shallow(dot, gemm) else None)
+    return _few_vectors(gemm) or (partial(tiles, dot) if _beats_blas(gemm) else None)
 
 
 def is_tiled(dot: HloInstruction) -> bool:
@@ -161,9 +180,25 @@ def _tile_of_words(strides: Strides, machine: Machine) -> tuple[int, int, int]:
     return (EIGHT, columns, 2) if has_eight else (ROWS, columns, 1)
 
 
-def tile_of(byte_width: int) -> tuple[int, int]:
-    """The rows and columns of a tile of results with this many bytes each."""
-    return ROWS, PANEL_BYTES // byte_width
+def rows_of_tile() -> int:
+    """The rows of a tile."""
+    return WIDE_ROWS if _has_wide_registers() else ROWS
+
+
+def tile_of(columns: int, byte_width: int) -> tuple[int, int]:
+    """The rows and columns of a tile of results with this many bytes each, of which a row has `columns`."""
+    one = PANEL_BYTES // byte_width
+    pays = _has_wide_registers() and _whole(columns, 2 * one) <= MORE_WASTE * _whole(columns, one)
+    return rows_of_tile(), 2 * one if pays else one
+
+
+def _whole(size: int, block: int) -> int:
+    return -(-size // block) * block
+
+
+def _has_wide_registers() -> bool:
+    machine = target_machine()
+    return machine.registers >= 32 and machine.register_bytes >= 64
 
 
 def tiles(
@@ -176,21 +211,24 @@ def tiles(
 
 
 def _tiles(
-    product: Product, rows: int = 0, wanted: Band = EVERYTHING, given: GivenBand | None = None, *, adds: bool = False,
+    product: Product, rows: int = 0, wanted: Band = EVERYTHING, given: GivenBand | None = None,
     tile: tuple[int, int, int] | None = None,
 ) -> EmittedKernel:
-    """After Goto and van de Geijn, Anatomy of high-performance matrix multiplication, TOMS 34 (2008). `adds`: parts of
-    a deep sum are added.
+    """After Goto and van de Geijn, Anatomy of high-performance matrix multiplication, TOMS 34 (2008).
+
+    Parts of a deep sum of floats are added, as BLAS does. If each began with the sum of those before, rounding errors
+    of 4096 positive terms would be ten times as large.
 
     A result is written once, where BLAS clears it first and then adds to it: with 64 products in a sum that is a sixth
     of the time."""
     strides, result = product.strides, product.types[2]
     m, n, k = strides.m, strides.n, product.depth
-    tile = tile or (*tile_of(max(result.byte_width, 2)), 1)
+    tile = tile or (*tile_of(strides.n, max(result.byte_width, 2)), 1)
     height, columns, _ = tile
-    depth, most = (DEPTH, BLOCK // 2) if product.words else (min(PANEL_ELEMENTS // columns, DEPTH), BLOCK)
-    fits, is_deep = m >= height and n >= columns, k > depth
-    shifts = fits and not product.adds
+    most = BLOCK // 2 if product.words else BLOCK
+    is_deep = k > DEPTH
+    adds = (is_deep or product.adds) and product.words is None and not result.is_integral
+    fits = m >= height and not product.adds, n >= columns and not product.adds
     bands: list[steps.Band] = []
     limits: dict[str, int] = {}
 
@@ -217,14 +255,15 @@ def _tiles(
     known = {name: step for name, step in product.sizes({}, {}).items() if name in ("a0", "a1", "b0", "b1", "c0", "c1")}
     ones = {name: ONE for name, step in known.items() if step == 1 and (converts or name == "c1")}
     row = {"c0": Name("n")} if product.c_row == n else {}
-    layout = (("i", height), ("p", depth)) if converts else ()
+    layout = (("i", height), ("p", DEPTH)) if converts else ()
     if product.words and strides.a[0] == 1:
         layout = layout[::-1]
-    schedule = _tile_schedule(product.indices, tile, depth, shifts, is_deep, layout, adds, tuple(bands))
-    name = ("deep_product" if is_deep else "shallow_product") if fits else "blocked_product"
+    schedule = _tile_schedule(product.indices, tile, fits, is_deep, layout, adds, tuple(bands))
+    name = ("deep_product" if is_deep else "shallow_product") if all(fits) else "blocked_product"
     if product.words:
         name = "packed_product"
-    cost = 0.02 * min(m, block) * strip * k * (1 if product.words else result.byte_width / 4)
+    each = 1.0 if product.words else result.byte_width / (8 if _has_wide_registers() else 4)
+    cost = 0.02 * min(m, block) * strip * k * each
     return emit_product(
         name, product, schedule, blocks * strips * batch, cost, given={**row, **ones}, bands=limits,
         parts={"block": block, "blocks": blocks, "strip": strip, "strips": strips},
@@ -233,20 +272,21 @@ def _tiles(
 
 @lru_cache(maxsize=64)
 def _tile_schedule(
-    indices: tuple[str, ...], tile: tuple[int, int, int], depth: int, shifts: bool, is_deep: bool,
+    indices: tuple[str, ...], tile: tuple[int, int, int], shifts: tuple[bool, bool], is_deep: bool,
     rows: tuple[tuple[str, int], ...], adds: bool, bands: tuple[steps.Band, ...],
 ) -> steps.Schedule:  # fmt: skip
-    """Panels of `depth` rows, which tiles of results go along, one or more of them side by side."""
+    """Panels of `DEPTH` rows, which tiles of results go along, one or more of them side by side. `shifts`: whether the
+    last block of rows and that of columns begins earlier, so that it is a whole one."""
     height, columns, count = tile
     side = ("side",) if count > 1 else ()
-    panel = (*[(name, count) for name in side], ("p", depth), ("j", columns // count))
+    panel = (*[(name, count) for name in side], ("p", DEPTH), ("j", columns // count))
     return (
         Part("j", "strip", ("number", "left", "right")),
         Part("i", "block", ("part", "top", "below")),
-        Split("j", "column", columns, *(("shift", "first") if shifts else ("short", "column", "wide"))),
+        Split("j", "column", columns, *(("shift", "first") if shifts[1] else ("short", "column", "wide"))),
         *[Split("j", name, columns // count, "rest") for name in side],
-        *([Split("p", "k0", depth, "short", "k0", "deep")] if is_deep else []),
-        Split("i", "row", height, "shift" if shifts and not is_deep else "rest", "i"),
+        *([Split("p", "k0", DEPTH, "short", "k0", "deep")] if is_deep else []),
+        Split("i", "row", height, "shift" if shifts[0] and not is_deep else "rest", "i"),
         Order(*indices, "block", "strip", "column", *(["k0"] if is_deep else []), "row", *side, "p", "i", "j"),
         Unroll("i"),
         Lanes("j"),
@@ -264,7 +304,7 @@ def without_blas(gemm: Gemm) -> EmittedKernel:
     """The kernel of any product of floats or complex numbers, for programs that leave this process."""
     product = product_of_gemm(gemm)
     if gemm.m > FEW_ROWS and gemm.n > 1:
-        return _tiles(product, adds=True)
+        return _tiles(product)
     indices, is_float = product.indices, not product.types[2].is_complex
     batch = Parallel(indices, tuple(f"further{d}" for d in range(len(indices))))
     extent = math.prod(d.count for d in gemm.batch)
@@ -304,14 +344,36 @@ def _ranks(long: str, few: str, block: int, indices: tuple[str, ...] = ()) -> st
     )
 
 
-def _is_shallow(dot: HloInstruction, gemm: Gemm) -> bool:
-    """True for short sums of floats, if a kernel writes each once."""
-    rows, columns = tile_of(dot.shape.element.byte_width)
-    if dot.shape.element.is_complex or gemm.m < rows or gemm.n < columns or gemm.flop < 2 * SHALLOW_WORK:
+def gemm_kernel(gemm: Gemm) -> EmittedKernel | None:
+    """The kernel of the product of a BLAS call, or None if BLAS does better."""
+    return _tiles(product_of_gemm(gemm)) if _beats_blas(gemm) else None
+
+
+def _beats_blas(gemm: Gemm) -> bool:
+    """True for a product of floats that a kernel computes faster than BLAS: a little one, one in wide registers, or one
+    of short sums, which the kernel writes once."""
+    element = ElementType(gemm.dtype)
+    if element.is_complex:
         return False
+    little = WIDE_LITTLE if _has_wide_registers() else LITTLE
+    if gemm.m > 1 and gemm.n > 1 and gemm.k > 0 and max(gemm.m, gemm.n, gemm.k) <= little:
+        return True
+    rows, columns = tile_of(gemm.n, element.byte_width)
+    is_small = gemm.flop < 2 * SHALLOW_WORK
+    if _has_wide_registers() and has_depth(gemm.k) and gemm.m >= MANY_ROWS and MOST_VECTORS < gemm.n < columns:
+        return True
+    if gemm.m < rows or gemm.n < columns:
+        return False
+    if _has_wide_registers():
+        return has_depth(gemm.k) and _waste(gemm.m, gemm.n, element.byte_width) <= WIDE_WASTE
     if gemm.k not in (SHALLOW_DEPTH if gemm.transpose_a == "N" else SHALLOW_TRANSPOSED_DEPTH):
         return False
-    return _waste(gemm.m, gemm.n, dot.shape.element.byte_width) <= MOST_WASTE
+    return _waste(gemm.m, gemm.n, element.byte_width) <= (LEAST_WASTE if is_small else MOST_WASTE)
+
+
+def has_depth(k: int) -> bool:
+    """True for sums of as many products as a kernel of tiles is good at, if its operands are row-major."""
+    return k >= SHALLOW_DEPTH[0] if _has_wide_registers() else k in SHALLOW_DEPTH
 
 
 def suits_tiles(dot: HloInstruction) -> bool:
@@ -323,16 +385,17 @@ def suits_tiles(dot: HloInstruction) -> bool:
     if element not in SUPPORTED or not element.is_floating or element.is_complex:
         return False
     strides = strides_of(dot)
-    rows, columns = tile_of(element.byte_width)
+    rows, columns = tile_of(strides.n, element.byte_width)
     if strides.m < rows or strides.n < columns or strides.k < SHALLOW_DEPTH[0]:
         return False
-    return not _has_small_side(gemm_of(dot)) and _waste(strides.m, strides.n, element.byte_width) <= MOST_WASTE
+    most = WIDE_WASTE if _has_wide_registers() else MOST_WASTE
+    return not _has_small_side(gemm_of(dot)) and _waste(strides.m, strides.n, element.byte_width) <= most
 
 
 def _waste(m: int, n: int, byte_width: int) -> float:
     """How much larger whole tiles are than the result."""
-    rows, columns = tile_of(byte_width)
-    return (-(-m // rows) * rows) * (-(-n // columns) * columns) / (m * n)
+    rows, columns = tile_of(n, byte_width)
+    return _whole(m, rows) * _whole(n, columns) / (m * n)
 
 
 def _has_small_side(gemm: Gemm) -> bool:

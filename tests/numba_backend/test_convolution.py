@@ -14,11 +14,13 @@ from hloom.hlo.text.parser import parse
 from hloom.hlo.window import Window, WindowDimension
 from hloom.numba_backend.compiler import NumbaCompiler
 from hloom.numba_backend.expansions import NUMBA_EXPANSIONS
+from hloom.numba_backend.machine import compiling_for
 from hloom.numba_backend.policy import convolutions as policy
 
 import hloom
 from hloom import hlo
 from hloom.backend_check.op_table import CASES, OpCase, build_module, check_results, make_inputs
+from support.registers import WIDE
 
 E = ElementType
 O = Opcode  # noqa: E741
@@ -54,6 +56,22 @@ def _kernels(module: HloModule) -> set[str]:
     """The texts, without the comments that say how big things are."""
     texts = NumbaCompiler().compile(module).kernels().values()
     return {"\n".join(line for line in text.splitlines() if not line.startswith("#")) for text in texts}
+
+
+@pytest.mark.parametrize(("form", "groups"), [(FIRST, 1), (FIRST, 2), (LAST, 1), (LAST, 2)])
+def test_windows_of_one_element_are_products_by_kernels(form: str, groups: int) -> None:
+    """Where registers are wide."""
+    image, kernel = (2, 68, 13, 9), (120, 68 // groups, 1, 1)
+    if form == LAST:
+        image, kernel = (2, 13, 9, 68), (1, 1, 68 // groups, 120)
+    window = (WindowDimension(1), WindowDimension(1))
+    module = _module(image, kernel, window, form, E.F32, groups)
+    rng = np.random.default_rng(0)
+    x, w = (rng.standard_normal(dims).astype(np.float32) for dims in (image, kernel))
+    with compiling_for(WIDE):
+        executable = NumbaCompiler().compile(module)
+    assert [text.splitlines()[1].split("(")[0] for text in executable.kernels().values()] == ["def shallow_product"]
+    np.testing.assert_allclose(executable.execute([x, w])[0], evaluate(module, x, w)[0], rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.parametrize("element_type", [E.F32, E.S32])

@@ -70,6 +70,9 @@ CASES = {
     "one input": Conv(4, 1, (12, 13), 10, (_window(5),) * 2),
     "one output": Conv(4, 10, (12, 13), 1, (_window(3, 1, 1, 1),) * 2),
     "deep": Conv(2, 130, (6, 6), 9, (_window(3, 1, 1, 1),) * 2),
+    "deep, more outputs than a block": Conv(2, 67, (6, 37), 71, (_window(3, 1, 1, 1),) * 2),
+    "deep, stride": Conv(2, 41, (9, 23), 13, (_window(3, 2, 1, 1),) * 2),
+    "deep, groups": Conv(2, 150, (5, 19), 26, (_window(3, 1, 1, 1),) * 2, 2),
     "a long window": Conv(1, 1, (1500,), 3, (_window(700),)),
     "many outputs": Conv(2, 20, (5, 5), 70, (_window(3, 1, 1, 1),) * 2),
     "few places": Conv(5, 20, (2, 3), 40, (_window(3, 1, 1, 1),) * 2),
@@ -236,6 +239,19 @@ def test_walks_through_images(spread: bool, in_strips: bool, monkeypatch: pytest
         texts = NumbaCompiler().compile(_module(CASES[name], False, E.F32)).kernels().values()
         cut += sum("strips" in text and re.search(r"\bstrips = 1\b", text) is None for text in texts)
     assert cut == (2 * (len(_WALKS) - 1) if in_strips else 0)
+
+
+def test_walks_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each line along the first axis is a walk, or several lines are; also where they are few."""
+    for most in (1, 3):
+        monkeypatch.setattr(policy, "_work", lambda walk, tile, most=most: max(walk.lines_of_walk, most))
+        for name in _WALKS:
+            _check_case(name, False, "result", E.F64 if name == "dilation" else E.F32)
+            _check_case(name, False, "by input", E.F32)
+    monkeypatch.undo()
+    volume = Conv(2, 16, (24, 24, 24), 16, (_window(3, 1, 1, 1),) * 3)
+    (text,) = [t for t in NumbaCompiler().compile(_module(volume, False, E.F32)).kernels().values() if "taps = 27" in t]
+    assert re.search(r"\bstrips = \d\d\b", text), "planes"
 
 
 def test_derivatives_have_forms_of_their_own() -> None:

@@ -24,8 +24,8 @@ import hloom.numpy as jnp
 
 
 @pytest.fixture(autouse=True)
-def all_products(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Small ones too."""
+def all_products(narrow_registers: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Small ones too, on a machine where BLAS has most products."""
     monkeypatch.setattr(find, "least_bytes", lambda: 0)
     yield
     threads.set_num_threads(None)

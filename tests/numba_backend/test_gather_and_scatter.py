@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hloom.numba_backend.compiler import NumbaCompiler
 from hloom.numba_backend.executable import NumbaExecutable
+from hloom.numba_backend.lowering_rules import indexing as rows
 
 from hloom import hlo
 from tests.support.guarded import GuardedProgram, small_pieces
@@ -147,7 +148,10 @@ def test_updates_that_are_the_array() -> None:
     ("unique", "columns", "extent"), [(False, 200, 4), (True, 200, 250), (False, 600, 600)],
     ids=["owners", "unique", "columns"],
 )  # fmt: skip
-def test_threads_share_the_work(unique: bool, columns: int, extent: int) -> None:
+def test_threads_share_the_work(
+    unique: bool, columns: int, extent: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rows, "get_num_threads", lambda: 2)
     rng = np.random.default_rng(0)
     at = rng.permutation(301)[:250] if unique else rng.integers(0, 302, 250)
     with small_pieces():

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from hloom.hlo import parse
 from hloom.numba_backend.compiler import NumbaCompiler
+from hloom.numba_backend.loops.expressions import Name
 from hloom.numba_backend.machine import ANY_TARGET, compiling_for
 from hloom.numba_backend.runtime import threads
 from hloom.numba_backend.runtime.dialect import SCOPE
@@ -19,6 +20,7 @@ from hloom.numba_backend.runtime.frontend import to_llvm
 from hloom.numba_backend.runtime.kernel import KernelSource, Parameter
 from hloom.numba_backend.runtime.llvm_backend import emit_object, host_features
 from hloom.numba_backend.runtime.loader import load_objects
+from hloom.numba_backend.schedule.copies import SIGNS, SMALLEST, small_numbers
 from test_product_kernels import program
 
 import hloom
@@ -154,6 +156,19 @@ def test_subnormal_numbers_of_bf16(form: dict[str, bool]) -> None:
         given = x.T.copy() if form["ta"] else x.copy(), y.T.copy() if form["tb"] else y.copy()
         (actual,) = hloom.run_hlo(program(("bf16", "bf16", "f32"), m, k, n, **form), *given)
         np.testing.assert_array_equal(np.asarray(actual), expected.astype(np.float32), err_msg=name)
+
+
+@pytest.mark.parametrize("other", [0, 0x7FFF, SMALLEST, 0xFFFF])
+def test_all_small_numbers_of_bf16_are_found(other: int) -> None:
+    """In either half of a word, whatever the other half is."""
+    numbers = np.arange(1 << 16, dtype=np.uint32)
+    sizes = numbers & 0x7FFF
+    expected = (sizes > 0) & (sizes < SMALLEST)
+    scope = {"bit_and": np.bitwise_and, "bit_not": np.bitwise_not, "add": np.add, "uint32": np.uint32}
+    test = str(small_numbers(Name("word", "uint32")))
+    for words in (numbers << 16 | other, numbers | other << 16):
+        found = eval(test, scope, {"word": words.astype(np.uint32)}) & SIGNS != 0
+        np.testing.assert_array_equal(found, expected)
 
 
 @pytest.mark.parametrize("kind", ["bf16", "f16"])

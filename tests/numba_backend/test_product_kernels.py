@@ -13,10 +13,12 @@ from hloom.hlo.opcode import Opcode
 from hloom.numba_backend.compiler import NumbaCompiler
 from hloom.numba_backend.emitted_kernel import EmittedKernel
 from hloom.numba_backend.loops.statements import SizeParameter
+from hloom.numba_backend.machine import Machine, compiling_for
 from hloom.numba_backend.policy.products import tiles
 from hloom.numba_backend.runtime import threads
 
 import hloom
+from support.registers import NARROW, WIDE
 
 DTYPES = {
     "f32": np.float32, "f64": np.float64, "c64": np.complex64, "s8": np.int8, "u8": np.uint8, "s16": np.int16,
@@ -26,7 +28,7 @@ TOLERANCE = {"f32": 1e-5, "f64": 1e-13, "c64": 1e-5}
 
 
 @pytest.fixture(autouse=True)
-def restore_threads() -> Iterator[None]:
+def restore_threads(narrow_registers: None) -> Iterator[None]:
     yield
     threads.set_num_threads(None)
 
@@ -148,6 +150,107 @@ def test_short_sums(types: tuple[str, str, str], sizes: tuple[int, int, int], ba
         check(types, *sizes, batch=batch, kernel="shallow_product", **form)
 
 
+@pytest.mark.parametrize("sizes", [(64, 64, 64), (96, 33, 80), (120, 256, 48)], ids=str)
+def test_short_sums_of_small_products(sizes: tuple[int, int, int]) -> None:
+    """BLAS keeps those whose left-hand side is transposed, if their sums are long."""
+    for form in FORMS:
+        check(F32, *sizes, kernel=None if form["ta"] and sizes[1] > 128 else "shallow_product", **form)
+
+
+@pytest.mark.parametrize("machine", [NARROW, WIDE], ids=["narrow", "wide"])
+@pytest.mark.parametrize("types", [F32, ("f64", "f64", "f64"), ("s32", "s32", "s32"), ("s16", "s32", "s32")], ids=str)
+def test_transposed_right_hand_sides(types: tuple[str, str, str], machine: Machine) -> None:
+    """Sums of blocks that are transposed in registers, of less than a block, and of blocks and more."""
+    with compiling_for(machine):
+        for k in (16, 15, 33, 160, 300):
+            module = parse(program(types, 120, k, 96, tb=True))
+            (product,) = [tiles(i) for i in module.entry.instructions if i.opcode is Opcode.DOT]
+            assert ("turned" in product.source) == (len(set(types)) == 1)
+            x, y = numbers(types[0], 120, k), numbers(types[1], 96, k)
+            (expected,), (actual,) = evaluate(module, x, y), NumbaCompiler().compile(module).execute([x, y])
+            np.testing.assert_allclose(actual, expected, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.one_in(2)
+@pytest.mark.parametrize("element", ["f32", "f64"])
+@pytest.mark.parametrize("batch", [(), (3,), (2, 2)], ids=str)
+@pytest.mark.parametrize(
+    "sizes",
+    [(2, 3, 2), (2, 2, 2), (3, 5, 3), (4, 4, 4), (5, 32, 7), (6, 8, 6), (7, 3, 17), (8, 8, 8), (2, 31, 32), (32, 32, 2),
+     (13, 7, 15), (16, 16, 16), (17, 19, 23), (32, 32, 32)],
+    ids=str,
+)  # fmt: skip
+def test_little_products(sizes: tuple[int, int, int], batch: tuple[int, ...], element: str) -> None:
+    """With fewer rows or columns than a tile, and more."""
+    name = "shallow_product" if sizes[0] >= 6 and sizes[2] >= (16 if element == "f32" else 8) else "blocked_product"
+    for form in FORMS:
+        check((element, element, element), *sizes, batch=batch, kernel=name, **form)
+
+
+@pytest.mark.parametrize("form", FORMS, ids=str)
+@pytest.mark.parametrize(
+    ("types", "sizes", "batch", "kernel"),
+    [(F32, (64, 64, 64), (), "shallow_product"), (F32, (100, 300, 100), (), "deep_product"),
+     (F32, (131, 257, 97), (2,), "deep_product"), (("f64", "f64", "f64"), (66, 530, 60), (), "deep_product"),
+     (F32, (33, 50, 64), (), "shallow_product"), (F32, (7, 60, 33), (), "blocked_product"),
+     (F32, (17, 40, 15), (), "blocked_product"), (F32, (65, 64, 15), (), "blocked_product"),
+     (F32, (70, 300, 9), (), "blocked_product"), (F32, (63, 65, 15), (), None), (F32, (7, 65, 65), (), None),
+     (F32, (9, 65, 33), (), None), (("c64", "c64", "c64"), (64, 64, 64), (), None)],
+    ids=str,
+)  # fmt: skip
+def test_products_in_wide_registers(
+    types: tuple[str, str, str], sizes: tuple[int, int, int], batch: tuple[int, ...], kernel: str | None,
+    form: dict[str, bool],
+) -> None:  # fmt: skip
+    """BLAS has those that are much smaller than their tiles."""
+    with compiling_for(WIDE):
+        check(types, *sizes, batch=batch, kernel=kernel, **form)
+
+
+def test_parts_of_a_deep_sum_are_added() -> None:
+    """The error of 16384 positive terms is that of some hundred; that of one sum after the other is ten times so."""
+    rng = np.random.default_rng(0)
+    x, y = rng.random((64, 16384), np.float32), rng.random((16384, 64), np.float32)
+    with compiling_for(WIDE):
+        executable = NumbaCompiler().compile(parse(program(F32, 64, 16384, 64)))
+    assert [text.splitlines()[1].split("(")[0] for text in executable.kernels().values()] == ["def deep_product"]
+    expected = x.astype(np.float64) @ y
+    assert (abs(executable.execute([x, y])[0] - expected) <= 20 * 2**-24 * expected).all()
+
+
+def test_products_in_wide_registers_share_kernels() -> None:
+    """A tile has one register in a row, or two."""
+    found = set()
+    with compiling_for(WIDE):
+        for n in (16, 48, 64, 96, 200, 500):
+            executable = NumbaCompiler().compile(parse(program(F32, n, n, n)))
+            found |= {use.source for use in executable._details._lowered.kernels}
+    assert len(found) == 3  # one of these has parts of sums
+
+
+def test_little_products_share_kernels() -> None:
+    """All sizes and orders: two numbers of rows times two of columns."""
+    found = set()
+    for m, k, n in itertools.product((2, 5, 6, 17), (2, 8, 32), (2, 7, 16, 31)):
+        for form in FORMS:
+            executable = NumbaCompiler().compile(parse(program(F32, m, k, n, **form)))  # type: ignore[arg-type]
+            found |= {use.source for use in executable._details._lowered.kernels}
+    assert len(found) == 4
+
+
+@pytest.mark.parametrize("sizes", [(3, 4, 5), (7, 8, 9), (17, 16, 18)], ids=str)
+def test_little_products_of_special_numbers(sizes: tuple[int, int, int]) -> None:
+    m, k, n = sizes
+    executable = NumbaCompiler().compile(parse(program(F32, m, k, n)))
+    x, y = np.full((m, k), -0.0, np.float32), np.ones((k, n), np.float32)
+    x[m - 1, 1], x[0, 0], y[k - 1, n - 1] = np.nan, np.inf, -np.inf
+    (actual,) = executable.execute([x, y])
+    with np.errstate(invalid="ignore"):
+        expected = sum(np.multiply.outer(x[:, p], y[p]) for p in range(k)) + np.float32(0)
+    np.testing.assert_array_equal(actual, expected)
+    assert not np.signbit(actual[actual == 0]).any()
+
+
 @pytest.mark.parametrize("k", [100, 256])
 def test_short_sums_of_integers(k: int) -> None:
     for form in FORMS[1:3]:
@@ -159,7 +262,9 @@ def test_batches_of_products_of_integers() -> None:
 
 
 @pytest.mark.parametrize(
-    "sizes", [(64, 64, 64), (300, 300, 1), (1, 300, 300), (2, 3, 3), (300, 300, 9), (256, 300, 256)], ids=str
+    "sizes",
+    [(300, 300, 1), (1, 300, 300), (1, 3, 3), (3, 3, 1), (3, 33, 3), (50, 50, 50), (300, 300, 9), (256, 300, 256)],
+    ids=str,
 )
 def test_blas_has_the_others(sizes: tuple[int, int, int]) -> None:
     check(F32, *sizes, kernel=None)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hloom.hlo import ElementType, HloComputation, HloModule, Opcode, Shape
 from hloom.hlo.backend import optimize
-from hloom.hlo.builder import make_computation, make_instruction, make_module, make_parameter
+from hloom.hlo.builder import make_computation, make_constant, make_instruction, make_module, make_parameter
 from hloom.hlo.ops.window import ReduceWindowAttributes
 from hloom.hlo.window import Window
 from hloom.numba_backend.compiler import NumbaCompiler
@@ -195,6 +195,41 @@ def test_windows_over_short_rows(name: str, element: ElementType) -> None:
         found, wanted = (np.asarray(a).astype(np.float64) for a in (found, wanted))
         np.testing.assert_array_equal(found, wanted)
         np.testing.assert_array_equal(np.signbit(found[found == 0]), np.signbit(wanted[wanted == 0]))
+
+
+@pytest.mark.parametrize(
+    ("opcode", "element", "init", "left_out"),
+    [
+        (O.MAXIMUM, E.F32, -np.inf, True),
+        (O.MAXIMUM, E.F32, -1, False),
+        (O.MINIMUM, E.BF16, np.inf, True),
+        (O.MINIMUM, E.F64, -np.inf, False),
+        (O.MAXIMUM, E.S16, -(2**15), True),
+        (O.ADD, E.S32, 0, True),
+        (O.ADD, E.F32, 0, False),
+        (O.MULTIPLY, E.F32, 1, True),
+    ],
+)
+@pytest.mark.parametrize("name", ["same", "halves", "long"])
+def test_a_neutral_init_is_left_out(name: str, opcode: O, element: E, init: float, left_out: bool) -> None:
+    """Of a sum of floats it is not: 0 + -0 is 0."""
+    dims, parts = _SHORT_ROWS[name]
+    x = np.random.default_rng(1).integers(-1, 2, dims).astype(element.dtype)
+    if element.is_floating:
+        x[x == 0] = -0.0
+        x[..., :1, -1] = np.nan
+    given = make_parameter(0, Shape.array(element, dims))
+    start = make_constant(np.array(init, element.dtype))
+    attributes = ReduceWindowAttributes(window_of(*parts), binary_computation(opcode, element))
+    root = make_instruction(O.REDUCE_WINDOW, [given, start], attributes)
+    module = make_module("window", make_computation("main", root, [given]))
+    compiled = NumbaCompiler().compile(module)
+    (wanted,), (found,) = hlo.evaluate(module, x), compiled.execute([x])
+    found, wanted = (np.asarray(a).astype(np.float64) for a in (found, wanted))
+    np.testing.assert_array_equal(found, wanted)
+    np.testing.assert_array_equal(np.signbit(found[found == 0]), np.signbit(wanted[wanted == 0]))
+    if name == "halves":  # without edges
+        assert (not any("init0" in str(kernel) for kernel in compiled.kernels().values())) == left_out
 
 
 def test_a_cumulative_function_is_a_scan_of_few_kernels() -> None:
