@@ -54,6 +54,7 @@ from .emit.movement import MANY_PARTS
 from .expansions import NUMBA_EXPANSIONS
 from .fused_computations import FusedComputations
 from .linalg.algorithms import has_small_kernel
+from .machine import target_machine
 from .native_loops.cost import is_native
 from .output_fusion.fuse import OutputFusion
 from .schedule.steps import EVERY, Jumps, Schedules
@@ -71,6 +72,7 @@ KERNEL_LIMITS = FusionLimits(
     recomputed_members=3,
     recomputed_positions=8,
     recomputed_work=6,
+    recomputed_uncached=24,  # 20 for each f64 take half as long as to write it to memory and read it from there
 )
 
 VECTOR_DOTS = VectorDots(most=1 << 15, least=1 << 12, long=1 << 15, few=16)
@@ -107,6 +109,7 @@ def pipeline(
         *(() if jumps else (OutlineLoops(is_native),)),  # after scheduling: kernels of a loop are joined in its order
         OutputFusion(bodies, by_pieces),  # no loop that is a kernel has pieces; memory depends on them
     )
+    limits = replace(KERNEL_LIMITS, uncached=target_machine().last_cache // 4)
     keep = () if budget is None else (Rematerialization(budget, bodies.can_share, last),)
     simplify = FixedPoint(
         (
@@ -149,7 +152,7 @@ def pipeline(
             MarkInBounds(),  # facts about an index may not hold outside of its loop: nothing moves from here on
             SplitProgress(),  # after all that knows loops: the analyses above see the loop that the user wrote
             UnshareLoopState(),  # after the last pass that merges equal values
-            Fusion(KERNEL_LIMITS),  # the last pass that changes where values are computed
+            Fusion(limits),  # the last pass that changes where values are computed
             ExcessPrecision(),  # values that are not stored keep their excess precision
             BufferLayouts(target),  # buffers are known now
             FlattenCallGraph(),  # each loop body gets one caller: buffers are assigned once for each computation

@@ -25,6 +25,7 @@ from ..hlo.opcode import Opcode
 from ..hlo.system import system
 from ..hlo.timeline.spans import Kind, Recorder, Span, Track
 from ..hlo.timeline.work import Work
+from .dot import Strides, is_gemm, strides_of
 from .runtime import memory, recorder
 from .runtime.blas import Gemm
 from .runtime.executor import Op
@@ -165,7 +166,7 @@ class _Spans:
         arguments: dict[str, object] = {"program": program.title}
         if row.op is Op.GEMM:
             gemm = _gemm_of(row.shown)
-            nbytes, flops, name = _bytes_of(gemm), gemm.flop, _title(gemm)
+            nbytes, flops, name = _bytes_of(gemm), gemm.flop, _title(gemm.dtype, gemm)
             after = [str(name) for then, name in pairwise(row.shown) if then == "then"]
             for kernel, instruction in zip(after, row.after, strict=True):  # on each piece, as a part of it
                 cost = cost_of(instruction)
@@ -196,6 +197,8 @@ class _Spans:
                 cost = cost_of(origin)
                 nbytes = traffic_of(origin)
                 flops = cost["flops"] + cost["transcendentals"]
+                if origin.opcode is Opcode.DOT and is_gemm(origin):  # the same, whether a kernel or BLAS computes it
+                    name = _title(_element_type(origin), strides_of(origin))
         if nbytes is not None:
             arguments["bytes"] = nbytes
         if flops is not None:
@@ -251,9 +254,9 @@ def _element_type(source: Any) -> str:
     return str(kinds[0].value) if kinds and kinds[0] is not None else ""
 
 
-def _title(gemm: Gemm) -> str:
-    batch = "".join(f"{dimension.count}x" for dimension in gemm.batch)
-    return f"{gemm.dtype}[{batch}{gemm.m}x{gemm.k}] @ [{gemm.k}x{gemm.n}]"
+def _title(element_type: str, product: Gemm | Strides) -> str:
+    batch = "".join(f"{dimension.count}x" for dimension in product.batch)
+    return f"{element_type}[{batch}{product.m}x{product.k}] @ [{product.k}x{product.n}]"
 
 
 def _python_name(origin: HloInstruction | None) -> str:

@@ -30,10 +30,11 @@ def _operator(op: str) -> Callable[[Expr, Expr | int], Expr]:
 class Expr:
     """An expression. Two are equal if they have the same text and depend on scopes of the same depth."""
 
-    __slots__ = ("_text", "depth")
+    __slots__ = ("_text", "_type", "depth")
     precedence: int = ATOM
     depth: int
     _text: str
+    _type: str
 
     @property
     def text(self) -> str:
@@ -47,7 +48,11 @@ class Expr:
     @property
     def type(self) -> str:
         """Numba's name of the type: ``"int64"``, ``"float32"``, ``"bool"``, ``"float32*"``."""
-        raise NotImplementedError
+        try:
+            return self._type
+        except AttributeError:
+            self._type = self._find_type()
+            return self._type
 
     @property
     def parts(self) -> tuple[Expr, ...]:
@@ -55,6 +60,9 @@ class Expr:
         return ()
 
     def _print(self) -> str:
+        raise NotImplementedError
+
+    def _find_type(self) -> str:
         raise NotImplementedError
 
     def with_parts(self, parts: tuple[Expr, ...]) -> Expr:
@@ -236,8 +244,7 @@ class Binary(Expr):
             left, right = (UNARY if _is_shift(e) else p for e, p in ((self.left, left), (self.right, right)))
         return f"{self.left.within(left)} {self.op} {self.right.within(right)}"
 
-    @property
-    def type(self) -> str:
+    def _find_type(self) -> str:
         return type_of_binary(self.op, self.left.type, self.right.type)
 
     @property
@@ -270,8 +277,7 @@ class Unary(Expr):
             return f"not {self.operand.within(UNARY)}"
         return f"{self.op}{self.operand.within(UNARY + 1)}"
 
-    @property
-    def type(self) -> str:
+    def _find_type(self) -> str:
         return type_of_unary(self.op, self.operand.type)
 
     @property
@@ -294,8 +300,7 @@ class Call(Expr):
     def _print(self) -> str:
         return f"{self.function}({', '.join([a.text for a in self.arguments])})"
 
-    @property
-    def type(self) -> str:
+    def _find_type(self) -> str:
         return type_of_call(self.function, [a.type for a in self.arguments])
 
     @property
@@ -318,8 +323,7 @@ class Load(Expr):
     def _print(self) -> str:
         return f"{self.pointer.text}[{self.index.text}]"
 
-    @property
-    def type(self) -> str:
+    def _find_type(self) -> str:
         return pointee(self.pointer.type)
 
     @property
@@ -365,7 +369,7 @@ def all_of(tests: list[Expr]) -> Expr:
 
 def is_number(a: Expr, value: int) -> bool:
     """True for the literal `value`."""
-    return type(a) is Number and a.value == value and a.type == "int64"
+    return type(a) is Number and type(a.value) is int and a.value == value
 
 
 def plus(a: Expr, b: Expr) -> Expr:

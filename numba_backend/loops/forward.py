@@ -12,7 +12,6 @@ The writer of a loop knows the values of its variables, and passes them here.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from .expressions import Binary, Call, Expr, Name, Number, plus
 from .rewrite import rewritten, with_new_parts
@@ -70,10 +69,10 @@ class _Forward:
                 new = with_values(statement, wide)
                 self._known.pop(target.name, None)
                 return new
-            case For(start=start, stop=stop, body=body):
+            case For(variable, start, stop, step, body, kind):
                 first = None if start is None else wide(start)
-                self._known.pop(statement.variable.name, None)
-                result: Statement = replace(statement, start=first, stop=wide(stop), body=self._inner(body))
+                self._known.pop(variable.name, None)
+                result: Statement = For(variable, first, wide(stop), step, self._inner(body), kind)
                 self._forget(body)
                 return result
             case While(test=test, body=body):

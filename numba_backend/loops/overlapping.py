@@ -35,7 +35,7 @@ def each_of(
     """
 
     def block(start: Expr, size: int) -> None:
-        with writer.neighbours("lane", Number(size), always=True) as lane:
+        with nullcontext(ZERO) if size == 1 else writer.neighbours("lane", Number(size), always=True) as lane:
             act(start + lane)
 
     if isinstance(count, Number):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 
 from .expressions import ZERO, Binary, Call, Expr, Load, Name, Number, is_number, minus, plus, times
 from .statements import (
@@ -131,7 +130,7 @@ class Substitution:
                 if first is not None and step == 1 and is_number(first, 0):
                     first = None
                 counter, last = self._name(variable), expression(stop)
-                return replace(statement, variable=counter, start=first, stop=last, body=self.block(body))
+                return For(counter, first, last, step, self.block(body), statement.kind)
             case While(test=test, body=body):
                 return While(expression(test), self.block(body))
             case Augment(target=target, op=op, value=value):

@@ -145,8 +145,8 @@ def inner_blocks(statement: Statement) -> Iterator[Block]:
 def with_blocks(statement: Statement, change: Callable[[Block], Block]) -> Statement:
     """The statement with changed blocks inside; itself if it has none."""
     match statement:
-        case For(body=body):
-            return replace(statement, body=change(body))
+        case For(variable, start, stop, step, body, kind):
+            return For(variable, start, stop, step, change(body), kind)
         case While(test, body):
             return While(test, change(body))
         case If(branches=branches, otherwise=otherwise):

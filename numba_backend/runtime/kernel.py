@@ -54,7 +54,7 @@ class KernelSource:
     program: LoopProgram | None = field(default=None, compare=False, repr=False)
     """The loop program that `source` is printed from, if its writer has it; without it, the text is read."""
     in_package: bool = field(default=False, compare=False, repr=False)
-    """Whether its machine code may come with the package (native_code.py), as for native functions."""
+    """An elementary function, whose machine code may come with the package (native_code.py)."""
     compiler: Literal["numba"] | None = None
     """"numba": Numba compiles the text. None: this library does, and Numba compiles texts that it refuses."""
     identity: str = field(init=False, compare=False, repr=False)

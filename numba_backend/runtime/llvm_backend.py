@@ -20,6 +20,7 @@ from ...hlo.support.forking import Order, fork_lock, kept_out_of_forks
 from ...hlo.system import system
 from .library import HALVES, INLINED, Operation, lacking, with_functions
 from .masked_stores import without_masked_stores
+from .short_extrema import with_short_extrema
 
 _lock = fork_lock(Order.COMPILER)
 _of_thread = threading.local()
@@ -134,9 +135,10 @@ _ODD_LOAD = re.compile(r"(?<= = load )(?=<(?!(?:2|4|8|16|32|64|128) x )\d+ x )")
 """In LLVM IR: before the type of a load, if that is a vector with a length that is no power of two."""
 
 
-def for_code_generator(module: Any, context: Any) -> Any:
+def for_code_generator(module: Any, context: Any, features: frozenset[str] = frozenset()) -> Any:
     """An optimised module in which loads of vectors are volatile if the vector's length is no power of two, or if LLVM
-    would make a masked store of what is done with them (masked_stores.py).
+    would make a masked store of what is done with them (masked_stores.py). `features`: of the
+    processor, for short_extrema.py.
 
     Vectors of such a length come from loops over rows of 3, 5, 6 or 7. The code generator cuts their loads into parts.
     Where it knows that the memory goes on behind a part, as in an alloca, it may make that part wider again, and LLVM
@@ -144,7 +146,7 @@ def for_code_generator(module: Any, context: Any) -> Any:
     as they are.
     """
     text = str(module)
-    marked = without_masked_stores(_ODD_LOAD.sub("volatile ", text))
+    marked = with_short_extrema(without_masked_stores(_ODD_LOAD.sub("volatile ", text)), features)
     return module if marked == text else llvm.parse_assembly(marked, context)
 
 
@@ -168,7 +170,8 @@ def emit_object(text: str, machine: Any = None) -> bytes:
             head = f'target triple = "{triple}"\ntarget datalayout = "{layout}"\n'
             module.link_in(llvm.parse_assembly(head + INLINED, context))
         optimise(module, widens_straight_lines(text), machine)
-        with for_code_generator(module, context) as module, ffi.OutputString() as error:
+        features = host_features() if machine is None else frozenset[str]()
+        with for_code_generator(module, context, features) as module, ffi.OutputString() as error:
             emit = _unlocked(ffi.lib.LLVMPY_TargetMachineEmitToMemory)
             buffer = emit(machine or target_machine(), module, 1, error)
             if not buffer:

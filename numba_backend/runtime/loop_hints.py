@@ -6,9 +6,11 @@ elementary functions, on some machines (`machine.interleaved`).
 
 LLVM unrolls a loop of few iterations before it vectorises, and makes vectors of the straight code then. That is good
 for most bodies, but not for all; and it is not done at all in a kernel with narrow integers (see llvm_backend.py). So
-three kinds of loops are unrolled only after they have been vectorised:
+four kinds of loops are unrolled only after they have been vectorised:
 
 * sums of neighbours in memory, of 12 to 32 elements: 1.1 to 2.6 times for row sums, products of two rows, norms;
+* copies of a row to several places, one element to each in turn, as the cells of a convolution with a stride are taken
+  apart: 1.8 times for rows of 56, since straight code moves one element at a time;
 * in a kernel with narrow integers, loops over local arrays, element by element: 1.0 to 2.7 times;
 * the same loops in a product of matrices, which has a large local array: vectors of straight code would be made across
   the rows of a tile, at half the speed.
@@ -16,6 +18,12 @@ three kinds of loops are unrolled only after they have been vectorised:
 A loop around a short one that loads elements by indices it has loaded is not vectorised, as when a few elements of each
 row are taken: vectors across the rows would transpose indices and results, and elements are loaded one by one all the
 same (1.15 times).
+
+A loop that stores elements at places, and counts the places in an array, as a radix sort does, is unrolled whatever its
+count is. A processor predicts for each load instruction whether it must wait for earlier stores. A single load of
+places sometimes reads a count that was just stored; then it waits each time, also for the stores of elements. Of eight
+copies of the load few do (a pass of a sort of 1,000,000 numbers on Zen 3: 0.9 ms instead of 2.3). A histogram stores
+no elements, and gains nothing.
 
 A loop that LLVM does not vectorise must not be told so: it would never be unrolled.
 
@@ -34,10 +42,11 @@ from typing import Any
 import llvmlite.ir as llir
 
 from ..loops.expressions import Binary, Call, Expr, Load, Name, Number
-from ..loops.statements import Assign, Augment, Comment, For, If, LocalArray, Store, expressions_of, walk
+from ..loops.statements import Assign, Augment, Comment, For, If, LocalArray, Store, While, expressions_of, walk
 from ..loops.vectorized_calls import LONG
 
 _I32 = llir.IntType(32)
+_NOT_AT_RUNTIME = "llvm.loop.unroll.runtime.disable"
 
 SUM_LEAST, SUM_MOST = 12, 32
 ROWS = frozenset((4, 8, *range(16, 65, 8)))
@@ -46,6 +55,9 @@ does not vectorise less than 16 if some are left over."""
 _MOST_INTERLEAVED = 4
 PANEL = 2048
 """The elements of a local array that only a product of matrices has."""
+
+_COPIES, _MOST_STATEMENTS = 8, 24
+"""The copies of a body that counts places, and its length: the compile time grows with both."""
 
 _SMALL = frozenset(("abs", "real", "imag", "negate", "float32", "float64"))
 """Calls that leave the body of a sum so small that LLVM would unroll the loop."""
@@ -82,7 +94,8 @@ class LoopHints:
 
     def of(self, loop: For, group: Any = None) -> Any:
         """The metadata of a loop, as a node of the module. `group`: see there."""
-        hints: list[tuple[Any, ...]] = [("llvm.loop.unroll.runtime.disable",)]
+        copies = ("llvm.loop.unroll.count", llir.Constant(_I32, _COPIES))
+        hints: list[tuple[Any, ...]] = [copies if _counts_places(loop) else (_NOT_AT_RUNTIME,)]
         parts = _partial_sums(loop)
         if parts or not carries_a_value(loop):
             interleaved = self._interleaved if _is_elementary(loop) else 1
@@ -95,7 +108,7 @@ class LoopHints:
             hints.append(("llvm.loop.vectorize.width", llir.Constant(_I32, 1)))
         node = llir.values.MDValue(self._module, [], name=str(len(self._module.metadata)))
         node.operands = (node, *map(self._module.add_metadata, hints))
-        if parts:
+        if parts or _takes_apart(loop):
             self._vectorise_first(node)
         elif self.local_arrays and _is_a_row(loop, self.local_arrays):
             self._rows.append(node)
@@ -124,7 +137,7 @@ class LoopHints:
 
     def _vectorise_first(self, node: Any) -> None:
         add = self._module.add_metadata
-        kept = (("llvm.loop.isvectorized", llir.Constant(_I32, 1)), ("llvm.loop.unroll.runtime.disable",))
+        kept = (("llvm.loop.isvectorized", llir.Constant(_I32, 1)), (_NOT_AT_RUNTIME,))
         hints = (("llvm.loop.unroll.disable",), ("llvm.loop.vectorize.followup_vectorized", *map(add, kept)))
         node.operands = (*node.operands, *map(add, hints))
 
@@ -225,6 +238,34 @@ def _looks_up(loop: For) -> bool:
     return False
 
 
+def _counts_places(loop: For) -> bool:
+    """True for a loop without loops inside that stores at an index which it loads from an array of places, and stores
+    the next place there. ::
+
+        for t in range(n):
+            at = int64(digit[t])
+            place = int64(places[at])
+            places[at] = uint32(place + 1)
+            out[place] = x[t]
+    """
+    statements = list(walk(loop.body))
+    if len(statements) > _MOST_STATEMENTS or any(isinstance(node, For | While) for node in statements):
+        return False
+    stores = [node for node in statements if isinstance(node, Store)]
+    written = {store.pointer.name for store in stores}
+    places: set[str] = set()
+
+    def is_place(part: Expr) -> bool:
+        if isinstance(part, Load):
+            return part.pointer.name in written
+        return isinstance(part, Name) and part.name in places
+
+    for node in statements:
+        if isinstance(node, Assign) and any(is_place(part) for value in node.values for part in value.walk()):
+            places.update(target.name for target in node.targets)
+    return any(is_place(part) for store in stores for part in store.index.walk())
+
+
 def _is_elementary(loop: For) -> bool:
     """True for a loop without loops inside that calls a few elementary functions of a hundred instructions or so."""
     if any(isinstance(node, For) for node in walk(loop.body)):
@@ -264,6 +305,32 @@ def _is_a_row(loop: For, local_arrays: Collection[str]) -> bool:
             if name in local_arrays and indices.setdefault(name, index.text) != index.text:
                 return False
     return stores > 0 and bool(indices) and not carries_a_value(loop)
+
+
+def _takes_apart(loop: For) -> bool:
+    """True for a loop that copies a row: every second element to one place, and the others to another one. Likewise
+    for three places and more.
+
+    for j in range(16):
+        out[a + j] = x[at + j * 2]
+        out[b + j] = x[at + j * 2 + 1]
+    """
+    count, variable = len(loop.body), loop.variable.name
+    copies = [s.value for s in loop.body if isinstance(s, Store) and _steps_by_one(s.index, variable)]
+    steps = [_step(value.index, variable) for value in copies if isinstance(value, Load)]
+    return _trip_count(loop) >= SUM_LEAST and count > 1 and steps == [count] * count
+
+
+def _step(index: Expr, variable: str) -> int:
+    """How much an index grows from one iteration to the next; 0 if it does not, or by no number in the text."""
+    match index:
+        case Name(name=name) if name == variable:
+            return 1
+        case Binary(op="+", left=left, right=right):
+            return _step(left, variable) + _step(right, variable)
+        case Binary(op="*", left=left, right=Number(value=value)):
+            return _step(left, variable) * int(value)
+    return 0
 
 
 def _trip_count(loop: For) -> int:

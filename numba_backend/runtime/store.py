@@ -64,7 +64,7 @@ class StoreStatistics:
 
     compiled: int = 0
     delivered: int = 0
-    """Functions of the runtime that came with the package."""
+    """Functions of the runtime and kernels that came with the package."""
     loaded_from_disk: int = 0
     found_in_memory: int = 0
     compile_ms: float = 0.0

@@ -220,7 +220,9 @@ def _moved(temporary: Path, path: Path) -> bool:
         try:
             os.replace(temporary, path)
             return True
-        except PermissionError:
+        except PermissionError as error:
+            if path.is_dir():  # Windows says no more than that access is denied
+                raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path)) from error
             if not system.locks_open_files or not path.is_file():
                 raise
         if pause is not None:

@@ -25,13 +25,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
 from ...hlo.support.memory_pressure import on_pressure
 from ..emitted_kernel import HI, LO, EmittedKernel, program_of
-from ..loops.expressions import ZERO, Expr, Name, Number, maximum, minimum, times
+from ..loops.expressions import ZERO, Expr, Name, Number, all_of, maximum, minimum, times
 from ..loops.statements import KernelParameter, LoopProgram, PointerParameter, SizeParameter
 from ..loops.writer import Writer
 from .algorithm import Algorithm
@@ -173,6 +174,9 @@ class Walk:
             self._accumulate(loops)
         else:
             self._loops(loops)
+        blocks = self.nest.collected_blocks
+        if blocks and around == blocks.name:
+            self._write_block(blocks)
 
     def _pack(self, pack: Pack) -> None:
         array, count = self.copies.pack(pack)
@@ -186,7 +190,7 @@ class Walk:
         if not self.is_collecting:
             here.name_start(self.algorithm.result, "to")
         self.sums.begin()
-        if not self.is_collecting:
+        if not self.is_collecting or self.nest.collected_blocks:
             self._name_starts()
         self._narrow_sums(loops)
         if self.algorithm.with_subnormals is None:
@@ -195,11 +199,18 @@ class Walk:
             with self.writer.if_(self.copies.are_normal):
                 self._loops(loops)
             with self.writer.else_():
-                self.sums.algorithm = replace(self.algorithm, update=self.algorithm.with_subnormals)
-                self._loops(loops)
-                self.sums.algorithm = self.algorithm
+                self._row_by_row(loops, self.algorithm.with_subnormals)
         self.sums.end()
         here.known = outer
+
+    def _row_by_row(self, loops: Sequence[Loop], update: Expr) -> None:
+        """The sums of one row after the other. With all rows in one loop, LLVM would take registers from the sums of
+        the other branch, too: both have the sums in the same places."""
+        rows = [x for x in loops if x in self.sums.results]
+        self.sums.algorithm = replace(self.algorithm, update=update)
+        for _ in self.here.written_out(rows):
+            self._loops([x for x in loops if x not in rows])
+        self.sums.algorithm = self.algorithm
 
     def _name_starts(self) -> None:
         """Name the parts of the unpacked operands' offsets that are the same for some sums."""
@@ -213,12 +224,26 @@ class Walk:
         here = self.here
         outer = dict(here.known)
         here.name_start(self.algorithm.result, "to")
-        self._name_starts()
+        if not self.nest.collected_blocks:
+            self._name_starts()
         self.is_collecting = True
         (self._accumulate if around == self.nest.accumulate.at else self._loops)(loops)
         self.is_collecting = False
-        self.sums.write_collected()
+        if not self.nest.collected_blocks:
+            self.sums.write_collected()
         here.known = outer
+
+    def _write_block(self, blocks: Loop) -> None:
+        """Write the collected sums of a block after the last part. Not all blocks after all parts: the processor
+        computes the next block while it writes this one."""
+        tests: list[Expr] = []
+        for loop in filter(self.nest.is_reduced, self.nest.outside(blocks.name)):
+            if loop.name in self.here.numbers:
+                tests.append(self.here.numbers[loop.name].eq(Name(f"{loop.name}s") - 1))
+            else:
+                tests.append(self.here.starts[loop.name] + loop.step >= self.here.limits_of(loop)[1])
+        with self.writer.if_(all_of(tests)) if tests else nullcontext():
+            self.sums.write_collected()
 
     def _loops(self, loops: Sequence[Loop]) -> None:
         """The next plain loop with all others inside; statements, if there is none."""

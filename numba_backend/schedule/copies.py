@@ -15,6 +15,16 @@ from .steps import Pack
 
 SMALLEST = (127 - 56) << 7
 """2**-56 as bf16."""
+SIGNS = 0x8000_8000
+"""The signs of the two numbers of bf16 in a word. Sums of numbers without signs stay within their halves."""
+
+
+def small_numbers(word: Expr) -> Expr:
+    """A word whose bits at `SIGNS` say which of its two numbers of bf16 is smaller than `SMALLEST`, but not zero."""
+    sizes = cast("uint32", SIGNS ^ 0xFFFF_FFFF)
+    size = call("bit_and", word, sizes)
+    is_large = call("add", size, cast("uint32", SIGNS - SMALLEST * 0x1_0001))
+    return call("bit_and", call("add", size, sizes), call("bit_not", is_large))
 
 
 class Copies:
@@ -43,12 +53,12 @@ class Copies:
     def begin(self) -> None:
         """Begin the work of a thread: nothing is packed yet."""
         if self.algorithm.with_subnormals is not None:
-            self.least: Name = self.writer.assign("least", cast("uint32", 0xFFFFFFFF))
+            self.small: Name = self.writer.assign("small", cast("uint32", 0))
 
     @property
     def are_normal(self) -> Expr:
         """Tests whether no product of what has been packed is subnormal."""
-        return call("ge", self.least, cast("uint32", SMALLEST - 1)).ne(0)
+        return call("bit_and", self.small, cast("uint32", SIGNS)).eq(0)
 
     def correction(self) -> Expr:
         """The term that is to be taken from a sum."""
@@ -104,8 +114,6 @@ class Copies:
         self.here.known = outer
         self.packed[access.name] = array, pack
         filled = [Number(x.extent) if x is self.nest.lanes else n for x, n in zip(loops, counts, strict=True)]
-        if self.algorithm.with_subnormals is not None:
-            self._find_least(pack, array, loops, filled)
         if pack.into in self.corrections:
             self._correct(pack, loops, filled)
         return array, functools.reduce(times, counts)
@@ -119,17 +127,66 @@ class Copies:
         else:
             with self.writer.if_(stride.eq(1)):
                 self._each(pack, access.with_neighbours(last), loops, counts)
+            side = self._side(access, loops, counts)
+            if side:
+                with self.writer.elif_(access.stride(loops[0].dimension).eq(1)):
+                    self._turn(pack, access.with_neighbours(loops[0].dimension), loops, counts[0], side)
             with self.writer.else_():
                 self._each(pack, access, *transposed)
+
+    def _side(self, access: Access, loops: Sequence[Loop], counts: Sequence[Expr]) -> int:
+        """The sides of square blocks that a copy of whole rows of lanes consists of; 0 if it has none."""
+        if access.pointer.type[:-1] != self.algorithm.total_type or len(loops) != 2 or loops[1] is not self.nest.lanes:
+            return 0
+        first, extent = access.stride(loops[0].dimension), loops[1].extent
+        if access.table(loops[0].dimension) or isinstance(first, Number) or counts[1] != Number(extent):
+            return 0
+        return next((side for side in (16, 8) if extent % side == 0), 0)
+
+    def _turn(self, pack: Pack, access: Access, loops: Sequence[Loop], count: Expr, side: int) -> None:
+        """Copy columns that are contiguous in memory into rows, by square blocks, and what is left over one by one. ::
+
+            turned = k // 16 * 16
+            for p_block in range(0, turned, 16):
+                for j_block in range(0, 32, 16):
+                    for lane in lanes(16):
+                        for term in range(16):
+                            panel[(p_block + term) * 32 + (j_block + lane)] = x1[... + (p_block + term) + ... * b1]
+        """
+        writer, starts = self.writer, self.here.starts
+        (terms, lanes), array = loops, self.arrays[pack.into]
+
+        def copy() -> None:
+            value = self.algorithm.packed(access, self.here.offset(access))
+            writer.store(array, self._place(pack.layout), value)
+
+        turned = writer.assign("turned", count // side * side)
+        with (
+            writer.loop(f"{terms.name}_block", 0, turned, step=side) as at,
+            writer.loop(f"{lanes.name}_block", 0, lanes.extent, step=side) as along,
+            writer.lanes("lane", side) as lane,
+            writer.loop("term", side) as term,
+        ):
+            starts[terms.name], starts[lanes.name] = at + term, along + lane
+            copy()
+        with writer.loop(lanes.name, lanes.extent) as lane, writer.loop(terms.name, turned, count) as term:
+            starts[terms.name], starts[lanes.name] = term, lane
+            copy()
+        del starts[terms.name], starts[lanes.name]
 
     def _each(
         self, pack: Pack, access: Access, order: Sequence[Loop], counts: Sequence[Expr], some: Expr | None = None
     ) -> None:
         """Copy all elements. `some`: words have so many elements each."""
-        self.here.each(order, counts, lambda: self.writer.store(
-            self.arrays[pack.into], self._place(pack.layout),
-            self.algorithm.packed(access, self.here.offset(access), some),
-        ))  # fmt: skip
+
+        def copy() -> None:
+            value = self.algorithm.packed(access, self.here.offset(access), some)
+            if self.algorithm.with_subnormals is not None:
+                value = self.writer.assign("word", value)
+                self.writer.assign(self.small, call("bit_or", self.small, small_numbers(value)))
+            self.writer.store(self.arrays[pack.into], self._place(pack.layout), value)
+
+        self.here.each(order, counts, copy)
 
     def _copy_words(
         self, pack: Pack, access: Access, word: Word, loops: Sequence[Loop], counts: Sequence[Expr]
@@ -163,28 +220,6 @@ class Copies:
 
         with writer.if_(count < all_lanes):
             self.here.each([loop for loop, _ in others], [trips for _, trips in others], fill)
-
-    def _find_least(self, pack: Pack, array: Name, loops: Sequence[Loop], counts: Sequence[Expr]) -> None:
-        """Keep the least of all numbers: without sign, as bits, and less 1, so that 0 is the greatest. ::
-
-            for w in range(k * 32):
-                word = panel[w]
-                least = minimum(least, subtract(bit_and(word, uint32(32767)), uint32(1)))
-                ...
-        """
-        writer, one, mask = self.writer, cast("uint32", 1), cast("uint32", 0x7FFF)
-
-        def look(at: Expr) -> None:
-            word = writer.assign("word", array[at])
-            for half in (word, call("shr_logical", word, cast("uint32", 16))):
-                size = call("subtract", call("bit_and", half, mask), one)
-                writer.assign(self.least, call("minimum", self.least, size))
-
-        if all(count == Number(most) for count, (_, most) in zip(counts[1:], pack.layout[1:], strict=True)):
-            with writer.loop("w", functools.reduce(times, counts)) as w:
-                look(w)
-        else:
-            self.here.each(loops, counts, lambda: look(self._place(pack.layout)))
 
     def _correct(self, pack: Pack, loops: Sequence[Loop], counts: Sequence[Expr]) -> None:
         """Add up the products of flipped bits. ::

@@ -243,11 +243,13 @@ def _check_sizes(nest: Nest, sizes: Mapping[str, int]) -> None:
         least, _ = _range(nest, loop, sizes)
         if loop.split is not None and loop.split.tail == "shift" and least < (block := _block(loop.split, sizes)):
             raise ScheduleError(f"{loop.name} shifts blocks of {block}, and there are but {least} elements")
-    for pack in nest.packs:
-        for name, room in pack.layout:
-            _, most = _range(nest, nest[name], sizes)
-            if most > room * nest[name].step:
-                raise ScheduleError(f"{name} has {most} elements, and {pack.into} room for {room}")
+    arrays = [(pack.into, name, count) for pack in nest.packs for name, count in pack.layout]
+    if blocks := nest.collected_blocks:
+        arrays.append((nest.collect.into, blocks.name, nest.collect.most))
+    for into, name, count in arrays:
+        (_, most), room = _range(nest, nest[name], sizes), count * nest[name].step
+        if most > room:
+            raise ScheduleError(f"{name} has {most} elements, and {into} room for {room}")
     inside = [x for x in nest.inside(nest.accumulate.at) if x.kind == "unroll"]
     if math.prod(x.extent for x in inside) > WRITTEN_OUT:
         raise ScheduleError(f"more than {WRITTEN_OUT} terms are written out")

@@ -105,6 +105,14 @@ class Nest:
         """The loop that becomes a vector."""
         return next((x for x in self.loops if x.kind == "lanes"), None)
 
+    @property
+    def collected_blocks(self) -> Loop | None:
+        """The loop over blocks of the result inside of the loops over parts of collected sums, if there is one."""
+        if not self.collect.at:
+            return None
+        between = self.loops[self.position(self.collect.at) + 1 : self.position(self.accumulate.at) + 1]
+        return next((x for x in between if not self.is_reduced(x)), None)
+
     def is_reduced(self, loop: Loop) -> bool:
         """The loop is one of a sum."""
         return self.algorithm.dimension(loop.dimension).is_reduced
@@ -212,6 +220,8 @@ def _after(nest: Nest, step: Step) -> Nest:
         case Accumulate():
             return replace(nest, accumulate=step)
         case Collect():
+            if step.most < 1:
+                raise ScheduleError(f"{step.into} has room for {step.most} blocks, not for one")
             return replace(nest, collect=step)
         case Parallel():
             return replace(nest, parallel=step)
@@ -228,7 +238,8 @@ def _check(nest: Nest) -> None:
         if loop.inner and names.index(loop.inner) < names.index(loop.name):
             raise ScheduleError(f"{loop.inner} goes through a block of {loop.name}, and is outside of it")
         if loop.is_short and nest[loop.inner].kind == "unroll":
-            collects = nest.collect.at and nest.position(loop.name) <= nest.position(nest.collect.at)
+            last = nest.accumulate.at if nest.collect.most > 1 else nest.collect.at
+            collects = nest.collect.at and last and nest.position(loop.name) <= nest.position(last)
             if not collects or nest.is_reduced(loop):
                 raise ScheduleError(f"the last block of {loop.name} is short: {loop.inner} cannot be written out")
     if sum(loop.kind == "lanes" for loop in nest.loops) > 1:
@@ -308,15 +319,21 @@ def _check_collect(nest: Nest) -> None:
             raise ScheduleError(f"the parameter {nest.algorithm.adds} says what becomes of collected sums only")
         return
     parts = [loop for loop in nest.outside(at) if loop not in nest.outside(collect)]
-    if not all(map(nest.is_reduced, parts)) or any(map(nest.is_reduced, nest.outside(collect))):
+    blocks = [loop for loop in parts if not nest.is_reduced(loop)]
+    if len(blocks) > int(nest.collect.most > 1) or any(map(nest.is_reduced, nest.outside(collect))):
         raise ScheduleError(f"between {collect} and {at} lie the parts of a sum, and no other loops")
+    for loop in blocks:
+        if not loop.is_short or nest[loop.inner].kind != "unroll":
+            raise ScheduleError(f"a block of {loop.name} is written out, and the last one is short: it is collected")
+        if any(x.dimension == loop.dimension and x.part is None for x in nest.outside(collect)):
+            raise ScheduleError(f"an iteration of {collect} has all blocks of {loop.name}, or those of a part")
     if nest.position(collect) > nest.position(at) or not nest.accumulate.adds:
         raise ScheduleError(f"an iteration of {collect} has sums that are added up, part after part")
     if any(loop.is_partial for loop in nest.loops):
         raise ScheduleError("parts of a sum are not collected")
     lines, lanes = nest.algorithm.lines, nest.lanes
-    blocks = [loop.inner for loop in nest.loops if loop.split is not None]
-    if lines and (lanes is None or lanes.dimension != lines.dimension or lanes.name not in blocks):
+    inner = [loop.inner for loop in nest.loops if loop.split is not None]
+    if lines and (lanes is None or lanes.dimension != lines.dimension or lanes.name not in inner):
         raise ScheduleError(f"lanes go along {lines.dimension}, block by block: results there are in lines")
 
 

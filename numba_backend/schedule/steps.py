@@ -120,11 +120,18 @@ class Accumulate:
 @dataclass(frozen=True, slots=True)
 class Collect:
     """Add up the sums of an iteration of the loop `at` in the local array `into`. They are made in registers, one part
-    after another. At the end of the iteration, the sums that belong to the result are written. `wide`: in f64."""
+    after another. At the end of the iteration, the sums that belong to the result are written. `wide`: in f64. `most`:
+    if more than 1, a loop over blocks of the result may be inside of the loops over parts, with up to `most`
+    iterations. All blocks then read the same part of an operand while it is in the cache."""
 
     at: str
     into: str
     wide: bool = False
+    most: int = 1
+
+    def __repr__(self) -> str:
+        most = f", most={self.most}" if self.most > 1 else ""
+        return f"Collect(at={self.at!r}, into={self.into!r}, wide={self.wide!r}{most})"
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 
 from ..loops.expressions import ONE, ZERO, Expr, Name, Number, Unary, all_of, call, minimum, sum_of, times
 from ..loops.overlapping import each_of
@@ -44,9 +44,15 @@ class Sums:
             self.collected_width: int = 1 if self.along_lanes else width
             self.collected_type: str = "float64" if self.nest.collect.wide else kind
             many = self.collected_width * len(self.arrays)
-            self.collected: Name = self.writer.local_array(self.nest.collect.into, many, self.collected_type)
+            room = many * self.nest.collect.most
+            self.collected: Name = self.writer.local_array(self.nest.collect.into, room, self.collected_type)
+            self.blocks: Loop | None = self.nest.collected_blocks
+            self.of_block: int = many // self.blocks.step if self.blocks else 0
+            """Collected elements for each element of a block."""
             if self.along_lanes:
                 self.singles = {p: self.writer.variable(f"single{'_'.join(map(str, p))}", kind) for p in self.arrays}
+                self.vectors: Name = self.writer.local_array("vectors", width * len(self.arrays), kind)
+                self.firsts: Name = self.writer.local_array("firsts", len(self.arrays), kind)
 
     def _places(self) -> list[Place]:
         """The sums of the current iteration, as `counts` say."""
@@ -103,23 +109,19 @@ class Sums:
 
     def _collect(self) -> None:
         """``totals[32 + j] = sums1[j]`` for the first part of the sums, ``totals[32 + j] = totals[32 + j] + sums1[j]``
-        for the others. Lanes along the sum are added first."""
+        for the others."""
+        if self.along_lanes:
+            self._collect_rows()
+            return
         writer, totals = self.writer, self.collected
-
-        def store(at: Expr, value: Expr, adds: bool) -> None:
-            value = value if value.type == self.collected_type else cast(self.collected_type, value)
-            writer.store(totals, at, sum_of(totals[at], value) if adds else value)
+        start = writer.assign("place", self._place_of_block()) if self.blocks else None
 
         def put(*, adds: bool) -> None:
-            for number, (place, total) in enumerate(self.arrays.items()):
-                if self.along_lanes:
-                    value = writer.assign("value", self.singles[place])
-                    with self._lane(whole=True) as lane:
-                        writer.assign(value, call("reduce_add", value, total[lane]))
-                    store(Number(number), value, adds)
-                else:
-                    with self._lane(whole=True) as lane:
-                        store(lane + self.width * number, total[lane], adds)
+            for number, total in enumerate(self.arrays.values()):
+                with self._lane(whole=True) as lane:
+                    at, value = lane + self.width * number, self._collected(total[lane])
+                    at = at if start is None else start + at
+                    writer.store(totals, at, sum_of(totals[at], value) if adds else value)
 
         if not self.is_part:
             put(adds=False)
@@ -129,8 +131,48 @@ class Sums:
         with writer.else_():
             put(adds=True)
 
+    def _collect_rows(self) -> None:
+        """Lanes are parts of a sum: add them, and what they are to the sum of all parts. A loop goes through the sums,
+        since LLVM takes long for that many reductions written out. ::
+
+            for j in lanes(16):
+                vectors[j] = sums0[j]
+            firsts[0] = single0
+            ...
+            for each in range(24):
+                value = firsts[each]
+                for j in range(16):
+                    value = reduce_add(value, vectors[each * 16 + j])
+                totals[each] = totals[each] + value
+        """
+        writer, totals, count = self.writer, self.collected, len(self.arrays)
+        start = writer.assign("place", self._place_of_block()) if self.blocks else ZERO
+        for number, (place, total) in enumerate(self.arrays.items()):
+            with self._lane(whole=True) as lane:
+                writer.store(self.vectors, lane + self.width * number, total[lane])
+            writer.store(self.firsts, Number(number), self.singles[place])
+        if self.is_part:
+            with writer.if_(self.parts.eq(0)), writer.loop("each", count) as each:
+                writer.store(totals, start + each, Number(0.0) if self.nest.collect.wide else self.algorithm.zero)
+        with writer.loop("each", count) as each:
+            value = writer.assign("value", self.firsts[each])
+            with self._lane(whole=True) as lane:
+                writer.assign(value, call("reduce_add", value, self.vectors[times(each, Number(self.width)) + lane]))
+            at, added = start + each, self._collected(value)
+            writer.store(totals, at, sum_of(totals[at], added) if self.is_part else added)
+
+    def _collected(self, value: Expr) -> Expr:
+        """A sum in the type of the collected sums."""
+        return value if value.type == self.collected_type else cast(self.collected_type, value)
+
+    def _place_of_block(self) -> Expr:
+        """Where the collected sums of an iteration of `blocks` begin."""
+        assert self.blocks is not None
+        low, _ = self.here.limits_of(self.blocks)
+        return times(self.here.starts[self.blocks.name] - low, Number(self.of_block))
+
     def write_collected(self) -> None:
-        """Write the collected sums that belong to the result. ::
+        """Write the collected sums that belong to the result, or to an iteration of `blocks`. ::
 
             for r in range(some):
                 place = to + r * n
@@ -147,6 +189,8 @@ class Sums:
                 source = source * loop.extent + index
             wide = here.trips(self.lanes) if self.lanes and not self.along_lanes else Number(1)
             at, source = here.offset(result), source * self.collected_width
+            if self.blocks:
+                source = source + self._place_of_block()
             if lines:
                 at, source, wide = at + lines[0], source + lines[1], lines[2]
             place, source = writer.assign("place", at), writer.assign("source", source)
@@ -157,7 +201,7 @@ class Sums:
                 writer.store(result.pointer, at, sum_of(result.pointer[at], value) if adds else value)
 
             def add() -> None:
-                with writer.loop("lane", wide) as lane:
+                with nullcontext(ZERO) if wide == Number(1) else writer.loop("lane", wide) as lane:
                     put(lane, adds=True)
 
             if isinstance(algorithm.adds, Name):
@@ -298,7 +342,8 @@ class Sums:
             yield ZERO
             return
         count = Number(lanes.extent) if (self.has_zeros if whole is None else whole) else here.trips(lanes)
-        with here.writer.neighbours(lanes.name, count) as lane:
+        loop = nullcontext(ZERO) if count == Number(1) else here.writer.neighbours(lanes.name, count)
+        with loop as lane:
             here.starts[lanes.name] = lane
             yield lane
         here.starts.pop(lanes.name, None)

@@ -132,6 +132,7 @@ def test_kernels_say_the_width_of_their_vectors() -> None:
     np.testing.assert_allclose(program.execute([np.ones(100, np.float32)])[0], np.sin(1.0), rtol=1e-6)
 
 
+@pytest.mark.usefixtures("narrow_registers")
 def test_tiles_of_kernels_are_tried(own_store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Splits of half and of twice the size; those that the kernel cannot have are left out."""
     tried: list[tuple[str, int]] = []

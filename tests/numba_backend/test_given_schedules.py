@@ -44,11 +44,13 @@ import hloom
 import hloom.numpy as jnp
 from hloom import command_line, lax, scheduling
 
+pytestmark = pytest.mark.usefixtures("narrow_registers")
+
 EVERY_STEP = (
     Part("j", "strip"), Part("i", "block", size=12), Split("j", "column", 16, "short"), Split("p", "k0", Name("each")),
     Order("block", "strip", "j"), Unroll("i"), Partial("i"), Lanes("j"),
     Pack("b", "panel", "column", (("p", 256), ("j", 16))),
-    Pack("a", "rows", "row", (("i", 6),)), Accumulate("row", adds=True), AnyOrder(), Collect("row", "totals"),
+    Pack("a", "rows", "row", (("i", 6),)), Accumulate("row", adds=True), AnyOrder(), Collect("row", "totals", most=3),
     Padding("t", "n", "b"), Padded("a"), Padded("b", Name("of_column")),
     Band("a", Name("low"), Name("high"), by_columns=True),
     Parallel(("block",)), Slice("i"), Vectors(256), Share(0),
@@ -137,7 +139,7 @@ def test_other_schedules_give_the_same_results(name: str) -> None:
 
 REFUSED: dict[str, tuple[Any, str]] = {
     "a step beside the name": ("dot: Vectors(256)", "line 1 of the schedules: 'dot: Vectors(256)' is no step"),
-    "no kernel": ({"dog": "Vectors(256)"}, "no kernel dog: there are dot"),
+    "no kernel": ({"dog": "Vectors(256)"}, "no kernel dog; the program has dot"),
     "a tile larger than a part": ({"dot": lambda: _changed(Split_column={"size": 32})}, "room for 16"),
     "a block larger than the array": (
         "dot:\n Split('i', 'row', 512)\n Order('j', 'row', 'i', 'p')\n Accumulate('i')\n Parallel(('j',))",
@@ -145,6 +147,11 @@ REFUSED: dict[str, tuple[Any, str]] = {
     ),
     "a copy that is too small": (
         "dot:\n Pack('a', 'copied', 'i', (('p', 63),))\n Accumulate('j')\n Parallel(('i',))", "p has 64 elements",
+    ),
+    "collected sums without room": (
+        "dot:\n Split('p', 'k0', 16, 'short')\n Split('i', 'row', 2, 'short')\n Order('j', 'k0', 'row', 'p', 'i')\n"
+        " Unroll('i')\n Accumulate('row', adds=True)\n Collect('j', 'all', most=149)\n Parallel(('j',))",
+        "row has 300 elements, and all room for 298",
     ),
     "a stack that is too small": (
         "dot:\n Pack('a', 'copied', 'i', (('p', 99999999),))\n Accumulate('j')\n Parallel(('i',))",
@@ -311,7 +318,7 @@ def test_around_a_function() -> None:
     assert Vectors(128) not in f.lower(x).compile().kernels()["dot"].schedule, "another program of the same function"
     later = f.lower(x).compile({"schedule": "*:\n Vectors(128)"})
     assert Vectors(128) in later.kernels()["dot"].schedule
-    with pytest.raises(ScheduleError, match="no kernel dog: there are"):
+    with pytest.raises(ScheduleError, match="no kernel dog; the program has"):
         hloom.schedule(f, {"dog": "Vectors(128)"})(x)
     with pytest.raises(ScheduleError, match="is no step"):
         hloom.schedule(f, "dot:\n nothing()")
@@ -350,7 +357,7 @@ def test_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert "hloom_schedules=" in capsys.readouterr().out
     schedule.write_text("dog:\n Vectors(256)\n")
     assert command_line.main(["run", str(program), "--random", "--schedule", str(schedule)]) == 1
-    assert "no kernel dog: there are dot" in capsys.readouterr().err
+    assert "no kernel dog; the program has dot" in capsys.readouterr().err
     schedule.write_text("dot:\n what(\n")
     assert command_line.main(["run", str(program), "--random", "--schedule", str(schedule)]) == 1
     assert f"{schedule}: line 2" in capsys.readouterr().err

@@ -88,6 +88,31 @@ def test_integers_and_several_sums() -> None:
         np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize("size", [1, 7, 90])
+@pytest.mark.parametrize("masked", ["both", "one vector twice", "one of two"])
+def test_dot_products(masked: str, size: int) -> None:
+    """Of two vectors under one mask; what the mask hides takes no part. A vector without a mask does, with its NaN."""
+    x = X[:size].copy()
+    y = X[::-1][:size].copy()
+    x[size // 2 + 1 :] = np.nan
+    y[size // 2 + 1 :] = np.nan if masked == "one of two" else np.inf
+
+    def product(k: Any, x: Any, y: Any, xp: Any) -> Any:
+        mask = xp.arange(size) < k
+        left = xp.where(mask, x, np.float32(0))
+        right = {"both": xp.where(mask, y, np.float32(0)), "one vector twice": left, "one of two": y}[masked]
+        return xp.dot(left, right)
+
+    def f(x: Any, y: Any) -> Any:
+        return lax.scan(lambda k, _: (k + 1, product(k, x, y, jnp)), 0, None, length=size + 2)[1]
+
+    compiled = hloom.jit(f).lower(x, y).compile()
+    expected = [product(k, x, y, np) for k in range(size + 2)]
+    np.testing.assert_allclose(compiled(x, y), expected, rtol=1e-5, atol=1e-6)
+    (text,) = [text for text in compiled.kernels().values() if "native_loop" in text]
+    assert size == 1 or ("minimum(" in text) == (masked != "one of two"), text
+
+
 @pytest.mark.parametrize("dtype", ["int32", "int64"])
 @pytest.mark.parametrize("name", [name for name in MASKS if name != "only another test"])
 def test_limits_that_are_no_limits(name: str, dtype: str) -> None:

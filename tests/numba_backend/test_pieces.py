@@ -24,7 +24,7 @@ FIRST, LAST = ("NCHW", "OIHW", "NCHW"), ("NHWC", "HWIO", "NHWC")
 
 
 @pytest.fixture(autouse=True)
-def small_ones_too(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def small_ones_too(narrow_registers: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(convolutions, "FEW_IMAGES", 2)
     monkeypatch.setattr(windows, "FEW_IMAGES", 2)
     monkeypatch.setattr(windows, "least_bytes", lambda: 0)

@@ -15,6 +15,7 @@ from hloom.numba_backend.schedule import steps, text
 
 import hloom
 import schedule_by_hand
+from support.registers import NARROW
 
 
 def test_from_a_kernel_to_its_policy(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -37,7 +38,8 @@ def test_from_a_kernel_to_its_policy(root: Path, monkeypatch: pytest.MonkeyPatch
 
 
 def _schedule(module: hloom.hlo.HloModule) -> tuple[object, ...]:
-    found: tuple[object, ...] = NumbaCompiler().compile(module).kernels()["dot"].schedule
+    with compiling_for(NARROW):
+        found: tuple[object, ...] = NumbaCompiler().compile(module).kernels()["dot"].schedule
     return found
 
 

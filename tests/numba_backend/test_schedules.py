@@ -12,10 +12,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 from hloom.hlo.kernel_texts import KernelText
+from hloom.numba_backend.compiler import NumbaCompiler
 from hloom.numba_backend.loops.expressions import ONE, Name, Number, call
 from hloom.numba_backend.loops.printer import to_text
 from hloom.numba_backend.loops.statements import LoopProgram
 from hloom.numba_backend.loops.writer import Writer, cast
+from hloom.numba_backend.machine import compiling_for
 from hloom.numba_backend.runtime.kernel import KernelSource
 from hloom.numba_backend.runtime.store import default_store
 from hloom.numba_backend.schedule.algorithm import Access, Algorithm, Dimension, Word
@@ -41,6 +43,7 @@ from hloom.numba_backend.schedule.steps import (
 
 import hloom
 import hloom.numpy
+from support.registers import WIDE
 
 MOST_LANES = 16
 X0, X1, OUT = (Name(name, "float32*") for name in ("x0", "x1", "out"))
@@ -245,6 +248,30 @@ def test_schedules_do_not_change_results(make: Any, seed: int) -> None:
     assert refused < 80 * done
 
 
+@pytest.mark.parametrize("wide", [False, True])
+@pytest.mark.parametrize("lanes", [(), (Lanes("j"),)])
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("is_literal", [False, True])
+def test_blocks_of_results_inside_of_the_parts_of_a_sum(
+    is_literal: bool, seed: int, lanes: Schedule, wide: bool
+) -> None:
+    """Of as many rows as the argument says, or, if the size is a literal, of one block."""
+    rnd = random.Random(seed)
+    case = product(rnd)
+    if is_literal:
+        i, *others = case.algorithm.dimensions
+        rows = case.operands[0][:3]
+        fixed = replace(case.algorithm, dimensions=(replace(i, extent=Number(len(rows))), *others))
+        case = Case(fixed, case.sizes, (rows, case.operands[1]), case.expected[:3])
+    schedule: Schedule = (
+        Slice("j"), Split("j", "column", 16, "short", count="some_j"), Split("i", "row", 3, "short", count="some"),
+        Split("p", "k0", 4, "short", count="some_p"), Split("p", "k1", 2, "short", count="some_q"),
+        Order("column", "k0", "row", "k1", "p", "i", "j"), Unroll("i"), *(lanes or (Unroll("j"),)),
+        Accumulate("k1", adds=True), Collect("column", "totals", wide, most=11),
+    )  # fmt: skip
+    np.testing.assert_array_equal(run(case, schedule, rnd), case.expected, err_msg=f"{case.sizes}")
+
+
 TILES: Schedule = (
     Slice("j"), Split("j", "column", 16, "short"), Split("i", "row", 6), Order("column", "row", "p", "i", "j"),
     Unroll("i"), Lanes("j"), Accumulate("row"),
@@ -308,6 +335,18 @@ TILES: Schedule = (
              Parallel(("i",))),
             "an iteration of j has sums that are added up, part after part",
         ),
+        ((Collect("j", "totals", most=0),), "totals has room for 0 blocks, not for one"),
+        (
+            (Split("p", "k0", 4, "short"), Order("j", "k0", "i", "p"), Accumulate("i", adds=True),
+             Collect("j", "totals", most=4), Parallel(("j",))),
+            "a block of i is written out, and the last one is short: it is collected",
+        ),
+        (
+            (Split("p", "k0", 4, "short"), Split("i", "rows", 6, "short"), Split("i", "row", 2, "short"),
+             Order("rows", "j", "k0", "row", "p", "i"), Unroll("i"), Accumulate("row", adds=True),
+             Collect("j", "totals", most=4), Parallel(())),
+            "has all blocks of row, or those of a part",
+        ),
         (
             (Split("p", "k0", 4, "rest"), Order("j", "i", "k0", "p"), Accumulate("k0"), Parallel(("j",))),
             "parts of the sum over k0 are whole, or the last one is short",
@@ -330,6 +369,7 @@ def test_steps_that_would_change_results_are_refused(steps: Schedule, reason: st
         write(product(random.Random(0)).algorithm, steps, Writer())
 
 
+@pytest.mark.usefixtures("narrow_registers")
 def test_kernels_show_their_schedules() -> None:
     x = hloom.numpy.ones((300, 64))
     compiled = hloom.jit(lambda x, y: x @ y).lower(x, x.T).compile()
@@ -344,6 +384,7 @@ def test_kernels_show_their_schedules() -> None:
     assert lines.index("# Lanes(loop='j')") < lines.index("# Accumulate(at='row', adds=False)")
 
 
+@pytest.mark.usefixtures("narrow_registers")
 def test_convolutions_show_their_schedules() -> None:
     x, w = hloom.numpy.ones((2, 3, 20, 20)), hloom.numpy.ones((8, 3, 3, 3))
     compiled = hloom.jit(lambda x, w: hloom.lax.conv(x, w, (1, 1), "SAME")).lower(x, w).compile()
@@ -351,7 +392,27 @@ def test_convolutions_show_their_schedules() -> None:
     left, right = str(text.algorithm).split(" = ")
     assert left == "c[n, s, g, o, q in lines]"
     assert right == "sum over i, t: total + a[g, o, i, t] * b[n, s, g, i, t, q]"
-    assert {Lanes("q"), Padding("t", "s", "a"), Collect("row", "totals")} <= set(text.schedule)
+    assert {Lanes("q"), Padding("t", "s", "a"), Collect("column", "totals", most=16)} <= set(text.schedule)
+
+
+def test_inputs_of_a_convolution_are_multiplied_piece_by_piece() -> None:
+    """All outputs by one piece, which stays in the first-level cache, before the next piece."""
+    x, w = hloom.numpy.ones((2, 130, 20, 20)), hloom.numpy.ones((24, 130, 3, 3))
+    compiled = hloom.jit(lambda x, w: hloom.lax.conv(x, w, (1, 1), "SAME")).lower(x, w).compile()
+    (text,) = (t for t in compiled.kernels().values() if isinstance(t, KernelText) and t.algorithm)
+    (order,) = (step.loops for step in text.schedule if isinstance(step, Order))
+    assert order[order.index("column") :] == ("column", "i0", "row", "i", "t", "o", "q")
+
+
+def test_lanes_of_collected_sums_are_added_in_a_loop() -> None:
+    """LLVM took half of its time for a gradient's 48 reductions, where each was written out."""
+    x, w, y = (hloom.numpy.ones(shape) for shape in ((2, 8, 20, 20), (16, 8, 3, 3), (2, 16, 20, 20)))
+    gradient = hloom.make_hlo(
+        lambda x, w, y: hloom.vjp(lambda w: hloom.lax.conv(x, w, (1, 1), "SAME"), w)[1](y)
+    )(x, w, y)  # fmt: skip
+    with compiling_for(WIDE):
+        (text,) = (t for t in NumbaCompiler().compile(gradient).kernels().values() if "sums3_5" in t)
+    assert text.count("reduce_add(") == 1
 
 
 def test_a_schedule_is_data() -> None:

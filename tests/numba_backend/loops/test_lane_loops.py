@@ -174,6 +174,17 @@ def test_loops_that_are_over_lanes_if_that_pays(count: int | str, value: str, ki
     assert in_lanes(loop).kind == kind
 
 
+@pytest.mark.parametrize(("store", "kind"), [
+    ("out[4 * i + j] = acc", "range"), ("out[4 * i + j] = x[i + j]", "lanes"), ("row[j] = acc", "lanes"),
+    ("d[4 * i + j] = float64(acc)", "lanes"), ("p[4 * i + j] = uint8(i)", "lanes"),
+])  # fmt: skip
+def test_parts_of_registers_that_are_filled_in_memory_are_left_to_llvm(store: str, kind: str) -> None:
+    kernel = kernel_of(("for j in range(4):", f"    {store}"))
+    program = read(kernel.source, types_of(kernel))
+    loop = next(s for s in walk(program.body) if isinstance(s, For) and s.kind == "range" and s.variable.name == "j")
+    assert in_lanes(loop, ["row"]).kind == kind
+
+
 def loops_in(text: str) -> int:
     return len(re.findall("!llvm.loop", text))
 

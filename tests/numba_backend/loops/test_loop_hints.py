@@ -32,6 +32,13 @@ ROWS = """def k(lo, hi, x, y, out, p):
             out[i] = t[i]
 """
 
+APART = """def k(lo, hi, x, y, out, p):
+    for i in range(lo, hi):
+        for j in range({count}):
+            out[i * 64 + j] = x[i + {first}]
+            out[i * 64 + 32 + j] = x[i + {second}]
+"""
+
 
 def lowered(text: str) -> str:
     last = "pred" if "p[" in text else "f32"
@@ -65,6 +72,11 @@ def sums(count: object, combine: str, start: str = "float32(0)") -> str:
         (ROWS.format(count=12, value="select(p[i], x[i], y[i])"), 0),
         (ROWS.format(count=16, value="select(p[i], x[2 * i], y[i])"), 1),  # the copy alone
         (ROWS.format(count=16, value="select(p[i], t[i + 1], y[i])"), 1),  # the same: of another iteration
+        (APART.format(count=16, first="j * 2", second="j * 2 + 1"), 1),
+        (APART.format(count=16, first="(3 + j) * 2", second="(3 + j) * 2 + 1"), 1),
+        (APART.format(count=4, first="j * 2", second="j * 2 + 1"), 0),
+        (APART.format(count=16, first="j * 3", second="j * 3 + 1"), 0),  # not all elements
+        (APART.format(count=16, first="j", second="j + 1"), 0),
     ],
 )
 def test_what_is_vectorised_first(text: str, hinted: int) -> None:
@@ -95,6 +107,44 @@ def k(lo, hi, x, y, out, p):
 )
 def test_rows_of_which_a_few_elements_are_taken(count: object, index: str, is_kept_from_vectors: bool) -> None:
     assert ('"llvm.loop.vectorize.width"' in lowered(TAKEN.format(count=count, index=index))) is is_kept_from_vectors
+
+
+MOVED = """\
+def k(lo, hi, x, y, out, p):
+    places = local_array(256, int64)
+    for i in range(lo, hi):
+        at = int64(x[i]) & 255
+        place = places[at]
+        {count}
+        {move}
+"""
+COUNT, MOVE = "places[at] = place + 1", "out[place] = y[i]"
+
+
+@pytest.mark.parametrize(
+    ("count", "move", "is_copied"),
+    [
+        (COUNT, MOVE, True),
+        (COUNT, "out[lo + places[at]] = y[i]", True),
+        (COUNT, "if x[i] > y[i]:\n            out[place] = y[i]", True),
+        (COUNT, "out[i] = y[i]", False),  # a histogram
+        (COUNT, "out[at] = y[i]", False),  # a place that is not counted
+        ("y[i] = x[i]", MOVE, False),
+        (COUNT, "for j in range(lo, hi):\n            out[place + j] = y[j]", False),  # the inner loop takes the time
+    ],
+)
+def test_loops_that_count_places_are_copied(count: str, move: str, is_copied: bool) -> None:
+    text = lowered(MOVED.format(count=count, move=move))
+    assert ('"llvm.loop.unroll.count"' in text) is is_copied
+    runtime = sum("unroll.runtime.disable" in parts for parts in _loops(text))
+    assert runtime == len(_loops(text)) - is_copied
+
+
+def _loops(text: str) -> list[str]:
+    """The metadata of each loop, with the names of its hints."""
+    nodes = dict(re.findall(r"^(!\d+) = (?:distinct )?!\{ ?(.*?) ?\}$", text, re.M))
+    loops = re.findall(r"!llvm\.loop (!\d+)", text)
+    return [" ".join(nodes[part] for part in nodes[loop].split(", ")) for loop in loops]
 
 
 @pytest.mark.parametrize(

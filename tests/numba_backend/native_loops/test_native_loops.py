@@ -4,6 +4,7 @@ table, and on the evaluator."""
 from __future__ import annotations
 
 import re
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -321,6 +322,23 @@ def test_interrupt(make: Callable[[], Any]) -> None:
     assert time.monotonic() - started < 20
     timer.join()
     assert affine(jnp.float32(1.5)) == hloom.jit(affine)(jnp.float32(1.5))
+
+
+def test_other_threads_run_beside_a_loop_of_unknown_length() -> None:
+    """However little one iteration takes. Nothing but the loop itself makes its thread give up the GIL here."""
+    run = hloom.jit(lambda n: lax.while_loop(lambda c: c[0] < n, lambda c: (c[0] + 1, c[1] * 0.5 + 1), (0, 0.0)))
+    run(1)
+    events = []
+    thread = threading.Thread(target=lambda: events.append(run(600_000_000)))
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1000)
+    try:
+        thread.start()
+        events.append("here")
+    finally:
+        sys.setswitchinterval(before)
+    thread.join()
+    assert events == ["here", (600_000_000, 2.0)]
 
 
 def test_the_best_element_in_a_loop() -> None:

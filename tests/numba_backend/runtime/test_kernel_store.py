@@ -8,6 +8,7 @@ import os
 import shutil
 import socket
 import stat
+import sys
 import threading
 import time
 import warnings
@@ -261,7 +262,16 @@ def test_an_interrupt_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert store.get(ADD) and store.get(ADD)
 
 
-def test_a_folder_in_place_of_an_entry(tmp_path: Path) -> None:
+@pytest.mark.parametrize("says", [IsADirectoryError, PermissionError], ids=["POSIX", "Windows"])
+def test_a_folder_in_place_of_an_entry(tmp_path: Path, says: type[OSError], monkeypatch: pytest.MonkeyPatch) -> None:
+    replace = os.replace
+
+    def replace_files(source: Path, target: Path) -> None:
+        if target.is_dir():
+            raise says
+        replace(source, target)
+
+    monkeypatch.setattr(os, "replace", replace_files)
     store = KernelStore(tmp_path)
     object_file(store, ADD).mkdir()
     with pytest.warns(KernelStoreWarning) as told:
@@ -375,6 +385,10 @@ def test_no_disk() -> None:
     assert store.folder is None and store.statistics.compiled == 2
 
 
+only_linux = pytest.mark.skipif(sys.platform != "linux", reason="the folder that Linux has for caches")
+
+
+@only_linux
 @pytest.mark.parametrize(
     ("environment", "folder"),
     [
@@ -396,6 +410,7 @@ def test_default_folder(environment: dict[str, str], folder: Path | None, monkey
     assert default_folder() == (None if folder is None else str(folder))
 
 
+@only_linux
 def test_a_user_without_a_home_has_no_folder(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("HLOOM_CACHE_DIR", "XDG_CACHE_HOME", "HOME"):
         monkeypatch.delenv(name, raising=False)
@@ -453,6 +468,8 @@ OF_USERS = [
 
 @pytest.mark.parametrize("name", [*OWN, f"{KEY}.o.{SUFFIX}.tmp", f"{KEY}.speed.{SUFFIX}.tmp", *OF_USERS])
 def test_only_names_of_the_store_are_deleted(tmp_path: Path, name: str) -> None:
+    if os.name == "nt" and "\n" in name:
+        pytest.skip("a name that files cannot have there")
     (tmp_path / name).write_bytes(b"x" * 1000)
     (tmp_path / f"{KEY}.folder").mkdir()
     os.utime(tmp_path / name, (1e9, 1e9))

@@ -69,7 +69,7 @@ def emulator(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     source = Path(__file__).resolve().parents[2] / "support" / "systems" / "run_image.c"
     program = tmp_path_factory.mktemp("arm") / "run_image"
     words = {"RUN_PARALLEL": threads.RUN_PARALLEL, "THREADS": threads.THREADS, "SPINS": threads.SPINS}
-    private = ("LOCK", "UNLOCK", "WAIT", "BROADCAST", "YIELD", "NAP", "NAP_TIME", "MUTEX", "CONDITION")
+    private = ("LOCK", "UNLOCK", "WAIT", "SIGNAL", "YIELD", "NAP", "NAP_TIME", "MUTEX", "CONDITION")
     words |= {name: getattr(threads, f"_{name}") for name in private}
     defined = [f"-D{name}={offset}" for name, offset in words.items()]
     subprocess.run([compiler, "-O1", "-static", "-pthread", *defined, "-o", program, source], check=True, timeout=100)
