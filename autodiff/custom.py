@@ -451,7 +451,7 @@ class custom_jvp(_Differentiable[P, R]):
 
         self.defjvp(jvp)
 
-    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+    def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> R:
         if self.jvp is None:
             raise AttributeError(
                 f"No JVP defined for custom_jvp function {_name(self.fun)} using defjvp: call its defjvp(rule) first.\n"
@@ -761,7 +761,7 @@ class custom_vjp(_Differentiable[P, R]):
         """
         self.fwd, self.bwd, self.symbolic_zeros = fwd, bwd, symbolic_zeros
 
-    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+    def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> R:
         if self.fwd is None or self.bwd is None:
             raise AttributeError(
                 f"No VJP defined for custom_vjp function {_name(self.fun)} using defvjp: "

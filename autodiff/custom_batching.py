@@ -163,7 +163,7 @@ class custom_vmap(OtherRules, Generic[P, R]):
         self.vmap_rule = vmap_rule
         return vmap_rule
 
-    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+    def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> R:
         if self.vmap_rule is None:
             raise AttributeError(
                 f"No batching rule defined for custom_vmap function {function_line(self.fun)} using def_vmap."

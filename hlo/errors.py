@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from .library import exceptions_of, set_module
+
 
 class HloError(Exception):
     """Something is wrong with an HLO module, its text or its inputs."""
@@ -134,6 +136,4 @@ class CollectiveError(ExecutionError):
     come in time. The message names the collective, and the state of each device."""
 
 
-for _class in [each for each in vars().values() if isinstance(each, type) and issubclass(each, Exception)]:
-    # the module under which users find it, and which tracebacks print
-    _class.__module__ = __name__.partition(".")[0] + ".errors"
+set_module("errors", *exceptions_of(vars()))

@@ -72,7 +72,7 @@ class Compound(PjitFunction[..., Any]):
         """The position of a static argument that is called "shape": it may be a list, which cannot be hashed, or an
         object that changes."""
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         try:
             if not self._state.direct and (self._small or self._is_inlined()):
                 return self._fun(*args, **kwargs)

@@ -16,6 +16,7 @@ from ..hlo.errors import JaxRuntimeError as JaxRuntimeError
 from ..hlo.errors import ShapeError as ShapeError
 from ..hlo.errors import UnsupportedElementTypeError as UnsupportedElementTypeError
 from ..hlo.errors import UnsupportedError as UnsupportedError
+from ..hlo.library import exceptions_of, set_module
 
 T = TypeVar("T")
 
@@ -158,7 +159,5 @@ class TypePromotionError(ValueError):
     """Values of dtypes that are not promoted to one another were combined."""
 
 
-_PACKAGE = __name__.partition(".")[0]
-for _class in [c for name, c in vars().items() if name[0] != "_" and isinstance(c, type) and issubclass(c, Exception)]:
-    _class.__module__ = f"{_PACKAGE}.errors"  # the module under which users find it, and which tracebacks print
-TypePromotionError.__module__ = f"{_PACKAGE}.dtypes"
+set_module("errors", *(kind for kind in exceptions_of(vars()) if kind is not TypePromotionError))
+set_module("dtypes", TypePromotionError)

@@ -29,7 +29,7 @@ class AbsentFunction:
             made = [inspect.Parameter(p, inspect._ParameterKind(kind)) for p, kind in parameters]
             self.__signature__ = inspect.Signature(made)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         raise TypeError(f"{self.__name__} is not here: its program was loaded, and not the function")
 
     def __reduce__(self) -> Any:

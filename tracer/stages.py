@@ -492,7 +492,7 @@ class Compiled(_Stage, SharedValue):
         if self._places[0] and len(devices()) > 1:
             self._run = on_one_device(self._run, *self._places)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         leaves = self._signature.leaves(args, kwargs)
         if current_context().no_execution:
             load(".checks.no_execution", __package__).refuse(name_of(self._signature.fun))

@@ -112,7 +112,7 @@ def _graph(source: Source, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Gra
         return graph_of_module(source)
     elif isinstance(source, (str, os.PathLike)):
         path = Path(source)
-        return graph_of_module(parse(path.read_text(), str(path)))
+        return graph_of_module(parse(path.read_text(encoding="utf-8"), str(path)))
     elif callable(source):
         # of a function that `hloom.schedule` checks, too, the scheduled program
         lowered = (source if hasattr(source, "lower") else jit(source)).lower(*args, **kwargs)

@@ -36,7 +36,7 @@ def load(path: str | os.PathLike[str]) -> LoadedProgram:
     array([2., 4., 6.], dtype=float32)
     """
     file = Path(path)
-    description = json.loads(file.read_text())
+    description = json.loads(file.read_text(encoding="utf-8"))
     return LoadedProgram(description, file.with_suffix(".o").read_bytes())
 
 

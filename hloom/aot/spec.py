@@ -55,7 +55,7 @@ def read_spec(path: str) -> Spec:
     """The specification in a file: ``.toml``, or else the text form of tfcompile's Config (``.pbtxt``)."""
     file = Path(path)
     try:
-        text = file.read_text()
+        text = file.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
         raise SpecError(f"{path}: no text: {error}") from None
     except OSError as error:

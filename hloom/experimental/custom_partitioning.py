@@ -58,7 +58,7 @@ class custom_partitioning:  # JAX's name
         self.sharding_rule = sharding_rule
         return partition
 
-    def __call__(self, *args: _Any, **kwargs: _Any) -> _Any:
+    def __call__(self, /, *args: _Any, **kwargs: _Any) -> _Any:
         return self.fun(*args, **kwargs)
 
 

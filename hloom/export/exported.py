@@ -63,7 +63,7 @@ class Exported(ExportedFunction):
         """
         return serialize(self, vjp_order)
 
-    def call(self, *args: Any, **kwargs: Any) -> Any:
+    def call(self, /, *args: Any, **kwargs: Any) -> Any:
         """Call the function, also in other traced functions. The arguments must have the structure and the types that
         it was exported for; ValueError otherwise. Its derivative is `vjp`.
 

@@ -154,7 +154,7 @@ def _own(path: str) -> list[ModuleType]:
 @cache
 def _record() -> tuple[str, dict[str, list[str]]]:
     """The version, and the lines of each module."""
-    version, *lines = _RECORD.read_text().splitlines()
+    version, *lines = _RECORD.read_text(encoding="utf-8").splitlines()
     modules: dict[str, list[str]] = {}
     for line in lines:
         if line[0] != " ":

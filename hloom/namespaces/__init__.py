@@ -134,11 +134,11 @@ def published(found: Any, name: str, module: str) -> Any:
         found = partial(published(found.func, found.func.__name__, module), *found.args, **found.keywords)
     elif isinstance(found, type):
         _complete_examples(found, (module, name))
-        # one that has a public home keeps it: the home of an error may be a namespace that is not loaded yet
         home = found.__module__
-        is_private = home.startswith(f"{_PACKAGE}.") and home in sys.modules and home not in _namespaces
-        if is_private and found.__name__ == name:
-            found.__module__ = module
+        if home.startswith(f"{_PACKAGE}."):
+            load(home)  # cloudpickle pickles a class by value if its module is not loaded (`hlo/library.py`)
+            if home not in _namespaces and found.__name__ == name:
+                found.__module__ = module
     elif type(found).__module__.startswith(f"{_PACKAGE}.") and "__module__" in getattr(found, "__dict__", ()):
         # a function in the form of an object
         own = vars(found).get("__name__", name)

@@ -159,6 +159,43 @@ def test_modules_that_shall_go_by_value() -> None:
     assert pickle.dumps(pickling_cases.decorated) == pickle.dumps(pickling_cases.decorated, 4)
 
 
+SEND = """
+import sys, cloudpickle, hloom
+def error(of):
+    try:
+        of()
+    except Exception as found:
+        return found
+print(*(cloudpickle.dumps(eval(text)).hex() for text in sys.argv[1:]))
+"""
+SENT = {
+    'hloom.make_mesh((1,), ("x",))': 'x is hloom.make_mesh((1,), ("x",))',
+    "error(lambda: hloom.jit(float)(1.0))": "isinstance(x, hloom.errors.ConcretizationTypeError)",
+    'hloom.make_mesh((1,), ("x",)).axis_types[0]': "x is hloom.sharding.AxisType.Explicit",
+    'hloom.P("x")': 'x == hloom.P("x") and type(x) is hloom.P',
+    "hloom.NamedSharding": "x is hloom.sharding.NamedSharding",
+    "hloom.numpy.ones(2).sharding": "type(x) is hloom.sharding.SingleDeviceSharding",
+}
+MESH, ERROR, *OTHERS = SENT
+
+
+@pytest.mark.parametrize("sent", [[MESH, ERROR], *(pytest.param([x], marks=pytest.mark.slow) for x in OTHERS)], ids=str)
+def test_objects_of_a_namespace_that_is_not_loaded(sent: list[str]) -> None:
+    """The receiver gets the library's class, though the sender has not loaded its namespace. Pickling an object loads
+    it, so a process sends one object of each namespace."""
+    pytest.importorskip("cloudpickle")
+
+    def printed(*arguments: str) -> str:
+        done = subprocess.run([sys.executable, "-c", *arguments], capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    lines = ["import pickle", "import hloom"]
+    for made, pickled in zip(sent, printed(SEND, *sent).split(), strict=True):
+        lines += [f"x = pickle.loads(bytes.fromhex({pickled!r}))", f"assert {SENT[made]}, x"]
+    printed("\n".join(lines))
+
+
 class Counted:
     """A callable object with a name, and things that are its own affair."""
 

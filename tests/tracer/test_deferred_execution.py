@@ -302,6 +302,15 @@ def test_the_report_says_what_ran_and_why() -> None:
     assert re.search(r"while +1 +a loop is a program of its own", report)
 
 
+def test_the_report_has_the_names_of_files_alone() -> None:
+    run: dict[str, Any] = {"jnp": jnp}
+    for function, name in (("cosh", "/home/me/a.py"), ("sinh", "C:\\Users\\me\\a.py")):  # equal programs are one
+        exec(compile(f"def f(x):\n    return float((jnp.tan(x) - jnp.{function}(x))[0, 0])\n", name, "exec"), run)
+        with hloom.jit_scope() as scope:
+            run["f"](X)
+        assert re.search(r" a\.py:2$", scope.report(), re.MULTILINE)
+
+
 def test_a_single_operation_runs_by_itself() -> None:
     with hloom.jit_scope() as scope:
         y = jnp.sin(X)

@@ -73,8 +73,11 @@ def test_each_nanosecond_counts_once(case: str) -> None:
     assert sum(found.values()) == 100
 
 
-def work(name: str, track: Track = Track.KERNELS, nbytes: int | None = None, flops: int | None = None) -> Work:
-    return Work("p", name, "kernel", name, "fusion", track, {}, nbytes, flops, "/home/me/a/b.py:3", "f32")
+def work(
+    name: str, track: Track = Track.KERNELS, nbytes: int | None = None, flops: int | None = None,
+    source: str = "/home/me/a/b.py:3",
+) -> Work:  # fmt: skip
+    return Work("p", name, "kernel", name, "fusion", track, {}, nbytes, flops, source, "f32")
 
 
 def test_rows_are_summed_and_compared_with_the_machine() -> None:
@@ -102,6 +105,13 @@ def test_rows_are_summed_and_compared_with_the_machine() -> None:
     json.dumps(summary.to_json())
 
 
+@pytest.mark.parametrize("source", ["/home/me/a/b.py:3", "C:\\Users\\me\\a\\b.py:3", "a/b.py:3"])
+def test_rows_have_short_names_of_files(source: str) -> None:
+    spans = [span(Track.KERNELS, 0, 10, subject=work("f", source=source))]
+    summary = summarize(Timeline(0, 100, spans), 1)
+    assert summary.table().rows[0][-1] == "a/b.py:3" and summary.lines[0].source == source
+
+
 def test_names_do_nothing_to_a_terminal() -> None:
     spans = [
         span(Track.KERNELS, 0, 10, subject=work("\x1b[2J\x07")),
@@ -111,9 +121,11 @@ def test_names_do_nothing_to_a_terminal() -> None:
     assert "\x1b" not in text and "\x07" not in text and r"\033[2J\007" in text
 
 
-def test_a_program_of_known_size() -> None:
+@pytest.mark.parametrize(("m", "k", "n"), [(30, 400, 50), (20, 30, 25)])
+def test_a_program_of_known_size(m: int, k: int, n: int) -> None:
+    """A product has its sizes as its name, whether BLAS computes it or a kernel."""
     f = hloom.jit(lambda x, y: jnp.exp(x @ y))
-    x, y = jnp.ones((30, 40)), jnp.ones((40, 50))
+    x, y = jnp.ones((m, k)), jnp.ones((k, n))
     f(x, y)
     session = Session(ProfileOptions())
     session.start()
@@ -121,10 +133,10 @@ def test_a_program_of_known_size() -> None:
         f(x, y)
     summary = summarize(session.stop(), os.getpid(), SPEED)
     by_flops = {line.flops: line for line in summary.lines}
-    product, exponential = by_flops[5 * 2 * 30 * 40 * 50], by_flops[5 * 30 * 50]
-    assert product.calls == exponential.calls == 5 and product.name == "f32[30x40] @ [40x50]"
-    assert exponential.bytes == 5 * 2 * 4 * 30 * 50
-    line = test_a_program_of_known_size.__code__.co_firstlineno + 1
+    product, exponential = by_flops[5 * 2 * m * k * n], by_flops[5 * m * n]
+    assert product.calls == exponential.calls == 5 and product.name == f"f32[{m}x{k}] @ [{k}x{n}]"
+    assert exponential.bytes == 5 * 2 * 4 * m * n
+    line = test_a_program_of_known_size.__code__.co_firstlineno + 3
     assert product.source == exponential.source == f"{__file__}:{line}"
     assert sum(summary.accounts.values()) == pytest.approx(summary.seconds)
     assert [(name, n) for name, n, _ in summary.calls["jitted function"]] == [("<lambda>", 5)]
@@ -165,7 +177,7 @@ import hloom, hloom.numpy as jnp
 @hloom.jit
 def step(x):
     return jnp.tanh(x @ x)
-x = jnp.ones((60, 60))
+x = jnp.ones((300, 300))
 for k in range(4):
     with hloom.profiler.StepTraceAnnotation("train", step_num=k):
         x = step(x)
@@ -193,7 +205,7 @@ def test_a_script_is_profiled(profile: Callable[..., Any], tmp_path: Path) -> No
     ran = profile("--timeline", "out.json", "--top", "4", "script.py", "--top", "5")
     assert ran.returncode == 0, ran.stderr
     assert ran.stdout.startswith("done --top 5 __main__\n")
-    for what in ("main thread", "kernels and products", "f32[60x60] @ [60x60]", "script.py:6", "GFLOP/s", "train"):
+    for what in ("main thread", "kernels and products", "f32[300x300] @ [300x300]", "script.py:6", "GFLOP/s", "train"):
         assert what in ran.stdout, what
     document = read_trace(tmp_path / "out.json")
     assert len(on_track(document, "Steps")) == 4
@@ -203,7 +215,7 @@ def test_a_script_is_profiled(profile: Callable[..., Any], tmp_path: Path) -> No
     assert [s["calls"] for s in found["steps"]] == [4] and found["jitted_functions"][0]["name"] == "step"
     assert "step" in [f["name"] for f in found["Python_functions"]], "it was called once, by the tracer"
     (product,) = [row for row in found["rows"] if "@" in row["name"]]
-    assert product["calls"] == 4 and product["flops"] == 4 * 2 * 60**3 and product["source"].endswith("script.py:6")
+    assert product["calls"] == 4 and product["flops"] == 4 * 2 * 300**3 and product["source"].endswith("script.py:6")
     assert found["machine"]["bytes_per_second"] > 0 and sum(found["main_thread"].values()) == pytest.approx(
         found["seconds"]
     )

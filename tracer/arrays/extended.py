@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from ...hlo.library import set_module
+
 
 class extended(np.generic):
     """The scalar type of all extended dtypes, for `issubdtype`.
@@ -30,8 +32,7 @@ class prng_key(extended):
     """
 
 
-for _type in (extended, prng_key):
-    _type.__module__ = f"{__name__.partition('.')[0]}.dtypes"  # the namespace in which users find it
+set_module("dtypes", extended, prng_key)
 
 
 class ExtendedDType:

@@ -8,6 +8,7 @@ computes it: the recorded operations become one program, which is found again wh
 
 from __future__ import annotations
 
+import re
 import weakref
 from collections import Counter
 from contextlib import ContextDecorator
@@ -86,7 +87,7 @@ def _place(code: CodeType | None, line: int) -> str:
 
 
 def _lines(cluster: Cluster) -> str:
-    shown = [line.rpartition("/")[2] for line in cluster.lines]
+    shown = [re.split(r"[\\/]", line)[-1] for line in cluster.lines]
     return ", ".join(shown[:4]) + (f", and {len(shown) - 4} more" if len(shown) > 4 else "")
 
 

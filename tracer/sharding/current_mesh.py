@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ...hlo.library import set_module
 from ..core import thread_state
 from ..settings.context import current_context
 from .devices import SEVERAL
@@ -134,4 +135,4 @@ class use_abstract_mesh:  # JAX's name
         CURRENT.meshes = self._before
 
 
-use_abstract_mesh.__module__ = f"{__name__.partition('.')[0]}.sharding"
+set_module("sharding", use_abstract_mesh)

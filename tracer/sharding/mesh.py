@@ -17,6 +17,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from ...hlo.library import set_module
 from ...hlo.notebooks import in_notebooks
 from ...hlo.support.records import dataclass
 from ..settings.context import change_thread, current_context
@@ -374,6 +375,4 @@ _BLOCKS = _Blocks()
 CURRENT = CurrentMesh()
 
 
-_HOME = f"{__name__.partition('.')[0]}.sharding"
-for _class in (AbstractDevice, AbstractMesh, AxisType, Mesh):
-    _class.__module__ = _HOME
+set_module("sharding", AbstractDevice, AbstractMesh, AxisType, Mesh)

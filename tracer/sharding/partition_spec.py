@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
+from ...hlo.library import set_module
 from ..weak_interned import interned
 
 
@@ -186,4 +187,4 @@ def _check(partitions: tuple[Any, ...], unreduced: frozenset[Any], reduced: froz
         raise ValueError(f"unreduced {set(unreduced)} and reduced {set(reduced)} of a PartitionSpec cannot overlap")
 
 
-PartitionSpec.__module__ = f"{__name__.partition('.')[0]}.sharding"
+set_module("sharding", PartitionSpec)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ...hlo.library import set_module
 from ...hlo.notebooks import in_notebooks
 from ...hlo.support.tracebacks import boundaries, hide
 from .devices import MEMORY_KINDS, CpuDevice, check_device, default_device, process_index
@@ -435,9 +436,7 @@ class Shard:
         return f"Shard({shown}, data={self.data})" if self.data is not None else f"Shard({shown})"
 
 
-_HOME = f"{__name__.partition('.')[0]}.sharding"
-for _class in (NamedSharding, Sharding, SingleDeviceSharding):
-    _class.__module__ = _HOME
+set_module("sharding", NamedSharding, Sharding, SingleDeviceSharding)
 
 
 for _kind in (Sharding, SingleDeviceSharding, NamedSharding):

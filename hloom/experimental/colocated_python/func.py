@@ -36,7 +36,7 @@ def colocated_cpu_devices(devices_or_mesh: Mesh | Sequence[CpuDevice]) -> Mesh |
 class Colocated(Protocol):
     """A function that runs where its arguments are."""
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any: ...
 
     def specialize(
         self,
