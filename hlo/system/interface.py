@@ -24,7 +24,7 @@ class System(ABC):
     object_format: ClassVar[str] = ""
     """What LLVM's triple of this process lacks to name the format of code that its loader takes: "-elf", or nothing."""
     native_names: ClassVar[Mapping[str, str]]
-    """The functions that native code calls by address: `lock`, `unlock`, `wait`, `broadcast` of a mutex and a condition
+    """The functions that native code calls by address: `lock`, `unlock`, `wait`, `signal` of a mutex and a condition
     variable, `yield`, `nap`, `clock`, `self` (the thread's number that `threading.get_ident` has), `get` and `set` a
     thread's own word, `number` (the thread's number in the system's tools)."""
 

@@ -27,7 +27,7 @@ class Posix(System):
     name: ClassVar[str] = "posix"
     native_names: ClassVar[Mapping[str, str]] = {
         "lock": "pthread_mutex_lock", "unlock": "pthread_mutex_unlock", "wait": "pthread_cond_wait",
-        "broadcast": "pthread_cond_broadcast", "yield": "sched_yield", "nap": "nanosleep", "clock": "clock_gettime",
+        "signal": "pthread_cond_signal", "yield": "sched_yield", "nap": "nanosleep", "clock": "clock_gettime",
         "self": "pthread_self", "get": "pthread_getspecific", "set": "pthread_setspecific", "number": "pthread_self",
     }  # fmt: skip
     clock: ClassVar[int] = getattr(time, "CLOCK_MONOTONIC", 0)

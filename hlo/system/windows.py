@@ -34,7 +34,7 @@ class Windows(System):
     object_format: ClassVar[str] = "-elf"
     native_names: ClassVar[Mapping[str, str]] = {
         "lock": "AcquireSRWLockExclusive", "unlock": "ReleaseSRWLockExclusive", "wait": "SleepConditionVariableSRW",
-        "broadcast": "WakeAllConditionVariable", "yield": "SwitchToThread", "nap": "Sleep",
+        "signal": "WakeConditionVariable", "yield": "SwitchToThread", "nap": "Sleep",
         "clock": "QueryPerformanceCounter", "self": "GetCurrentThreadId", "get": "TlsGetValue", "set": "TlsSetValue",
         "number": "GetCurrentThreadId",
     }  # fmt: skip

@@ -61,7 +61,8 @@ def test_the_package_has_a_link_to_each_folder(folder: str, root: Path) -> None:
     assert os.readlink(root / "hloom" / folder) == f"../{folder}"
 
 
-CODE = ("elementary", *(f"{name}-linux" for name in ("aarch64", "aarch64_neon", "x86_64", "x86_64_v3", "x86_64_v4")))
+LEVELS = ("aarch64_neon", "x86_64_v3", "x86_64_v4")
+CODE = ("elementary", *(f"{n}-linux" for n in ("aarch64", "x86_64", *LEVELS, *(f"{n}_kernels" for n in LEVELS))))
 STUBS = {p.relative_to(ROOT).as_posix() for p in (ROOT / "hloom").rglob("*.pyi")}
 DATA = {
     *("hloom/errors.md", "hloom/py.typed", "hloom/jax_programs/sources.txt"),

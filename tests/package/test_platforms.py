@@ -76,6 +76,9 @@ def names(file: str, tree: ast.Module) -> Iterator[str]:
                 yield node.attr
         elif isinstance(node, ast.Call) and re.fullmatch(r"(\w+\.)?\w*DLL\(None\b.*\)", ast.unparse(node)):
             yield "ctypes.CDLL(None)"
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            if node.func.attr in ("read_text", "write_text") and "encoding" not in {k.arg for k in node.keywords}:
+                yield f"{node.func.attr} without encoding"
         elif isinstance(node, ast.Constant) and node not in docstrings:
             text = node.value.decode("latin-1") if isinstance(node.value, bytes) else node.value
             if isinstance(text, str):
@@ -105,6 +108,7 @@ def test_other_modules_are_portable(root: Path) -> None:
         ("import fcntl", "import fcntl"),
         ("import_module('grp')", "import grp"),
         ("from os import fork", "os.fork"),
+        ("path.read_text()", "read_text without encoding"),
         ("os.sched_getaffinity(0)", "os.sched_getaffinity"),
         ("os.O_NOFOLLOW", "os.O_NOFOLLOW"),
         ("open('/proc/cpuinfo')", "/proc"),

@@ -80,7 +80,7 @@ int main(int argc, char **argv) {
         char *run_parallel = loaded(argv[2], none), *worker = loaded(argv[3], none);
         put(RUN_PARALLEL, (int64_t)run_parallel);
         put(LOCK, (int64_t)pthread_mutex_lock), put(UNLOCK, (int64_t)pthread_mutex_unlock);
-        put(WAIT, (int64_t)pthread_cond_wait), put(BROADCAST, (int64_t)pthread_cond_broadcast);
+        put(WAIT, (int64_t)pthread_cond_wait), put(SIGNAL, (int64_t)pthread_cond_signal);
         put(YIELD, (int64_t)sched_yield), put(NAP, (int64_t)nanosleep), put(NAP_TIME + 8, 50000), put(SPINS, 100);
         pthread_mutex_init((pthread_mutex_t *)(block + MUTEX), NULL);
         pthread_cond_init((pthread_cond_t *)(block + CONDITION), NULL);

@@ -37,7 +37,7 @@ static pthread_cond_t *condition_of(void **word) { return made(word, sizeof(pthr
 
 void AcquireSRWLockExclusive(void **lock) { calls++; pthread_mutex_lock(mutex_of(lock)); }
 void ReleaseSRWLockExclusive(void **lock) { pthread_mutex_unlock(mutex_of(lock)); }
-void WakeAllConditionVariable(void **condition) { pthread_cond_broadcast(condition_of(condition)); }
+void WakeConditionVariable(void **condition) { pthread_cond_signal(condition_of(condition)); }
 
 BOOL SleepConditionVariableSRW(void **condition, void **lock, DWORD milliseconds, uint32_t flags) {
     if (milliseconds != 0xFFFFFFFFu || flags != 0) abort();
