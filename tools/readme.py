@@ -80,6 +80,7 @@ def main() -> int:
     parser.add_argument("file", type=Path)
     parser.add_argument("--write", action="store_true")
     options = parser.parse_args()
+    os.environ.setdefault("HLOOM_MACHINE", "register_bytes=32")  # so kernels are the same wherever the file is written
     file = options.file.resolve()
     images = file.parent / "images" / file.stem
     old = file.read_text()

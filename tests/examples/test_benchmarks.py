@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks import harness, machine, mlp, report, schedules, steady
+from benchmarks import harness, machine, mlp, peers, report, schedules, steady
 from benchmarks.harness import Case, Mismatch, Outcome, Program
 
 
@@ -63,6 +63,27 @@ def test_a_missing_peer_is_noted_but_not_hloom() -> None:
     assert outcome.notes == ["torch: not measured, no module named snail"]
     with pytest.raises(ImportError, match="no module named snail"):
         harness.measure(Case("x", "x", {"hloom": absent}), rounds=1)
+
+
+def wait_until(condition: Callable[[], bool], seconds: float = 60) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def test_a_peer_that_does_not_answer_ends_with_all_that_it_started(tmp_path: Path) -> None:
+    started, python = tmp_path / "started", tmp_path / "python"
+    python.write_text(f"#!/bin/sh\nsleep 1000 &\necho $! >{started}.new\nmv {started}.new {started}\nwait\n")
+    python.chmod(0o700)
+    peer = peers.Peer("pythran", tmp_path, str(python))
+    wait_until(started.exists)
+    peer.patience = 0.1
+    with pytest.raises(peers.PeerFailed, match="no answer in"):
+        peer.ask(do="about")
+    state = Path(f"/proc/{started.read_text().strip()}/stat")
+    # an orphan stays until its new parent takes it
+    wait_until(lambda: not state.exists() or state.read_text().split()[2] == "Z")
 
 
 def test_table_and_json() -> None:
