@@ -8,6 +8,7 @@ Names come from users and from files: in tables they are escaped, as terminals a
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, field
 from typing import Any
@@ -236,5 +237,5 @@ def _number(count: float | None) -> str:
 
 
 def _short(source: str) -> str:
-    """The last folder and the file of a line."""
-    return "/".join(source.split("/")[-2:])
+    """The last folder and the file of a line, of Windows, too."""
+    return "/".join(re.split(r"[\\/]", source)[-2:])

@@ -354,7 +354,7 @@ def test_no_name_of_the_modules_hides_one_of_the_browser(window: Browser, addres
     """In a single file the modules are one script: a function `history` would hide the window's."""
     show(window, address)
     found = re.compile(r"^(?:export )?(?:async )?(?:function|class|const|let) (\w+)", re.MULTILINE)
-    modules = [path.read_text() for path in VIEWER_PAGE.glob("*.js") if path.name != "dagre.min.js"]
+    modules = [path.read_text(encoding="utf-8") for path in VIEWER_PAGE.glob("*.js") if path.name != "dagre.min.js"]
     names = [name for text in modules for name in found.findall(text)]
     assert len(names) > 60
     assert window.ask(f"return {json.dumps(names)}.filter((name) => name in window)") == []

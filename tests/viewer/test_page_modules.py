@@ -366,7 +366,9 @@ def test_stages_with_one_name_have_keys(tmp_path: Path) -> None:
     assert keys == ["traced", "simplifier", "cse", "dce", "simplifier~2", "cse~2", "fusion", "scheduling"]
 
 
-MODULES = {path.name: path.read_text() for path in VIEWER_PAGE.glob("*.js") if path.name != "dagre.min.js"}
+MODULES = {
+    path.name: path.read_text(encoding="utf-8") for path in VIEWER_PAGE.glob("*.js") if path.name != "dagre.min.js"
+}
 
 
 def test_modules_can_be_put_into_one_file() -> None:
