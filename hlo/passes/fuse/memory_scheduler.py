@@ -85,16 +85,18 @@ class _Memory:
         firsts = FirstLeaves()
         for instruction in computation.instructions:
             opcode = instruction.opcode
-            held = [piece for o in instruction.operands for piece in holds[o]]
+            if opcode is Opcode.GET_TUPLE_ELEMENT:  # not all leaves of its operand: there are as many such instructions
+                tuple_ = instruction.operands[0]
+                first, index = firsts.of(tuple_.shape), instruction.attributes.index
+                held = holds[tuple_][first[index] : first[index + 1]]
+            else:
+                held = [piece for o in instruction.operands for piece in holds[o]]
             self.uses[instruction] = used = tuple(dict.fromkeys(filter(None, held)))
             for piece in used:
                 self.last_users[piece] += 1
             made, size = range(0), 0
             if opcode in (Opcode.PARAMETER, Opcode.CONSTANT):
                 holds[instruction] = (0,) * leaf_count(instruction.shape)
-            elif opcode is Opcode.GET_TUPLE_ELEMENT:
-                first, index = firsts.of(instruction.operands[0].shape), instruction.attributes.index
-                holds[instruction] = held[first[index] : first[index + 1]]
             elif is_alias(instruction):
                 holds[instruction] = held
             else:
