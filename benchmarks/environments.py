@@ -6,6 +6,7 @@ Each peer gets `FOLDER/PEER`, with what its row of `PACKAGES` names. The last li
 
 from __future__ import annotations
 
+import argparse
 import subprocess
 import sys
 from pathlib import Path
@@ -39,7 +40,13 @@ def options(folder: Path, peers: list[str]) -> str:
     return " ".join(f"--python {peer}={path}" for peer, path in made.items())
 
 
+DESCRIPTION = "Make an interpreter for each peer, and print the options of benchmarks that name them."
+
 if __name__ == "__main__":
-    if len(sys.argv) < 2 or (unknown := set(sys.argv[2:]) - set(PACKAGES)):
-        sys.exit(f"{__doc__}\npeers: {', '.join(PACKAGES)}")
-    print(options(Path(sys.argv[1]).resolve(), sys.argv[2:] or list(PACKAGES)))
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.environments", description=DESCRIPTION)
+    parser.add_argument("folder", metavar="FOLDER", type=Path)
+    parser.add_argument("peers", metavar="PEER", nargs="*", help=f"{', '.join(PACKAGES)}; all if none is named")
+    arguments = parser.parse_args()
+    if unknown := [peer for peer in arguments.peers if peer not in PACKAGES]:
+        parser.error(f"no peer is called {', '.join(unknown)}; there are {', '.join(PACKAGES)}")
+    print(options(arguments.folder.expanduser().resolve(), arguments.peers or list(PACKAGES)))
