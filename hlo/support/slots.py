@@ -26,6 +26,11 @@ ROOM_OFFSET = PARTS_OFFSET + _WORD
 CALL_OFFSET = 16 * _WORD
 """Where a class has the address of the function that calls its objects (`tp_call` of PyTypeObject)."""
 
+BASE_OFFSET = 32 * _WORD
+"""Where a class has the address of the class whose memory its objects extend (`tp_base`)."""
+FINALIZE_OFFSET = 49 * _WORD
+"""Where a class has the address of the function that runs before its objects are freed (`tp_finalize`)."""
+
 
 def word_at(address: int) -> int:
     """The word of memory at an address."""
@@ -51,6 +56,16 @@ class _CalledToo:
     def __call__(self) -> None: ...
 
 
+class _Finalized:
+    def __del__(self) -> None: ...
+
+
+class _FinalizedToo(_Probe):
+    __slots__ = ()
+
+    def __del__(self) -> None: ...
+
+
 def _are_containers_as_expected() -> bool:
     parts = object(), object()
     pair, several = id(parts), [*parts]
@@ -65,6 +80,12 @@ def _are_calls_as_expected() -> bool:
     return len(calls) == 1 and 0 not in calls and word_at(id(_Probe) + CALL_OFFSET) == 0
 
 
+def _are_finalizers_as_expected() -> bool:
+    ends = {word_at(id(kind) + FINALIZE_OFFSET) for kind in (_Finalized, _FinalizedToo)}
+    has_none = word_at(id(_Probe) + FINALIZE_OFFSET) == 0
+    return len(ends) == 1 and 0 not in ends and has_none and word_at(id(_FinalizedToo) + BASE_OFFSET) == id(_Probe)
+
+
 def _is_as_expected() -> bool:
     if object.__basicsize__ != 2 * _WORD:  # a build without the GIL: the head of an object is longer
         return False
@@ -74,7 +95,9 @@ def _is_as_expected() -> bool:
     is_inside = object.__basicsize__ <= offset < _Probe.__basicsize__
     is_slot = is_inside and word_at(id(probe) + offset) == id(content)
     is_type = word_at(id(probe) + TYPE_OFFSET) == id(_Probe)
-    return is_slot and is_type and _are_containers_as_expected() and _are_calls_as_expected()
+    if not (is_slot and is_type):
+        return False
+    return _are_containers_as_expected() and _are_calls_as_expected() and _are_finalizers_as_expected()
 
 
 HAS_SLOTS = _is_as_expected()

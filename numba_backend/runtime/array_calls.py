@@ -29,9 +29,11 @@ from ...hlo.runners import (
     ThreadSettings,
 )
 from ...hlo.support.once import once
-from ...hlo.support.slots import CALL_OFFSET, HAS_SLOTS, slot_offset
+from ...hlo.support.slots import CALL_OFFSET, FINALIZE_OFFSET, HAS_SLOTS, slot_offset
 from ...hlo.timeline.spans import RECORDERS
 from .array_calls_code import (
+    ADDRESS_SLOT,
+    BIN_SLOT,
     CALL_FUNCTION,
     CALL_FUNCTIONS,
     CALL_SITES,
@@ -53,6 +55,7 @@ from .store import default_store
 
 MOST_SITES = 16
 """The most calls of one function that need no look-up."""
+_ATTRIBUTES = "__dict__"
 _MOST_ARRAYS = 2048
 """Arguments and results of a runner: their addresses are on the stack, which is small in some threads."""
 
@@ -94,14 +97,16 @@ class ResultMaker(NamedTuple):
 def _api(arrays: ArraySlots, buffers: BufferClasses) -> array[int]:
     """The table of the native functions."""
     functions = [ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value or 0 for name in FUNCTIONS]
-    objects = (None, NotImplemented, True, RECORDERS, arrays.kind, buffers.small, np.ndarray, str)
+    objects = (None, NotImplemented, True, RECORDERS, arrays.kind, buffers.small, np.ndarray, str, _ATTRIBUTES)
     offsets = [slot_offset(arrays.kind, name) for name in (arrays.aval, arrays.buffer, arrays.place)]
     offsets += [slot_offset(buffers.small, name) for name in ("_free", "address", "nbytes", "shape")]
-    complete, _, run_known, *_ = default_store().get_many(CALL_FUNCTIONS)
+    complete, _, run_known, _, _, free = default_store().get_many(CALL_FUNCTIONS)
     table = array("q", [*functions, *map(id, objects), *offsets, complete, run_known, 0, 0])
     for kind in buffers.all:
         table.extend([id(kind), slot_offset(kind, "address")])
     table.append(0)
+    if [slot_offset(buffers.small, name) for name in ("_free", "address")] == [BIN_SLOT, ADDRESS_SLOT]:
+        ctypes.c_size_t.from_address(id(buffers.small) + FINALIZE_OFFSET).value = free
     return table
 
 
@@ -160,7 +165,7 @@ class _Sites(CallSites):
 
     def __init__(self, api: array[int], where: ThreadSettings) -> None:
         head = [api.buffer_info()[0], id(where.thread), id(where.running), slot_offset(where.settings, where.context)]
-        self.block = _Block(array("q", [*head, 2, *[0] * (MOST_SITES + 1)]).tobytes())
+        self.block = _Block(array("q", [*head, 0, 0, 2, *[0] * (MOST_SITES + 1)]).tobytes())
         self._sites: list[_Block] = []
         self.block.kept = self._sites, where, api
         self.call = builtin_function(_definitions()[1], self.block)

@@ -5,6 +5,7 @@
     call_sites(block, arguments, 2) the same as a function of Python, whose arguments are a tuple and a dictionary
     run_known(sites, args, names)   the part of these two that finds the program of a known call, and runs it
     complete_call(call, table)      the part of all that makes buffers of results, runs the program and makes arrays
+    free_result(buffer)             gives the memory of a small result back: `tp_finalize` of its class
 
 They read and write slots of objects and parts of containers directly, since their offsets are known
 (`hlo/support/slots.py`); types are compared by address. All else goes through functions of the stable C API, whose
@@ -21,19 +22,20 @@ from typing import Any
 
 from ...hlo.array_address import ARRAY_DATA, ARRAY_DIMENSIONS, ARRAY_DTYPE, ARRAY_FLAGS, ARRAY_RANK
 from ...hlo.host_buffers import USABLE
-from ...hlo.support.slots import PARTS_OFFSET, SIZE_OFFSET, TYPE_OFFSET
+from ...hlo.support.slots import BASE_OFFSET, FINALIZE_OFFSET, PARTS_OFFSET, ROOM_OFFSET, SIZE_OFFSET, TYPE_OFFSET
 from .call import BRIEF, EXECUTE, FAILED, PARALLEL, POOL, WORDS_OFFSET
 from .executor import native_function
 from .kernel import KernelSource
 
 FUNCTIONS = (
     "PyTuple_New", "PyTuple_SetItem", "PySequence_GetItem", "PySequence_Concat", "PyList_Append", "PyDict_Next",
-    "PyUnicode_Compare", "PyType_GenericAlloc", "PyLong_AsLongLong", "PyObject_GetAttr", "PyObject_Vectorcall",
+    "PyDict_GetItemWithError", "PyThreadState_Get", "PyThreadState_GetID", "PyUnicode_Compare", "PyType_GenericAlloc", "PyLong_AsLongLong", "PyObject_GetAttr", "PyObject_Vectorcall",
     "PyObject_Call", "PyErr_Occurred", "PyErr_Clear", "PyErr_Fetch", "PyErr_NormalizeException",
     "PyException_SetTraceback", "Py_IncRef", "Py_DecRef", "PyEval_SaveThread", "PyEval_RestoreThread",
 )  # fmt: skip
-_OBJECTS = ("NONE", "UNDONE", "TRUE", "RECORDERS", "ARRAY", "RESULT", "NUMPY", "TEXT")
-"""Objects of Python, by address: None, NotImplemented, True, the recorders of timelines, and classes."""
+_OBJECTS = ("NONE", "UNDONE", "TRUE", "RECORDERS", "ARRAY", "RESULT", "NUMPY", "TEXT", "ATTRIBUTES")
+"""Objects of Python, by address: None, NotImplemented, True, the recorders of timelines, classes, and the name of the
+attribute `__dict__`."""
 _OFFSETS = ("AVAL", "BUFFER", "PLACE", "FREE", "ADDRESS", "BYTES", "SHAPE")
 """Of slots: three of an array, four of a result's buffer."""
 _NAMES = (*FUNCTIONS, *_OBJECTS, *_OFFSETS, "COMPLETE", "RUN_KNOWN", "CALL", "RAISE")
@@ -69,11 +71,15 @@ NUMBER_FORMS: dict[tuple[type[Any] | None, int], int] = {
 """The numbers of Python: their types, and the bytes that they have in memory."""
 
 # Words of the block of all sites of a function; then their addresses, then 0.
-_SITES_API, _THREAD, _RUNNING, _CONTEXT_OFFSET, MOST_OBJECTS, SITES_HEAD = range(6)
-"""`MOST_OBJECTS`: the most objects that the calls of a site have: containers and what is in them."""
+_SITES_API, _THREAD, _RUNNING, _CONTEXT_OFFSET, _LAST_THREAD, _LAST_ATTRIBUTES, MOST_OBJECTS, SITES_HEAD = range(8)
+"""`_LAST_THREAD`, `_LAST_ATTRIBUTES`: the number of the thread that called last, which no other thread ever gets, and
+its dictionary of attributes in `_THREAD`, which lives as long as the thread. `MOST_OBJECTS`: the most objects that the
+calls of a site have: containers and what is in them."""
 
 SITES_SLOT = object.__basicsize__
 """The offset of the first slot in a jitted function."""
+BIN_SLOT, ADDRESS_SLOT = object.__basicsize__, object.__basicsize__ + 8
+"""The offsets of `_free` and `address` in memory of a small result."""
 
 _CONSTANTS = {
     "block": WORDS_OFFSET, "type": TYPE_OFFSET, "size": SIZE_OFFSET, "items": PARTS_OFFSET, "kinds": _KINDS,
@@ -90,7 +96,9 @@ _CONSTANTS = {
     "parameter_bytes": 8 * _PARAMETER_BYTES, "dtype": 8 * _PARAMETER_DTYPE, "rank": 8 * _PARAMETER_RANK,
     "dimensions": 8 * PARAMETER_HEAD, "number": 8 * _NUMBER, "form": 8 * _NUMBER_FORM, "value": object.__basicsize__,
     "sites": SITES_SLOT, "most_objects": 8 * MOST_OBJECTS, "thread": 8 * _THREAD, "running": 8 * _RUNNING,
-    "context_offset": 8 * _CONTEXT_OFFSET, "first_site": 8 * SITES_HEAD,
+    "context_offset": 8 * _CONTEXT_OFFSET, "last_thread": 8 * _LAST_THREAD, "last_attributes": 8 * _LAST_ATTRIBUTES,
+    "room": ROOM_OFFSET, "base": BASE_OFFSET, "finalize": FINALIZE_OFFSET, "own_bin": BIN_SLOT,
+    "own_address": ADDRESS_SLOT, "first_site": 8 * SITES_HEAD,
     "parallel": 8 * PARALLEL, "brief": 8 * BRIEF, "execute": 8 * EXECUTE, "failed": 8 * FAILED, "pool": 8 * POOL,
 }  # fmt: skip
 """Names of constants in the texts; names of the table's words are read from `api`."""
@@ -304,13 +312,23 @@ def run_known(sites, arguments, names):
     site = load(at)
     if site == 0 or load({RECORDERS} + {size}) != 0:
         return {UNDONE}
-    settings = call2({PyObject_GetAttr}, load(sites + {thread}), load(sites + {running}))
+    caller = call1({PyThreadState_GetID}, call0({PyThreadState_Get}))
+    if caller != load(sites + {last_thread}):
+        attributes = call2({PyObject_GetAttr}, load(sites + {thread}), {ATTRIBUTES})
+        if attributes == 0:
+            return 0
+        store(sites + {last_thread}, caller)
+        store(sites + {last_attributes}, attributes)
+        call1({Py_DecRef}, attributes)
+    settings = call2({PyDict_GetItemWithError}, load(sites + {last_attributes}), load(sites + {running}))
     if settings == 0:
-        return 0
+        settings = call2({PyObject_GetAttr}, load(sites + {thread}), load(sites + {running}))
+        if settings == 0:
+            return 0
+        call1({Py_DecRef}, settings)
     context = 0
     if settings != {NONE}:
         context = load(settings + load(sites + {context_offset}))
-    call1({Py_DecRef}, settings)
     count = 0
     entry = stack(3)
     objects = stack(load(sites + {most_objects}))
@@ -471,7 +489,8 @@ exception, or NotImplemented, of which the caller gets no reference.
 
 First the containers of the call are taken apart, as a site's words say: the objects in each are added to `objects`,
 which begins with the tuple and the dictionary of arguments. Then the objects at the places of parameters are compared.
-No code of Python runs from the moment when `objects` gets its size, so no other thread adds a site with more objects:
+The settings are looked up in the dictionary of attributes that this thread has in `_THREAD`; there are none in it if the
+thread has the settings of the process, an attribute of the class. No code of Python runs from the moment when `objects` gets its size, so no other thread adds a site with more objects:
 keys are compared by address, or as texts. A container may change while the program runs, so the call holds all that the
 program reads."""
 
@@ -531,4 +550,24 @@ def call_function(function, arguments, names):
 the block of its sites in its first slot, `SITES_SLOT`. An error is raised by a function of Python, which takes the
 function, the error and the arguments."""
 
-CALL_FUNCTIONS = (COMPLETE_CALL, RUN_ARRAYS, RUN_KNOWN, CALL_SITES, CALL_FUNCTION)
+FREE_RESULT = _function(
+    "free_result",
+    """
+def free_result(buffer):
+    free = load(buffer + {own_bin})
+    address = load(buffer + {own_address})
+    if free != 0 and address != 0:
+        size = load(free + {size})
+        if size < load(free + {room}):
+            store(buffer + {own_address}, 0)
+            store(load(free + {items}) + size * 8, address)
+            store(free + {size}, size + 1)
+            return 0
+    return call1(load(load(load(buffer + {type}) + {base}) + {finalize}), buffer)
+""",
+    1,
+)
+"""`void free_result(PyObject *buffer)`: the bin gets the reference to the address that the buffer had. Where the bin has
+no room, the function of the base class runs `Memory.__del__`."""
+
+CALL_FUNCTIONS = (COMPLETE_CALL, RUN_ARRAYS, RUN_KNOWN, CALL_SITES, CALL_FUNCTION, FREE_RESULT)
