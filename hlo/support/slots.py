@@ -19,10 +19,14 @@ _DISTANCE = 2 * _WORD
 """Where the description has the slot's distance: after the name and the type."""
 SIZE_OFFSET = object.__basicsize__
 """Where a tuple, a list and a dictionary have the number of their parts."""
-PARTS_OFFSET = SIZE_OFFSET + _WORD
-"""Where a tuple has its parts, and a list the address of them."""
-ROOM_OFFSET = PARTS_OFFSET + _WORD
+PARTS_OFFSET = tuple.__basicsize__
+"""Where a tuple has its parts; since Python 3.14 its hash is before them."""
+LIST_OFFSET = SIZE_OFFSET + _WORD
+"""Where a list has the address of its parts."""
+ROOM_OFFSET = LIST_OFFSET + _WORD
 """Where a list has the number of parts for which it has memory."""
+DIGITS_OFFSET = SIZE_OFFSET + _WORD
+"""Where an integer has its digits, of 30 bits in 32."""
 CALL_OFFSET = 16 * _WORD
 """Where a class has the address of the function that calls its objects (`tp_call` of PyTypeObject)."""
 
@@ -41,6 +45,10 @@ def slot_offset(kind: type, name: str) -> int:
     """The distance of a slot from the beginning of an object of the class, in bytes."""
     descriptor: Any = next(vars(base)[name] for base in kind.__mro__ if name in vars(base))
     return word_at(word_at(id(descriptor) + _MEMBER) + _DISTANCE)
+
+
+TWO_DIGITS = word_at(id(1 << 59) + SIZE_OFFSET)
+"""The word at `SIZE_OFFSET` of all positive integers that have two digits: their sign and how many there are."""
 
 
 class _Probe:
@@ -69,10 +77,18 @@ class _FinalizedToo(_Probe):
 def _are_containers_as_expected() -> bool:
     parts = object(), object()
     pair, several = id(parts), [*parts]
-    first = word_at(id(several) + PARTS_OFFSET)
+    first = word_at(id(several) + LIST_OFFSET)
     counts = {word_at(known + SIZE_OFFSET) for known in (pair, id(several), id(dict.fromkeys(parts)))}
     found = [word_at(start + k * _WORD) for start in (pair + PARTS_OFFSET, first) for k in range(2)]
     return counts == {2} and found == [*map(id, parts)] * 2 and 2 <= word_at(id(several) + ROOM_OFFSET) <= 8
+
+
+def _are_integers_as_expected() -> bool:
+    numbers = (1 << 59) + 3, (5 << 30) + 7
+    digits = [word_at(id(number) + DIGITS_OFFSET) for number in numbers]
+    sizes = {word_at(id(number) + SIZE_OFFSET) for number in numbers}
+    others = {word_at(id(number) + SIZE_OFFSET) for number in (7, -numbers[0], 1 << 60)}
+    return digits == [(1 << 61) + 3, (5 << 32) + 7] and sizes == {TWO_DIGITS} and TWO_DIGITS not in others
 
 
 def _are_calls_as_expected() -> bool:
@@ -97,7 +113,8 @@ def _is_as_expected() -> bool:
     is_type = word_at(id(probe) + TYPE_OFFSET) == id(_Probe)
     if not (is_slot and is_type):
         return False
-    return _are_containers_as_expected() and _are_calls_as_expected() and _are_finalizers_as_expected()
+    are_parts = _are_containers_as_expected() and _are_integers_as_expected()
+    return are_parts and _are_calls_as_expected() and _are_finalizers_as_expected()
 
 
 HAS_SLOTS = _is_as_expected()

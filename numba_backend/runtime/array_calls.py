@@ -29,7 +29,7 @@ from ...hlo.runners import (
     ThreadSettings,
 )
 from ...hlo.support.once import once
-from ...hlo.support.slots import CALL_OFFSET, FINALIZE_OFFSET, HAS_SLOTS, slot_offset
+from ...hlo.support.slots import CALL_OFFSET, FINALIZE_OFFSET, HAS_SLOTS, PARTS_OFFSET, TWO_DIGITS, slot_offset
 from ...hlo.timeline.spans import RECORDERS
 from .array_calls_code import (
     ADDRESS_SLOT,
@@ -101,7 +101,7 @@ def _api(arrays: ArraySlots, buffers: BufferClasses) -> array[int]:
     offsets = [slot_offset(arrays.kind, name) for name in (arrays.aval, arrays.buffer, arrays.place)]
     offsets += [slot_offset(buffers.small, name) for name in ("_free", "address", "nbytes", "shape")]
     complete, _, run_known, _, _, free = default_store().get_many(CALL_FUNCTIONS)
-    table = array("q", [*functions, *map(id, objects), *offsets, complete, run_known, 0, 0])
+    table = array("q", [*functions, *map(id, objects), *offsets, PARTS_OFFSET, TWO_DIGITS, complete, run_known, 0, 0])
     for kind in buffers.all:
         table.extend([id(kind), slot_offset(kind, "address")])
     table.append(0)

@@ -18,27 +18,37 @@ block of memory, a thread pool that is not started. Then nothing has been done: 
 
 from __future__ import annotations
 
+from textwrap import indent
 from typing import Any
 
 from ...hlo.array_address import ARRAY_DATA, ARRAY_DIMENSIONS, ARRAY_DTYPE, ARRAY_FLAGS, ARRAY_RANK
 from ...hlo.host_buffers import USABLE
-from ...hlo.support.slots import BASE_OFFSET, FINALIZE_OFFSET, PARTS_OFFSET, ROOM_OFFSET, SIZE_OFFSET, TYPE_OFFSET
+from ...hlo.support.slots import (
+    BASE_OFFSET,
+    DIGITS_OFFSET,
+    FINALIZE_OFFSET,
+    LIST_OFFSET,
+    ROOM_OFFSET,
+    SIZE_OFFSET,
+    TYPE_OFFSET,
+)
 from .call import BRIEF, EXECUTE, FAILED, PARALLEL, POOL, WORDS_OFFSET
 from .executor import native_function
 from .kernel import KernelSource
 
 FUNCTIONS = (
     "PyTuple_New", "PyTuple_SetItem", "PySequence_GetItem", "PySequence_Concat", "PyList_Append", "PyDict_Next",
-    "PyDict_GetItemWithError", "PyThreadState_Get", "PyThreadState_GetID", "PyUnicode_Compare", "PyType_GenericAlloc", "PyLong_AsLongLong", "PyObject_GetAttr", "PyObject_Vectorcall",
-    "PyObject_Call", "PyErr_Occurred", "PyErr_Clear", "PyErr_Fetch", "PyErr_NormalizeException",
-    "PyException_SetTraceback", "Py_IncRef", "Py_DecRef", "PyEval_SaveThread", "PyEval_RestoreThread",
+    "PyDict_GetItemWithError", "PyThreadState_Get", "PyThreadState_GetID", "PyUnicode_Compare", "PyType_GenericAlloc",
+    "PyLong_AsLongLong", "PyObject_GetAttr", "PyObject_Vectorcall", "PyObject_Call", "PyErr_Occurred", "PyErr_Clear",
+    "PyErr_Fetch", "PyErr_NormalizeException", "PyException_SetTraceback", "Py_IncRef", "Py_DecRef",
+    "PyEval_SaveThread", "PyEval_RestoreThread",
 )  # fmt: skip
 _OBJECTS = ("NONE", "UNDONE", "TRUE", "RECORDERS", "ARRAY", "RESULT", "NUMPY", "TEXT", "ATTRIBUTES")
 """Objects of Python, by address: None, NotImplemented, True, the recorders of timelines, classes, and the name of the
 attribute `__dict__`."""
 _OFFSETS = ("AVAL", "BUFFER", "PLACE", "FREE", "ADDRESS", "BYTES", "SHAPE")
 """Of slots: three of an array, four of a result's buffer."""
-_NAMES = (*FUNCTIONS, *_OBJECTS, *_OFFSETS, "COMPLETE", "RUN_KNOWN", "CALL", "RAISE")
+_NAMES = (*FUNCTIONS, *_OBJECTS, *_OFFSETS, "PARTS", "TWO_DIGITS", "COMPLETE", "RUN_KNOWN", "CALL", "RAISE")
 CALL_WORD, RAISE_WORD = (_NAMES.index(name) for name in ("CALL", "RAISE"))
 """Where the table has what `call_function` calls for unknown calls and for errors (`take_calls`)."""
 _KINDS = 8 * len(_NAMES)
@@ -82,7 +92,7 @@ BIN_SLOT, ADDRESS_SLOT = object.__basicsize__, object.__basicsize__ + 8
 """The offsets of `_free` and `address` in memory of a small result."""
 
 _CONSTANTS = {
-    "block": WORDS_OFFSET, "type": TYPE_OFFSET, "size": SIZE_OFFSET, "items": PARTS_OFFSET, "kinds": _KINDS,
+    "block": WORDS_OFFSET, "type": TYPE_OFFSET, "size": SIZE_OFFSET, "items": LIST_OFFSET, "kinds": _KINDS,
     "usable": USABLE, "numpy_data": ARRAY_DATA, "numpy_rank": ARRAY_RANK, "numpy_dimensions": ARRAY_DIMENSIONS,
     "numpy_descr": ARRAY_DTYPE, "numpy_flags": ARRAY_FLAGS,
     "api": 8 * _API, "program": 8 * _PROGRAM, "arguments": 8 * _ARGUMENTS, "inputs": 8 * _INPUTS,
@@ -97,7 +107,7 @@ _CONSTANTS = {
     "dimensions": 8 * PARAMETER_HEAD, "number": 8 * _NUMBER, "form": 8 * _NUMBER_FORM, "value": object.__basicsize__,
     "sites": SITES_SLOT, "most_objects": 8 * MOST_OBJECTS, "thread": 8 * _THREAD, "running": 8 * _RUNNING,
     "context_offset": 8 * _CONTEXT_OFFSET, "last_thread": 8 * _LAST_THREAD, "last_attributes": 8 * _LAST_ATTRIBUTES,
-    "room": ROOM_OFFSET, "base": BASE_OFFSET, "finalize": FINALIZE_OFFSET, "own_bin": BIN_SLOT,
+    "room": ROOM_OFFSET, "base": BASE_OFFSET, "finalize": FINALIZE_OFFSET, "digits": DIGITS_OFFSET, "own_bin": BIN_SLOT,
     "own_address": ADDRESS_SLOT, "first_site": 8 * SITES_HEAD,
     "parallel": 8 * PARALLEL, "brief": 8 * BRIEF, "execute": 8 * EXECUTE, "failed": 8 * FAILED, "pool": 8 * POOL,
 }  # fmt: skip
@@ -107,6 +117,19 @@ _CONSTANTS = {
 def _function(name: str, text: str, count: int = 2) -> KernelSource:
     words = {name: f"load(api + {8 * index})" for index, name in enumerate(_NAMES)}
     return native_function(name, text.format(**_CONSTANTS, **words), count)
+
+
+def _store_address(place: str, address: str, depth: int) -> str:
+    """Statements that store the address that an integer of Python is. Nearly all have two digits."""
+    text = f"""\
+number = {address}
+digits = load(number + {{digits}})
+if load(number + {{size}}) == {{TWO_DIGITS}}:
+    store({place}, (digits & 0x3fffffff) | ((digits >> 32) << 30))
+else:
+    store({place}, call1({{PyLong_AsLongLong}}, number))
+"""
+    return indent(text, " " * depth)
 
 
 _TAKE = """\
@@ -119,7 +142,8 @@ _TAKE = """\
 """
 """Take the last address of the bin `free`; `state` is 1 if there is none."""
 
-_COMPLETE_CALL = """
+_COMPLETE_CALL = (
+    """
 def complete_call(call, table):
     api = load(call + {api})
     program = load(call + {program})
@@ -145,7 +169,9 @@ def complete_call(call, table):
             else:
                 address = load(buffer + {ADDRESS})
         else:
-""" + _TAKE + """\
+"""
+    + _TAKE
+    + """\
                 buffer = call2({PyType_GenericAlloc}, {RESULT}, 0)
                 if buffer == 0:
                     call2({PyList_Append}, free, address)
@@ -160,15 +186,21 @@ def complete_call(call, table):
                     store(buffer + {BYTES}, load(result + {nbytes}))
                     store(buffer + {SHAPE}, load(result + {shape}))
         if state == 0:
-            store(target + index * 8, call1({PyLong_AsLongLong}, address))
+"""
+    + _store_address("target + index * 8", "address", 12)
+    + """\
             store(made + index * 8, buffer)
             index += 1
             result += {result_bytes}
     free = load(call + {arena})
     if free != 0:
         if state == 0:
-""" + _TAKE + """\
-                store(target + results * 8, call1({PyLong_AsLongLong}, address))
+"""
+    + _TAKE
+    + """\
+"""
+    + _store_address("target + results * 8", "address", 16)
+    + """\
         else:
             free = 0
         if state != 0:
@@ -229,6 +261,7 @@ def complete_call(call, table):
         return array
     return found
 """
+)
 COMPLETE_CALL = _function("complete_call", _COMPLETE_CALL)
 """`PyObject *complete_call(call, table)`: the table has the addresses of the inputs, after a 0. It returns the result;
 0 with an exception; 1 if something is unusual, and nothing has been done."""
@@ -246,8 +279,7 @@ _HOLD = """\
                 if load(entry) == 0:
                     usual = 0
                 else:
-                    store(table + index * 8, call1({PyLong_AsLongLong}, load(buffer + load(entry + 8))))
-"""
+""" + _store_address("table + index * 8", "load(buffer + load(entry + 8))", 20)
 """Hold a buffer until the call ends, since another thread may delete its array, and put its address into the table."""
 
 _FINISH_CALL = """\
@@ -291,9 +323,13 @@ def run_arrays(block, arrays):
             if buffer == 0:
                 usual = 0
             else:
-""" + _HOLD + """\
+"""
+    + _HOLD
+    + """\
             call1({Py_DecRef}, item)
-""" + _FINISH_CALL + """\
+"""
+    + _FINISH_CALL
+    + """\
     if result == 1:
         call0({PyErr_Clear})
         store(table, arrays)
@@ -356,9 +392,9 @@ def run_known(sites, arguments, names):
                         break
                     index = 0
                     if form != 3:
-                        part = item + {items}
+                        part = item + {PARTS}
                         if form == 2:
-                            part = load(part)
+                            part = load(item + {items})
                         while index < parts:
                             store(target, load(part))
                             part += 8
@@ -444,7 +480,9 @@ def run_known(sites, arguments, names):
             if buffer == 0:
                 usual = 0
             else:
-""" + _HOLD + """\
+"""
+    + _HOLD
+    + """\
         elif kind == {NUMPY} or kind == scalar:
             call1({Py_IncRef}, item)
             store(held + holds * 8, item)
@@ -476,7 +514,9 @@ def run_known(sites, arguments, names):
             numbers = held + (count + index) * 8
             store(numbers, value)
             store(table + index * 8, numbers)
-""" + _FINISH_CALL + """\
+"""
+    + _FINISH_CALL
+    + """\
     call1({Py_DecRef}, owner)
     if result == 1:
         return {UNDONE}
@@ -489,10 +529,10 @@ exception, or NotImplemented, of which the caller gets no reference.
 
 First the containers of the call are taken apart, as a site's words say: the objects in each are added to `objects`,
 which begins with the tuple and the dictionary of arguments. Then the objects at the places of parameters are compared.
-The settings are looked up in the dictionary of attributes that this thread has in `_THREAD`; there are none in it if the
-thread has the settings of the process, an attribute of the class. No code of Python runs from the moment when `objects` gets its size, so no other thread adds a site with more objects:
-keys are compared by address, or as texts. A container may change while the program runs, so the call holds all that the
-program reads."""
+The settings are looked up among the attributes that this thread has in `_THREAD`; there are none if the thread has the
+settings of the process, an attribute of the class. No code of Python runs from the moment when `objects` gets its
+size, so no other thread adds a site with more objects: keys are compared by address, or as texts. A container may
+change while the program runs, so the call holds all that the program reads."""
 
 CALL_SITES = _function(
     "call_sites",
@@ -567,7 +607,7 @@ def free_result(buffer):
 """,
     1,
 )
-"""`void free_result(PyObject *buffer)`: the bin gets the reference to the address that the buffer had. Where the bin has
-no room, the function of the base class runs `Memory.__del__`."""
+"""`void free_result(PyObject *buffer)`: the bin gets the reference to the address that the buffer had. Where the bin
+has no room, the function of the base class runs `Memory.__del__`."""
 
 CALL_FUNCTIONS = (COMPLETE_CALL, RUN_ARRAYS, RUN_KNOWN, CALL_SITES, CALL_FUNCTION, FREE_RESULT)

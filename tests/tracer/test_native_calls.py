@@ -633,6 +633,48 @@ def test_threads() -> None:
     assert wrong == []
 
 
+def test_each_thread_has_its_own_settings() -> None:
+    f = hloom.jit(lambda x: x * 2)
+    x = np.ones(3)
+    found: list[tuple[bool | None, Any]] = []
+
+    def work(x64: bool | None) -> None:
+        if x64 is None:  # those of the process
+            found.append((x64, f(x).dtype))
+            return
+        with hloom.enable_x64(x64):
+            found.append((x64, f(x).dtype))
+
+    for k in range(30):  # one after the other: a thread may get the memory that the one before had
+        thread = threading.Thread(target=work, args=((None, True, False)[k % 3],))
+        thread.start()
+        thread.join()
+        assert f(x).dtype == np.float32
+    assert {*found} == {(None, np.dtype("f4")), (False, np.dtype("f4")), (True, np.dtype("f8"))}
+
+
+def test_memory_of_dead_results_goes_back_without_python() -> None:
+    f = hloom.jit(lambda x: x + 1)
+    results = [f(X) for _ in range(3)]
+    addresses = [r._buffer.address for r in results]
+    free = results[0]._buffer._free
+    assert _frames(lambda: results.clear()) == []
+    assert sorted(free[-3:]) == sorted(addresses)
+    used = in_use()[0]
+    held = [f(X) for _ in range(5000)]
+    assert len({r._buffer.address for r in held}) == 5000
+    addresses = [r._buffer.address for r in held]
+    held.clear()  # more than the bin has room for, so some of it is left to Python
+    assert in_use()[0] == used
+    assert {*addresses} <= {*free}
+    assert len(free) == len({*free})
+    addresses.clear()
+    (usual,) = {sys.getrefcount(number) for number in [10**15 + k for k in range(3)]}
+    counts = [sys.getrefcount(address) for address in free]
+    assert max(counts) <= usual + 1  # each slab keeps its first address
+    assert counts.count(usual) >= 0.99 * len(counts)
+
+
 def test_slots_are_where_the_descriptors_say() -> None:
     x = called(_added(), X)
     assert word_at(id(x) + slot_offset(Array, "aval")) == id(x.aval)
