@@ -267,7 +267,7 @@ def _find(module: str, homes: Mapping[str, tuple[str, str]], after: str | None, 
         if not home.strip("."):
             return load(home + own, package)
         if after is not None:
-            load(after, package)
+            load(after, package, stays=True)
         found = vars(sys.modules[module])[name] = published(getattr(load(home, package), own), name, module)
         return found
     error = missing(module, name)

@@ -4,4 +4,4 @@ from __future__ import annotations
 
 from ..hlo.support.loading import load
 
-load("..lax", __package__)
+load("..lax", __package__, stays=True)

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from types import BuiltinFunctionType, CellType, FrameType, FunctionType, MethodType, ModuleType
 from typing import Any, NamedTuple
 
+from ...hlo.support.loading import visit_all
 from ...hlo.support.source import is_users
 
 _PACKAGE = __name__.partition(".")[0]
@@ -40,6 +41,7 @@ def names_of(values: Sequence[object], passing: type) -> list[list[str]]:
 
     passing: objects of this class lead to the value without a name of their own.
     """
+    visit_all()
     own: set[int] = set()
     variables = _variables(own)
     modules = {id(vars(m)): name for name, m in _modules()}
