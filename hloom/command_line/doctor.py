@@ -132,6 +132,8 @@ def _settings() -> Section:
 
 def degraded(sections: dict[str, Section]) -> Iterator[tuple[str, str]]:
     """The parts that are slower or smaller here than hloom can be, and the reasons."""
+    from ..hlo.array_address import HAS_FIELDS
+    from ..hlo.support.slots import HAS_SLOTS
     from ..hlo.system import system
     from ..hlo.system.interface import architecture
     from ..numba_backend.machine import code_level
@@ -161,6 +163,10 @@ def degraded(sections: dict[str, Section]) -> Iterator[tuple[str, str]]:
         yield f"{threads} threads", f"this process may run on {processor['may run']} processors"
     if threads < processor["may use"]:
         yield f"{threads} threads", "HLOOM_NUM_THREADS or HLOOM_MACHINE says so"
+    if not HAS_SLOTS:
+        yield "calls go through Python", "the objects of this Python lie in memory in another way, or it has no GIL"
+    elif not HAS_FIELDS:
+        yield "calls with NumPy arrays go through Python", "the arrays of this NumPy lie in memory in another way"
     if not sections["BLAS"]["threads can be set"]:
         yield "products of matrices use the BLAS with its own threads", "it is no OpenBLAS"
     if sections["versions"]["scipy"] == "not installed":

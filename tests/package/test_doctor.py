@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hloom.hlo import array_address
+from hloom.hlo.support import slots
 from hloom.hlo.system import system
 from hloom.numba_backend import machine
 from hloom.numba_backend.runtime import loader
@@ -37,6 +39,8 @@ def here(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kind, "fresh_huge_pages", lambda self, size, huge: 4096)
     monkeypatch.setattr(kind, "free_pages", lambda self, address, size: None)
     monkeypatch.setattr(loader, "LINKS", True)
+    monkeypatch.setattr(slots, "HAS_SLOTS", True)
+    monkeypatch.setattr(array_address, "HAS_FIELDS", True)
     monkeypatch.setattr(machine, "code_level", lambda: "x86_64_v3")
 
 
@@ -50,6 +54,8 @@ CHANGES: dict[str, tuple[Any, str]] = {
     "a quota": (("processor", {"may use": 1}), "the control group has 1 of 2 processors"),
     "affinity": (("processor", {"may use": 2, "may run": 2, "in the machine": 8}), "may run on 2 processors"),
     "fewer threads": (("threads", {"threads of programs": 1}), "1 threads: HLOOM_NUM_THREADS"),
+    "another Python": ((slots, "HAS_SLOTS", False), "calls go through Python"),
+    "another NumPy": ((array_address, "HAS_FIELDS", False), "calls with NumPy arrays go through Python"),
     "another BLAS": (("BLAS", {"threads can be set": False}), "it is no OpenBLAS"),
     "no SciPy": (("versions", {"scipy": "not installed"}), "SciPy is not installed"),
     "no store": (("store", {"usable": False, "why": "it is full"}), "every process compiles its kernels: it is full"),
