@@ -245,7 +245,7 @@ def emit_copy(geometry: Geometry, first_image: int, images: int) -> EmittedKerne
             shift = writer.assign("shift", product(of_phase[-1], apart[-1]) - lows[-1])
             base = writer.assign("base", row_major([*indices, ZERO], [ZERO, features, *n]) + shift)
             at = writer.assign("at", product(row, counts[-1]))
-            left, right = _inside(writer, tests, shift, steps[-1], n[-1], counts[-1])
+            left, right = inside_of(writer, tests, shift, steps[-1], n[-1], counts[-1])
             _write_sides(writer, out, at, left, right, counts[-1])
             to, origin = writer.assign("to", at + left), writer.assign("origin", base + left * steps[-1])
             each_of(writer, right - left, lambda j: writer.store(out, to + j, x[origin + j * steps[-1]]))
@@ -258,7 +258,7 @@ JOINED = 4
 """Phases along the last axis that are copied together: the elements of one are between the elements of the others."""
 
 
-def _inside(
+def inside_of(
     writer: Writer, tests: list[Expr], shift: Expr, step: Expr, size: Expr, count: Expr, number: str = ""
 ) -> tuple[Name, Name]:
     """Which of `count` cells have an element of the array, from and to, if all of `tests` hold; if not, none has."""
@@ -296,7 +296,7 @@ def _write_phases(
     low, step, size, count, plane = axis
     base = writer.assign("base", origin)
     starts = [writer.assign(f"to{p}", at + plane * p if p else at) for p in range(phases)]
-    bounds = [_inside(writer, tests, p - low, step, size, count, str(p)) for p in range(phases)]
+    bounds = [inside_of(writer, tests, p - low, step, size, count, str(p)) for p in range(phases)]
     lefts, rights = zip(*bounds, strict=True)
     first = writer.assign("first", functools.reduce(maximum, lefts))
     end = writer.assign("end", maximum(functools.reduce(minimum, rights), first))

@@ -1,9 +1,10 @@
-"""Expansion of a convolution in which each result has one channel of the input: a stencil.
+"""Expansion of a convolution of one channel: a stencil.
 
-Filters of images and signals, cellular automata, equations of diffusion, and depthwise convolutions are of this kind.
-Nothing that is read is read for several channels of results, so tiles of sums in registers gain nothing. The input is
-padded, and the result is the sum of its slices, each multiplied by its weight. This is element-wise, and becomes one
-loop together with what follows, within loops of the program too.
+Filters of images and signals, cellular automata, and equations of diffusion are of this kind. Nothing that is read is
+read for several channels of results, so tiles of sums in registers gain nothing. The input is padded, and the result is
+the sum of its slices, each multiplied by its weight. This is element-wise, and becomes one loop together with what
+follows, within loops of the program too. Depthwise convolutions, with many planes, are kernels
+(`emit/convolution_rows.py`), in half of the time.
 """
 
 from __future__ import annotations
@@ -47,39 +48,33 @@ def convolution_as_stencil(convolution: HloInstruction) -> HloInstruction | None
     kept = [d for d, part in enumerate(parts) if part is not None or sizes[d] > 1]
     array = _padded(reshape(array, [array.shape.dimensions[d] for d in kept]), [parts[d] for d in kept])
     shape = Shape.array(convolution.shape.element, [sizes[d] for d in kept])
-    features = [kept.index(d) for d in (numbers.output_feature,) if d in kept]
-    each = [shape.dimensions[d] for d in features]
     weights = transpose(kernel, (numbers.kernel_input_feature, numbers.kernel_output_feature, *numbers.kernel_spatial))
-    weights = reshape(weights, [*each, *(part.size for part in window)])
+    weights = reshape(weights, [part.size for part in window])
     total = make_zeros(shape)
     for tap in itertools.product(*(range(part.size) for part in window)):
         at = dict(zip(numbers.output_spatial, tap, strict=True))
         read = _read(array, shape, [parts[d] for d in kept], [at.get(d, 0) for d in kept])
-        weight = reshape(_slice(weights, [*(0 for _ in each), *tap], [*each, *(n + 1 for n in tap)]), each)
-        total = binary(Opcode.ADD, total, binary(Opcode.MULTIPLY, read, broadcast(weight, shape, features)))
+        weight = reshape(_slice(weights, tap, [n + 1 for n in tap]), ())
+        total = binary(Opcode.ADD, total, binary(Opcode.MULTIPLY, read, broadcast(weight, shape, ())))
     return reshape(total, sizes)
 
 
 def _is_stencil(convolution: HloInstruction) -> bool:
-    """True for one channel of the input and one of results a group, few taps, and contiguous elements for neighbouring
+    """True for one channel of the input and one of results, few taps, and contiguous elements for neighbouring
     results."""
     attributes: ConvolutionAttributes = convolution.attributes
     numbers, window = attributes.dimension_numbers, attributes.window
     kernel = convolution.operands[1].shape.dimensions
     if attributes.batch_group_count > 1 or not window or not convolution.shape.num_elements:
         return False
-    if kernel[numbers.kernel_input_feature] != 1:
-        return False
-    if kernel[numbers.kernel_output_feature] != attributes.feature_group_count:
+    if kernel[numbers.kernel_input_feature] != 1 or kernel[numbers.kernel_output_feature] != 1:
         return False
     if any(o.shape.element is not convolution.shape.element for o in convolution.operands):
         return False
     if any(part.reversed or part.base_dilation != 1 or part.stride != 1 for part in window):
         return False
-    if attributes.feature_group_count > 1 and numbers.output_feature == len(window) + 1:
-        return False  # tiles along the features
     element, sizes = convolution.shape.element, convolution.shape.dimensions
-    several = sizes[numbers.output_batch] * sizes[numbers.output_feature] > 1  # one image stands in a loop, as a rule
+    several = sizes[numbers.output_batch] > 1  # one image stands in a loop, as a rule
     if several and element in SUPPORTED and not _has_good_rows(sizes[-1], element.byte_width):
         return False
     taps = math.prod(part.size for part in window)

@@ -16,6 +16,7 @@ from ...hlo.ir import HloInstruction
 from ...hlo.opcode import Opcode
 from ..emit import convolution_copy as copies
 from ..emit.convolution import Sizes, is_pointwise, sizes_of, sizes_of_gradient
+from ..emit.convolution_rows import emit_rows
 from ..emit.convolution_sums import gradient_of, matrices_of
 from ..expansions.convolution import gradient_numbers, transposed_numbers
 from ..machine import target_machine
@@ -121,6 +122,14 @@ def _tiles_first(
     array, kernel = context.operands(instruction)
     (result,) = context.results(instruction)
     tile = tile_of(target_machine(), sizes.element_type, sizes.outputs)
+    rows = policy.rows_of(sizes)
+    if rows is not None:
+        emitted, places = emit_rows(sizes, rows), ([array, kernel], [result])
+        if context.has_pieces and policy.is_by_images(policy.cheaper(copies.geometry_of(sizes), tile)):
+            context.by_pieces(sizes.batch, [Step(instruction.name, emitted, *places)])
+        else:
+            context.kernel(instruction.name, emitted, *places)
+        return
     geometry = policy.in_parts(policy.cheaper(copies.geometry_of(sizes), tile), tile)
     by_images = context.has_pieces and policy.is_by_images(geometry)
     if context.has_pieces and not by_images:

@@ -8,6 +8,7 @@ there is one. Channels first, columns are positions along the rows of the copy, 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache
 
@@ -15,11 +16,12 @@ from ...hlo.element_type import ElementType
 from ...hlo.support.records import dataclass
 from ..emit.convolution import Sizes
 from ..emit.convolution_copy import Geometry, geometry_of
+from ..emit.convolution_rows import Rows, copied, planes_of
 from ..emit.convolution_sums import Form, Matrices, emit_sums
 from ..emit.product import type_of_sums
 from ..emitted_kernel import EmittedKernel
 from ..loops.expressions import Name
-from ..loops.lanes import WIDTHS
+from ..loops.lanes import MOST, WIDTHS
 from ..machine import Machine, target_machine
 from ..schedule.steps import (
     Accumulate,
@@ -61,6 +63,9 @@ LESS_CELLS = 0.97
 """Channels first: the most work of a walk in parts, of that of one in a piece."""
 FEW_STRIPS, MORE_WORK = 16, 1.03
 """The fewest strips, for the threads, and how much more work they may take."""
+ROWS, MOST_TAPS = 4, 64
+"""Rows of results of one input: so many neighbouring ones read a row of the input together; the kernel has a
+multiplication for each of them and each element of the window."""
 MOST_ROWS = 1.1
 """Channels last: the rows of an image's tiles may be so many times the rows of the image."""
 
@@ -289,6 +294,28 @@ def _schedule_first(tile: Tile, most: int, pieces: tuple[str, ...]) -> Schedule:
         Collect("row" if most == 1 else "column", "totals", most=most),
         Parallel(("n", "s", "g", "block", "tile"), ("rest_n", "rest_s", "rest_g", "rest_block", "rest_tile")),
     )
+
+
+def rows_of(sizes: Sizes) -> Rows | None:
+    """Channels first: how a convolution is done by rows, if each output has one input of several. None: by tiles."""
+    machine, width = target_machine(), WIDTHS[type_of_sums(sizes.element_type)]
+    if sizes.groups == 1 or sizes.inputs > 1 or sizes.taps > MOST_TAPS:
+        return None
+    *_, first, last = planes_of(sizes)
+    room, lanes = machine.first_cache // 2 // width, machine.register_bytes // width
+    rows = min(ROWS, first.count)
+    columns = min(ROWS // rows * lanes, MOST, 1 << (last.count - 1).bit_length())
+
+    def most(enough: int, count: int, of: Callable[[int], int]) -> int:
+        """The largest of at most `count` equal parts that has room; `enough`, if none has."""
+        parts = 1
+        while -(-count // parts) > enough and of(-(-count // parts)) > room:
+            parts += 1
+        return max(-(-count // parts), min(enough, count))
+
+    wide = most(columns, last.count, lambda some: copied(sizes, rows, some))
+    high = most(rows, first.count, lambda some: copied(sizes, some, wide))
+    return Rows(rows, columns, room, high, wide) if copied(sizes, high, wide) <= room else None
 
 
 def block_bytes() -> int:

@@ -67,6 +67,14 @@ CASES = {
     "depthwise": Conv(2, 37, (8, 9), 37, (_window(3, 1, 1, 1),) * 2, 37),
     "depthwise, stride": Conv(3, 32, (9, 9), 32, (_window(3, 2, 1, 1),) * 2, 32),
     "depthwise, two of each": Conv(2, 9, (8, 7), 18, (_window(3, 1, 1, 1),) * 2, 9),
+    "depthwise, wide": Conv(2, 3, (7, 41), 3, (_window(3, 1, 1, 1), _window(5, 1, 2, 2)), 3),
+    "depthwise, narrow": Conv(3, 5, (2, 3), 5, (_window(3, 1, 1, 1),) * 2, 5),
+    "depthwise, stride 3, dilation 2": Conv(2, 3, (17, 70), 3, (_window(3, 3, 2, 1, 2), _window(2, 3, 1, 2, 2)), 3),
+    "depthwise, cropped": Conv(2, 2, (12, 34), 4, (_window(3, 1, -2, 1), _window(3, 1, 1, -3)), 2),
+    "depthwise, padding": Conv(2, 2, (3, 4), 2, (_window(4, 1, 5, 6), _window(2, 2, 27, 33)), 2),
+    "depthwise, 1-D": Conv(2, 4, (150,), 4, (_window(4, 1, 3, 0),), 4),
+    "depthwise, 3-D": Conv(2, 2, (5, 6, 19), 2, (_window(3, 1, 1, 1), _window(2), _window(3, 2, 1, 1)), 2),
+    "depthwise, many taps": Conv(1, 2, (9, 20), 2, (_window(9, 1, 4, 4),) * 2, 2),
     "one input": Conv(4, 1, (12, 13), 10, (_window(5),) * 2),
     "one output": Conv(4, 10, (12, 13), 1, (_window(3, 1, 1, 1),) * 2),
     "deep": Conv(2, 130, (6, 6), 9, (_window(3, 1, 1, 1),) * 2),
@@ -239,6 +247,20 @@ def test_walks_through_images(spread: bool, in_strips: bool, monkeypatch: pytest
         texts = NumbaCompiler().compile(_module(CASES[name], False, E.F32)).kernels().values()
         cut += sum("strips" in text and re.search(r"\bstrips = 1\b", text) is None for text in texts)
     assert cut == (2 * (len(_WALKS) - 1) if in_strips else 0)
+
+
+@pytest.mark.parametrize("registers", REGISTERS)
+def test_rows_of_single_inputs_in_parts(registers: str) -> None:
+    """Copies of a few rows and columns at a time, the last of which begin before the others end."""
+    number, nbytes = REGISTERS[registers]
+    for first_cache in (1 << 15, 1 << 12, 1 << 10):
+        with compiling_for(replace(ANY_TARGET, registers=number, register_bytes=nbytes, first_cache=first_cache)):
+            for name in (name for name in CASES if name.startswith("depthwise, ")):
+                for element in (E.F32, E.F64, E.S8):
+                    _check_case(name, False, "result", element)
+                texts = _texts(_module(CASES[name], False, E.F32))
+                by_rows = any("def convolution_rows" in text for text in texts)
+                assert by_rows or first_cache < 1 << 15 or name == "depthwise, many taps"
 
 
 def test_walks_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:

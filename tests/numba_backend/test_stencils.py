@@ -1,4 +1,4 @@
-"""Convolutions with one channel of the input a result: sums of slices, in one loop with what stands around them."""
+"""Convolutions of one channel: sums of slices, in one loop with what stands around them."""
 
 from __future__ import annotations
 
@@ -22,9 +22,6 @@ from hloom.scipy import signal
 FORMS = {
     "an image": ((1, 1, 9, 20), (1, 1, 3, 3), (1, 1, 9, 20), "3x3 pad=1_1x1_1", "bf01_oi01->bf01", 1),
     "images": ((5, 1, 9, 20), (1, 1, 3, 5), (5, 1, 9, 20), "3x5 pad=1_1x2_2", "bf01_oi01->bf01", 1),
-    "channels": ((2, 6, 9, 20), (6, 1, 3, 3), (2, 6, 9, 20), "3x3 pad=1_1x1_1", "bf01_oi01->bf01", 6),
-    "channels first of all": ((6, 2, 9, 20), (1, 3, 3, 6), (2, 6, 9, 20), "3x3 pad=0_2x2_0", "fb01_i01o->bf01", 6),
-    "channels between": ((2, 9, 6, 20), (3, 3, 1, 6), (2, 9, 6, 20), "3x3 pad=1_1x1_1", "b0f1_01io->b0f1", 6),
     "one channel last": ((2, 9, 20, 1), (3, 3, 1, 1), (2, 9, 20, 1), "3x3 pad=1_1x1_1", "b01f_01io->b01f", 1),
     "no padding": ((1, 1, 9, 20), (1, 1, 3, 3), (1, 1, 7, 18), "3x3", "bf01_oi01->bf01", 1),
     "less than the image": ((1, 1, 9, 20), (1, 1, 3, 3), (1, 1, 7, 17), "3x3 pad=-1_1x2_-3", "bf01_oi01->bf01", 1),
@@ -48,9 +45,7 @@ FORMS = {
     "one place": ((1, 1, 3, 3), (1, 1, 3, 3), (1, 1, 1, 1), "3x3", "bf01_oi01->bf01", 1),
     "one element": ((1, 1, 1, 1), (1, 1, 3, 3), (1, 1, 1, 1), "3x3 pad=1_1x1_1", "bf01_oi01->bf01", 1),
     "a signal": ((1, 1, 40), (1, 1, 5), (1, 1, 44), "5 pad=4_4", "bf0_oi0->bf0", 1),
-    "signals": ((3, 4, 40), (4, 1, 9), (3, 4, 40), "9 pad=4_4", "bf0_oi0->bf0", 4),
     "a volume": ((1, 1, 5, 6, 7), (1, 1, 2, 2, 3), (1, 1, 5, 6, 7), "2x2x3 pad=1_0x0_1x1_1", "bf012_oi012->bf012", 1),
-    "a window of one": ((2, 3, 4, 5), (3, 1, 1, 1), (2, 3, 5, 7), "1x1 pad=1_0x0_2", "bf01_oi01->bf01", 3),
 }
 """Convolutions that become slices, products and sums only."""
 OTHERS = {
@@ -60,8 +55,13 @@ OTHERS = {
     "features last": ((2, 9, 20, 6), (3, 3, 1, 6), (2, 7, 18, 6), "3x3", "b01f_01io->b01f", 6),
     "two results a channel": ((2, 3, 9, 20), (6, 1, 3, 3), (2, 6, 7, 18), "3x3", "bf01_oi01->bf01", 3),
     "a stride": ((2, 3, 9, 20), (3, 1, 3, 3), (2, 3, 7, 9), "3x3 stride=1x2", "bf01_oi01->bf01", 3),
+    "channels": ((2, 6, 9, 20), (6, 1, 3, 3), (2, 6, 9, 20), "3x3 pad=1_1x1_1", "bf01_oi01->bf01", 6),
+    "channels first of all": ((6, 2, 9, 20), (1, 3, 3, 6), (2, 6, 9, 20), "3x3 pad=0_2x2_0", "fb01_i01o->bf01", 6),
+    "channels between": ((2, 9, 6, 20), (3, 3, 1, 6), (2, 9, 6, 20), "3x3 pad=1_1x1_1", "b0f1_01io->b0f1", 6),
+    "signals": ((3, 4, 40), (4, 1, 9), (3, 4, 40), "9 pad=4_4", "bf0_oi0->bf0", 4),
+    "a window of one": ((2, 3, 4, 5), (3, 1, 1, 1), (2, 3, 5, 7), "1x1 pad=1_0x0_2", "bf01_oi01->bf01", 3),
 }
-"""Those that tiles or products are better for."""
+"""Those that tiles, products or rows of single channels are better for."""
 TYPES = {"f32": np.float32, "f64": np.float64, "c64": np.complex64, "s32": np.int32, "u8": np.uint8,
          "f16": np.float16, "bf16": ml_dtypes.bfloat16}  # fmt: skip
 
