@@ -1,10 +1,14 @@
-"""How often a loop runs, if its text shows it: a counter from a constant, by a constant step, to a constant.
+"""The counter of a loop, if its text shows one; and how often the loop runs, if the counter goes from a constant, by a
+constant step, to a constant.
 
 Source: XLA's while_loop_analysis.cc (ComputeWhileLoopTripCount).
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+from ..element_type import ElementType
 from ..ir import HloComputation, HloInstruction
 from ..opcode import Opcode
 from ..ops.elementwise import ComparisonDirection
@@ -55,11 +59,25 @@ def initial_value(loop: HloInstruction, index: int) -> HloInstruction | None:
     return state.operands[index] if state.opcode is Opcode.TUPLE else None
 
 
-def induction_variable(loop: HloInstruction) -> InductionVariable | None:
-    """The counter of a WHILE; None if the text does not show it, if it would leave its type's range, or if the loop has
-    more iterations than an s64 can count: such a loop may be in a program, but is not meant to run.
+@dataclass(frozen=True, slots=True)
+class Counter:
+    """The counter of a loop whose ends are values: element `index` of its state goes by `step` while it is below (or,
+    for a negative step, above) `limit`, or equal to it if `reaches`."""
 
-    The limit may be a constant in the condition, or an element of the state that starts constant and never changes.
+    index: int
+    step: int
+    limit: HloInstruction
+    """A constant of the condition, or the initial value of an element of the state that never changes."""
+    limit_index: int | None
+    """The number of that element."""
+    reaches: bool
+    element: ElementType
+
+
+def counter_of(loop: HloInstruction) -> Counter | None:
+    """The counter of a WHILE, if the comparison in its condition and the step in its body show one: from any value to
+    any value that does not change in the loop.
+
     The comparison and the step may each be in a fusion.
     """
     root, compared = _looked_into(loop.attributes.condition.root)
@@ -67,36 +85,51 @@ def induction_variable(loop: HloInstruction) -> InductionVariable | None:
     if root.opcode is not Opcode.COMPARE or results is None:
         return None
     direction = root.attributes.direction
-    counter, limit = compared
-    if _limit_of(limit, loop, results) is None:
-        counter, limit, direction = limit, counter, _MIRRORED[direction]
-    index, end = state_element(counter), _limit_of(limit, loop, results)
-    if index is None or end is None:
+    for (counter, limit), towards in ((compared, direction), (compared[::-1], _MIRRORED[direction])):
+        index, end = state_element(counter), _unchanging(limit, loop, results)
+        step = None if index is None or end is None else constant_step(results[index], index)
+        if index is None or end is None or not step:
+            continue
+        if towards in (_UPWARDS if step > 0 else _DOWNWARDS):
+            return Counter(index, step, end, state_element(limit), towards in _REACHING, counter.shape.element)
+    return None
+
+
+_UPWARDS = (ComparisonDirection.LT, ComparisonDirection.LE)
+_DOWNWARDS = (ComparisonDirection.GT, ComparisonDirection.GE)
+_REACHING = (ComparisonDirection.LE, ComparisonDirection.GE)
+
+
+def induction_variable(loop: HloInstruction) -> InductionVariable | None:
+    """The counter of a WHILE from a constant to a constant; None if the text does not show it, if it would leave its
+    type's range, or if the loop has more iterations than an s64 can count: such a loop may be in a program, but is not
+    meant to run.
+
+    The limit may be a constant in the condition, or an element of the state that starts constant and never changes.
+    """
+    counter = counter_of(loop)
+    if counter is None:
         return None
-    start = _integer(initial_value(loop, index))
-    step = constant_step(results[index], index)
-    if start is None or step is None:
+    start, end = _integer(initial_value(loop, counter.index)), _integer(counter.limit)
+    if start is None or end is None:
         return None
-    if direction is ComparisonDirection.LE:
-        end += 1
-    elif direction is ComparisonDirection.GE:
-        end -= 1
-    upwards = direction in (ComparisonDirection.LT, ComparisonDirection.LE)
-    downwards = direction in (ComparisonDirection.GT, ComparisonDirection.GE)
-    if not ((upwards and step > 0) or (downwards and step < 0)):
-        return None
-    found = InductionVariable(index, start, step, end)
-    last = start + found.trip_count * step
-    lowest, highest = counter.shape.element.limits
+    if counter.reaches:
+        end += 1 if counter.step > 0 else -1
+    found = InductionVariable(counter.index, start, counter.step, end)
+    last = start + found.trip_count * counter.step
+    lowest, highest = counter.element.limits
     return found if lowest <= last <= highest and found.trip_count < 1 << 63 else None
 
 
-def _limit_of(limit: HloInstruction, loop: HloInstruction, results: tuple[HloInstruction, ...]) -> int | None:
-    index = state_element(limit)
+def _unchanging(
+    value: HloInstruction, loop: HloInstruction, results: tuple[HloInstruction, ...]
+) -> HloInstruction | None:
+    """A value of the condition that is the same in all iterations: a constant, or the initial value of an element of
+    the state that the body passes on."""
+    index = state_element(value)
     if index is None:
-        return _integer(limit)
-    unchanged = state_element(results[index]) == index
-    return _integer(initial_value(loop, index)) if unchanged else None
+        return value if value.opcode is Opcode.CONSTANT and value.shape.element.is_integral else None
+    return initial_value(loop, index) if state_element(results[index]) == index else None
 
 
 def constant_step(result: HloInstruction, index: int) -> int | None:
@@ -142,3 +175,38 @@ def known_trip_count(loop: HloInstruction) -> int | None:
     """How often the body of a WHILE runs, if that is known."""
     found = induction_variable(loop)
     return None if found is None else found.trip_count
+
+
+def most_trips(
+    loop: HloInstruction, counter: Counter, around: Mapping[HloInstruction, InductionVariable]
+) -> int | None:
+    """An upper bound of a loop's iterations, if its ends are constants, counters of loops around it, or sums of these;
+    an estimate, as sums may wrap around. `around`: the counters of those loops by the parameters of their bodies."""
+    start, end = (_range(value, around) for value in (initial_value(loop, counter.index), counter.limit))
+    if start is None or end is None:
+        return None
+    span = end[1] - start[0] if counter.step > 0 else start[1] - end[0]
+    return max(0, -(-(span + counter.reaches) // abs(counter.step)))
+
+
+def _range(value: HloInstruction | None, around: Mapping[HloInstruction, InductionVariable]) -> tuple[int, int] | None:
+    """The least and the largest value of an integer scalar."""
+    if value is None:
+        return None
+    index = state_element(value)
+    if index is not None:
+        known = around.get(value.operands[0])
+        if known is None or known.index != index:
+            return None
+        last = known.start + max(known.trip_count - 1, 0) * known.step
+        return min(known.start, last), max(known.start, last)
+    number = _integer(value)
+    if number is not None:
+        return number, number
+    inside, operands = _looked_into(value)
+    if inside.opcode not in (Opcode.ADD, Opcode.SUBTRACT):
+        return None
+    a, b = (_range(operand, around) for operand in operands)
+    if a is None or b is None:
+        return None
+    return (a[0] + b[0], a[1] + b[1]) if inside.opcode is Opcode.ADD else (a[0] - b[1], a[1] - b[0])

@@ -23,7 +23,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from ...hlo.analyses.batch import Batch
-from ...hlo.analyses.trip_count import InductionVariable, induction_variable
+from ...hlo.analyses.trip_count import Counter, InductionVariable, counter_of, induction_variable, most_trips
 from ...hlo.buffers.coalescing import Buffer, Move
 from ...hlo.buffers.values import is_alias
 from ...hlo.element_type import ElementType
@@ -113,6 +113,8 @@ class _Emitter(Storage):
         self._iteration = 0.0
         """Nanoseconds of an iteration of the loop."""
         self._kernels: list[str] = []
+        self._counters: dict[HloInstruction, InductionVariable] = {}
+        """The known counters of the open loops and of earlier ones, by the parameters of their bodies."""
 
     # The whole
 
@@ -395,7 +397,12 @@ class _Emitter(Storage):
         counter = induction_variable(loop)
         before = self._nanoseconds
         if counter is not None:
+            self._counters[loop.attributes.body.parameters[0]] = counter
             self._counted(loop, counter, before)
+            return
+        between = counter_of(loop)
+        if between is not None and _stays_in_range(between):
+            self._between(loop, between, before)
             return
         test_block, test = self._condition(loop.attributes.condition)
         body = self._within(loop.attributes.body)
@@ -433,6 +440,36 @@ class _Emitter(Storage):
         begin, total = Name(self.fresh("begin")), self._number(trips)
         inner = For(step, begin, call("minimum", begin + chunk, total), 1, statements)
         self._block.append(For(begin, ZERO, total, chunk, [self._stop(), inner]))
+
+    def _between(self, loop: HloInstruction, counter: Counter, before: float) -> None:
+        """``for step in range(int64(start), int64(limit)): counter = step; body``"""
+        memory = self._memory(self._buffers(loop)[counter.index])
+        start = _index(memory.first())
+        if counter.limit_index is None:
+            limit: Expr = self._number(int(counter.limit.attributes.literal.array))
+        else:
+            limit = _index(self._memory(self._buffers(loop)[counter.limit_index]).first())
+        sign = 1 if counter.step > 0 else -1
+        if counter.reaches:
+            limit = limit + sign
+        body = self._within(loop.attributes.body)
+        self._iteration = each = max(self._nanoseconds - before, 1.0)
+        trips = most_trips(loop, counter, self._counters)
+        self._nanoseconds = before + each * (UNKNOWN_TRIPS if trips is None else trips)
+        step = Name(self.fresh("step"))
+        kind = memory.name.type if memory.is_variable else memory.name.type[:-1]
+        first = memory.store(ZERO, step if kind == "int64" else cast(kind, step))
+        if memory.is_variable:
+            body = forwarded(body, memory.name, step, counter.step)
+        statements = [first, *body]
+        if trips is not None and each * trips < PATIENCE and not self._is_long:
+            self._block.append(For(step, start, limit, counter.step, statements))
+            return
+        chunk = self._chunk(each) * counter.step
+        begin = Name(self.fresh("begin"))
+        end = call("minimum" if sign > 0 else "maximum", begin + chunk, limit)
+        inner = For(step, begin, end, counter.step, statements)
+        self._block.append(For(begin, start, limit, chunk, [self._stop(), inner]))
 
     def _chunk(self, each: float) -> int:
         """Iterations between two looks at the clock: some 50 us. Fewer in a long loop, so that its text is the same for
@@ -483,6 +520,23 @@ class _Emitter(Storage):
         else:
             tests: list[Expr] = [Binary("==", where, cast("int32", k)) for k in range(len(blocks) - 1)]
             self._block.append(If(list(zip(tests, blocks, strict=False)), blocks[-1]))
+
+
+def _stays_in_range(counter: Counter) -> bool:
+    """True if the type of a counter can hold it after the loop, whatever its limit is; and an index can."""
+    if counter.element is ElementType.U64:
+        return False
+    if counter.limit_index is not None:
+        return abs(counter.step) == 1 and not counter.reaches
+    lowest, highest = counter.element.limits
+    last = int(counter.limit.attributes.literal.array)
+    if not counter.reaches:
+        last -= 1 if counter.step > 0 else -1
+    return lowest <= last + counter.step <= highest
+
+
+def _index(value: Expr) -> Expr:
+    return value if value.type == "int64" else Call("int64", (value,))
 
 
 _known_divisors: WeakKeyDictionary[LoopProgram, frozenset[str]] = WeakKeyDictionary()

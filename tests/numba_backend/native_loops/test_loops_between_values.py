@@ -1,0 +1,128 @@
+"""Loops whose counter goes between values, not constants: which become `for`, and how far the counter gets."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import hloom
+import hloom.numpy as jnp
+from hloom import lax
+
+Test = Callable[[Any, Any], Any]
+UP, TO, DOWN_TO = operator.lt, operator.le, operator.ge
+
+
+def down(i: Any, limit: Any) -> Any:
+    """With the limit on the left."""
+    return limit < i
+
+
+def counted(test: Test, step: int, limit: int | None, dtype: str) -> Callable[[Any, Any, Any], Any]:
+    """The counter after the loop, the number of iterations, and an array with the counters of the iterations."""
+
+    def f(start: Any, given: Any, seen: Any) -> Any:
+        end = given if limit is None else np.asarray(limit, dtype)
+
+        def body(state: Any) -> Any:
+            i, n, seen = state
+            return i + np.asarray(step, dtype), n + 1, seen.at[n].set(i)
+
+        return lax.while_loop(lambda state: test(state[0], end), body, (start, 0, seen))
+
+    return f
+
+
+MOST = 300
+"""No case has more iterations."""
+
+
+def expected(test: Test, step: int, start: int, limit: int) -> tuple[int, int, list[int]]:
+    seen = [0] * MOST
+    i, n = start, 0
+    while test(i, limit):
+        seen[n] = i
+        i, n = i + step, n + 1
+    return i, n, seen
+
+
+FOR = [  # test, step, limit in the text, dtype, starts, limits
+    (UP, 1, None, "int32", (-3, 0, 5), (-4, 0, 5, 7)),
+    (UP, 1, 127, "int8", (120, 126, 127, -100), ()),
+    (UP, 1, None, "int8", (-128, 120), (-128, -120, 127)),
+    (UP, 3, 120, "int8", (100, 119, 120, 121), ()),
+    (UP, 1, None, "uint8", (250,), (0, 250, 255)),
+    (UP, 1, None, "uint32", ((1 << 32) - 5,), ((1 << 32) - 1, 0)),
+    (UP, 1, None, "int32", ((1 << 31) - 5,), ((1 << 31) - 1, 0)),
+    (down, -1, None, "int32", (5, -(1 << 31) + 4), (5, 0, -(1 << 31))),
+    (UP, 1, 127, "int32", (120, 127, 128), ()),
+    (down, -4, -100, "int8", (-60, -97, -100, -128), ()),
+    (TO, 1, 126, "int8", (120, 126, 127), ()),
+    (DOWN_TO, -2, -126, "int8", (-120, -121, -126, -127, -128), ()),
+]  # fmt: skip
+WHILE = [
+    (TO, 1, None, "int32", (0, 3), (2, 5)),
+    (UP, 2, None, "int32", (0, 3), (2, 5)),
+    (UP, 3, 126, "int8", (100,), ()),
+    (UP, 1, None, "uint64", (0, 3), (2, 5)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("case", range(len(FOR)))
+def test_counters_between_values_are_ranges(case: int) -> None:
+    check(FOR[case], is_range=True)
+
+
+@pytest.mark.parametrize("case", range(len(WHILE)))
+def test_counters_that_may_leave_their_type_are_not(case: int) -> None:
+    """``i <= limit`` never ends if the limit is the largest integer; a step of two may pass it."""
+    check(WHILE[case], is_range=False)
+
+
+def check(case: tuple[Test, int, int | None, str, tuple[int, ...], tuple[int, ...]], is_range: bool) -> None:
+    test, step, limit, dtype, starts, limits = case
+    with hloom.enable_x64(dtype.endswith("64")):
+        f = hloom.jit(counted(test, step, limit, dtype))
+        empty = np.zeros(MOST, dtype)
+        for start in starts:
+            for end in limits or (limit,):
+                assert end is not None
+                if abs(start - end) >= MOST:
+                    continue
+                i, n, seen = f(np.asarray(start, dtype), np.asarray(end, dtype), empty)
+                want = expected(test, step, start, end)
+                assert (int(i), int(n), np.asarray(seen).tolist()) == want
+        kernels = f.lower(np.asarray(0, dtype), np.asarray(0, dtype), empty).compile().kernels()
+    (text,) = [text for text in map(str, kernels.values()) if "native_loop" in text]
+    assert ("while " not in text) == is_range
+
+
+def triangle(a: Any) -> Any:
+    """Sums over the rows below each row, row by row."""
+    return lax.fori_loop(
+        0, 9, lambda j, a: lax.fori_loop(j + 1, 9, lambda i, a: a.at[j].add(a[i] * 0.5), a), a
+    )  # fmt: skip
+
+
+def test_a_triangle_looks_for_no_interrupt() -> None:
+    """Counters of the loops around bound the iterations."""
+    a = np.arange(9, dtype=np.float32)
+    want = a.copy()
+    for j in range(9):
+        for i in range(j + 1, 9):
+            want[j] += want[i] * np.float32(0.5)
+    f = hloom.jit(triangle)
+    np.testing.assert_array_equal(f(a), want)
+    (text,) = [t for t in map(str, f.lower(a).compile().kernels().values()) if "native_loop" in t]
+    assert "interrupted" not in text and "while " not in text
+
+
+def test_a_loop_of_unknown_length_looks_for_interrupts_in_blocks() -> None:
+    f = hloom.jit(lambda low, high: lax.fori_loop(low, high, lambda i, s: jnp.sin(s) + i, jnp.float32(0)))
+    (text,) = [t for t in map(str, f.lower(0, 5).compile().kernels().values()) if "native_loop" in t]
+    assert "interrupted(watch)" in text and "while " not in text
+    assert float(f(0, 0)) == 0 and np.isfinite(float(f(-40_000, 3)))
