@@ -15,6 +15,7 @@ import functools
 import itertools
 import math
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 
 import numpy as np
@@ -245,15 +246,23 @@ def emit_copy(geometry: Geometry, first_image: int, images: int) -> EmittedKerne
             shift = writer.assign("shift", product(of_phase[-1], apart[-1]) - lows[-1])
             base = writer.assign("base", row_major([*indices, ZERO], [ZERO, features, *n]) + shift)
             at = writer.assign("at", product(row, counts[-1]))
-            left, right = inside_of(writer, tests, shift, steps[-1], n[-1], counts[-1])
-            _write_sides(writer, out, at, left, right, counts[-1])
-            to, origin = writer.assign("to", at + left), writer.assign("origin", base + left * steps[-1])
-            each_of(writer, right - left, lambda j: writer.store(out, to + j, x[origin + j * steps[-1]]))
+            left, right = inside_of(writer, [], shift, steps[-1], n[-1], counts[-1])
+            with writer.if_(all_of(tests)) if tests else nullcontext():
+                _write_ends(writer, out, at, left, right, counts[-1])
+                count = writer.assign("count", right - left)
+                to, origin = writer.assign("to", at + left), writer.assign("origin", base + left * steps[-1])
+                each_of(writer, count, lambda j: writer.store(out, to + j, x[origin + j * steps[-1]]))
+            if tests:
+                with writer.else_():
+                    whole = writer.assign("count", counts[-1])
+                    each_of(writer, whole, lambda j: writer.store(out, at + j, cast(str(pointee(out.type)), 0)))
         carry(writer, all_digits, bounds)
     rows = images * geometry.strips * geometry.image // (cells[-1].size * joined)
     return text.finish(rows)
 
 
+END = 16
+"""Cells at the ends of a row that are written together: most of them have elements, which are written over."""
 JOINED = 4
 """Phases along the last axis that are copied together: the elements of one are between the elements of the others."""
 
@@ -280,6 +289,16 @@ def _write_sides(writer: Writer, out: Name, at: Expr, left: Expr, right: Expr, c
         to = writer.assign("to", at + side * right)
         zeros = writer.assign("zeros", left + side * (count - right - left))
         each_of(writer, zeros, lambda j: writer.store(out, to + j, cast(str(pointee(out.type)), 0)), (4,))
+
+
+def _write_ends(writer: Writer, out: Name, at: Expr, left: Expr, right: Expr, count: Expr) -> None:
+    """The same for a row whose other cells are written next: its first and its last vector, if they have all zeros."""
+    with writer.if_(all_of([count >= END, left <= END, count - right <= END])):
+        for start in (at, at + count - END):
+            with writer.neighbours("lane", END, always=True) as lane:
+                writer.store(out, start + lane, cast(str(pointee(out.type)), 0))
+    with writer.else_():
+        _write_sides(writer, out, at, left, right, count)
 
 
 def _write_phases(

@@ -153,7 +153,7 @@ def _tiles_first(
         )  # fmt: skip
         return
     images = _images(geometry, policy.block_bytes())
-    shares = -(-policy.MANY_ITEMS // (images * sizes.groups))
+    shares = -(-policy.MANY_ITEMS // (images * geometry.walks * sizes.groups))
     for first, some, copy in _copies(context, instruction, geometry, images, tile.columns):
         target = _at(result, sizes, first * sizes.made * sizes.positions)
         emitted = tiles_first(geometry, tile, some, shares=shares, transposed=transposed)
