@@ -21,6 +21,7 @@ A maximum that stays as it was is not written again, so that the next update of 
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from contextlib import ExitStack, nullcontext
 from dataclasses import replace
@@ -32,7 +33,7 @@ from ...hlo.opcode import Opcode
 from ...hlo.ops.indexing import ScatterAttributes
 from ...hlo.passes.patterns import reducer_opcode
 from ..emitted_kernel import HI, LO, EmittedKernel, memory_type
-from ..loops.expressions import ZERO, Binary, Expr, Name, Number, Unary, all_of, minimum
+from ..loops.expressions import ZERO, Binary, Expr, Name, Number, Unary, all_of, call, minimum, plus
 from ..loops.writer import cast
 from ..machine import target_machine
 from .inlined import Inlined
@@ -60,6 +61,9 @@ _LEAVES: dict[Opcode, tuple[str, str]] = {Opcode.MAXIMUM: ("<", "<="), Opcode.MI
 _OFTEN = 32
 """Updates for each element of an array: with fewer, the processor cannot predict whether one changes a maximum, and
 waits for the element."""
+
+_BLOCK = 256
+"""Indices that are prepared together where single elements are updated."""
 
 Offsets = tuple[Expr, Expr, Expr]
 """Offsets in the array, in the indices and in the updates."""
@@ -148,6 +152,9 @@ class ScatterEmitter:
         owned = self.owned if threads > 1 else None
         if owned is not None and len(self.plan.outer) == 1:
             self._update_owned(self.plan.outer[0], owned)
+        elif self.has_places:
+            (loop,) = self.plan.outer
+            self.update_places(loop, *((LO, HI) if sliced is loop else (ZERO, self.extent(loop))))
         else:
             with ExitStack() as stack:
                 self.update_all(self.loops(stack, self.plan.outer, sliced, 0), sliced, owned=owned)
@@ -214,6 +221,48 @@ class ScatterEmitter:
                 to, of = writer.assign("to", there[k]), writer.assign("of", given[k])
                 within, _, source = self.loops(stack, self.plan.inner, None, 1)
                 self._update(to + within, of + source)
+
+    @property
+    def has_places(self) -> bool:
+        """Whether single elements are updated, more than a few of them, and an index may be outside of the array."""
+        outer, starts = self.plan.outer, self.plan.starts
+        one_by_one = len(outer) == 1 and not self.plan.inner and outer[0].extent > LITERAL_LIMIT
+        return one_by_one and not all(start.fits for start in starts)
+
+    def update_places(
+        self, loop: PlanLoop, begin: Expr, end: Expr, base: Expr = ZERO, spare: Expr | None = None
+    ) -> None:
+        """The updates of single elements of the array that begins at `base`. The places of a block of indices are
+        computed first, by a loop over vectors: a processor that finds out place by place whether it is inside of the
+        array reads an element later than it could, 0.6 times as fast. `spare`: the place of an element to which
+        updates go that are outside; without one, their place is -1. ::
+
+            for block in range(begin, end, 256):
+                some = minimum(block + 256, end) - block
+                for k in range(some):
+                    start0 = int64(x1[block + k])
+                    places[k] = int32(select((0 <= start0) & (start0 <= m0), start0 * s0, -1))
+                for k in range(some):
+                    place = int64(places[k])
+                    if place >= 0:
+                        io0[place] = io0[place] + x2[block + k]
+        """
+        writer, number = self.writer, self.shapes[0].num_elements
+        kind = "int32" if number < (1 << 31) - 1 else "int64"
+        places = writer.local_array("places", _BLOCK, kind)
+        with writer.loop("block", begin, end, step=_BLOCK) as block:
+            some = writer.assign("some", minimum(block + _BLOCK, end) - block)
+            with writer.loop("k", some) as k:
+                array, indices, _ = self.step(loop, writer.let("i", block + k))
+                array, tests = self._target(array, indices, None)
+                inside = functools.reduce(lambda a, b: a & b, tests)
+                place = call("select", inside, array, Number(-1) if spare is None else spare)
+                writer.store(places, k, place if kind == "int64" else cast(kind, place))
+            with writer.loop("k", some) as k:
+                place = writer.assign("place", cast("int64", places[k]))
+                _, _, updates = self.step(loop, writer.let("i", block + k))
+                with writer.if_(place >= 0, guarded=True) if spare is None else nullcontext():
+                    self._update(plus(base, place), updates)
 
     def update_step(self, first: PlanLoop, others: Sequence[PlanLoop], step: Expr, base: Expr) -> None:
         """The updates of one step of the outermost loop over the indices, in a copy of the array that begins at

@@ -5,23 +5,23 @@ commutative and associative, and the array is much smaller than the updates, eac
 array, filled with the combiner's identity. How many parts there are depends on the shapes alone, and the copies are
 combined in order: so a sum is the same whatever the number of threads::
 
-    def scatter_add_parts(lo, hi, io0, x1, x2, k0, k1, n0, m0, c0):
+    def scatter_add_parts(lo, hi, io0, x1, x2, k0, k1, n0, c0):
         for p in range(lo, hi):
             base = p * k0
             for z in range(k0):
                 io0[base + z] = c0
             begin = p * k1
             for i in range(begin, minimum(begin + k1, n0)):
-                start0 = int64(x1[i])
-                if 0 <= start0 and start0 <= m0:
-                    at0 = base + start0
-                    io0[at0] = io0[at0] + x2[i]
+                at0 = base + int64(x1[i])
+                io0[at0] = io0[at0] + x2[i]
 
     def scatter_add_joins(lo, hi, io0, own, n0, k0):
         for p in range(n0):
             for j in range(lo, hi):
                 at = p * k0 + j
                 io0[j] = io0[j] + own[at]
+
+Where an index may be outside of the array, and updates are single elements, a copy has one more element for these.
 
 An element of a small array may get millions of updates, and 1 is lost beside 16,777,216 in f32: copies for sums of f32
 are f64 there, and so are their sums::
@@ -76,6 +76,8 @@ class ScatterParts:
 
     count: int
     steps: int
+    room: int
+    """Elements from one copy to the next: those of the array, and one more for the updates outside of it."""
 
 
 def scatter_parts(instruction: HloInstruction) -> ScatterParts | None:
@@ -93,7 +95,8 @@ def scatter_parts(instruction: HloInstruction) -> ScatterParts | None:
     count = min(MOST_PARTS, 1 << max(0, most.bit_length() - 1))
     extent = scatter.plan.outer[0].extent
     steps = -(-extent // count)
-    return ScatterParts(-(-extent // steps), steps) if count > 1 and steps > 1 else None
+    room = array.num_elements + scatter.has_places
+    return ScatterParts(-(-extent // steps), steps, room) if count > 1 and steps > 1 else None
 
 
 def type_of_parts(instruction: HloInstruction) -> ElementType:
@@ -126,16 +129,20 @@ def emit_parts(instruction: HloInstruction, parts: ScatterParts, given: Inlined 
     first, *others = scatter.plan.outer
     opcode = reducer_opcode(instruction.attributes.to_apply)
     assert opcode is not None
-    count, steps = scatter.size("k", instruction.operands[0].shape.num_elements), scatter.size("k", parts.steps)
+    room, steps = scatter.size("k", parts.room), scatter.size("k", parts.steps)
     end = scatter.extent(first)
     nothing = text.elements.scalar(element, np.asarray(_identity(opcode, element)))
     with writer.loop("p", LO, HI) as p:
-        base = writer.assign("base", p * count)
-        with writer.loop("z", count) as z:
+        base = writer.assign("base", p * room)
+        with writer.loop("z", room) as z:
             text.store(own, base + z, nothing)
         begin = writer.assign("begin", p * steps)
-        with writer.loop("i", begin, minimum(begin + steps, end)) as i:
-            scatter.update_step(first, others, i, base)
+        stop = minimum(begin + steps, end)
+        if scatter.has_places:
+            scatter.update_places(first, begin, stop, base, room - 1)
+        else:
+            with writer.loop("i", begin, stop) as i:
+                scatter.update_step(first, others, i, base)
     return text.finish(parts.count)
 
 
@@ -145,7 +152,7 @@ def emit_joins(instruction: HloInstruction, parts: ScatterParts) -> EmittedKerne
     combiner = _combiner(instruction)
     text = KernelText(f"scatter_{combiner.root.opcode.name.lower()}_joins", combiner)
     io, own = text.output("io0", array.element, 0), text.operand("own", element, 0)
-    copies, count = text.size("n0", parts.count), text.size("k0", array.num_elements)
+    copies, count = text.size("n0", parts.count), text.size("k0", parts.room)
     if element is array.element:
         with text.writer.loop("p", copies) as p, text.writer.loop("j", LO, HI) as j:
             at = text.writer.assign("at", p * count + j)

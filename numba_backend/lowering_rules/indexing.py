@@ -30,8 +30,7 @@ def _scatter(context: LoweringContext, instruction: HloInstruction) -> None:
     if parts is None:
         context.kernel(instruction.name, emit_scatter(instruction, get_num_threads(), given), operands, results)
         return
-    array = instruction.operands[0].shape
-    copies = context.scratch(type_of_parts(instruction), parts.count * array.num_elements)
+    copies = context.scratch(type_of_parts(instruction), parts.count * parts.room)
     context.kernel(f"{instruction.name} in parts", emit_parts(instruction, parts, given), operands, [copies])
     context.kernel(f"{instruction.name} joins parts", emit_joins(instruction, parts), [copies], results)
 

@@ -22,8 +22,9 @@ same (1.15 times).
 A loop that stores elements at places, and counts the places in an array, as a radix sort does, is unrolled whatever its
 count is. A processor predicts for each load instruction whether it must wait for earlier stores. A single load of
 places sometimes reads a count that was just stored; then it waits each time, also for the stores of elements. Of eight
-copies of the load few do (a pass of a sort of 1,000,000 numbers on Zen 3: 0.9 ms instead of 2.3). A histogram stores
-no elements, and gains nothing.
+copies of the load few do (a pass of a sort of 1,000,000 numbers on Zen 3: 0.9 ms instead of 2.3). So is a loop that
+updates elements at places which it loads and does not test: it has few other instructions (a histogram of 1,000,000
+numbers on Zen 5: 0.24 ms instead of 0.31).
 
 A loop that LLVM does not vectorise must not be told so: it would never be unrolled.
 
@@ -95,7 +96,7 @@ class LoopHints:
     def of(self, loop: For, group: Any = None) -> Any:
         """The metadata of a loop, as a node of the module. `group`: see there."""
         copies = ("llvm.loop.unroll.count", llir.Constant(_I32, _COPIES))
-        hints: list[tuple[Any, ...]] = [copies if _counts_places(loop) else (_NOT_AT_RUNTIME,)]
+        hints: list[tuple[Any, ...]] = [copies if _counts_places(loop) or _updates_places(loop) else (_NOT_AT_RUNTIME,)]
         parts = _partial_sums(loop)
         if parts or not carries_a_value(loop):
             interleaved = self._interleaved if _is_elementary(loop) else 1
@@ -264,6 +265,30 @@ def _counts_places(loop: For) -> bool:
         if isinstance(node, Assign) and any(is_place(part) for value in node.values for part in value.walk()):
             places.update(target.name for target in node.targets)
     return any(is_place(part) for store in stores for part in store.index.walk())
+
+
+def _updates_places(loop: For) -> bool:
+    """True for a loop without branches that updates elements at places that it loads. ::
+
+        for k in range(n):
+            at = base + int64(places[k])
+            out[at] = out[at] + x[k]
+    """
+    if not all(isinstance(node, Assign | Store | Comment) for node in loop.body):
+        return False
+    places: set[str] = set()
+
+    def is_place(part: Expr) -> bool:
+        return isinstance(part, Load) or (isinstance(part, Name) and part.name in places)
+
+    for node in loop.body:
+        if isinstance(node, Assign) and any(is_place(part) for value in node.values for part in value.walk()):
+            places.update(target.name for target in node.targets)
+    for store in (node for node in loop.body if isinstance(node, Store)):
+        updated = any(isinstance(p, Load) and p.pointer.name == store.pointer.name for p in store.value.walk())
+        if updated and any(map(is_place, store.index.walk())):
+            return True
+    return False
 
 
 def _is_elementary(loop: For) -> bool:

@@ -187,3 +187,23 @@ def test_wild_indices_stay_inside(element: str, at_end: bool) -> None:
         module = hlo.parse(text)
         results = GuardedProgram(module, at_end=at_end).run(arguments)
         assert_close(results, hlo.evaluate(module, *arguments))
+
+
+@pytest.mark.parametrize("count", [16, 17, 255, 256, 257, 700])
+@pytest.mark.parametrize("combiner", ["add(a, b)", "maximum(a, b)", "copy(b)"])
+def test_places_of_single_elements_are_prepared_in_blocks(count: int, combiner: str) -> None:
+    """In their order; those outside of the array, along one dimension or the other, are left out."""
+    text = f"""HloModule m
+    f {{ a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT r = f32[] {combiner} }}
+    ENTRY e {{ x = f32[6,7] parameter(0)  i = s64[{count},2] parameter(1)  u = f32[{count}] parameter(2)
+      ROOT r = f32[6,7] scatter(x, i, u), update_window_dims={{}}, inserted_window_dims={{0,1}},
+        scatter_dims_to_operand_dims={{0,1}}, index_vector_dim=1, to_apply=f }}"""
+    rng = np.random.default_rng(count)
+    at = rng.integers(-2, 9, (count, 2))
+    at[3], at[5] = (2**62, 1), (1, -(2**63))
+    updates = floats(count)
+    updates[7] = np.nan
+    executable = checked(text, [floats(6, 7), at, updates])
+    assert ("places" in "".join(executable.kernels().values())) is (count > 16)
+    found = GuardedProgram(hlo.parse(text), at_end=True, pattern=0xFF).run([floats(6, 7), at, updates])[0]
+    np.testing.assert_array_equal(found, hlo.evaluate(hlo.parse(text), floats(6, 7), at, updates)[0])

@@ -140,6 +140,31 @@ def test_loops_that_count_places_are_copied(count: str, move: str, is_copied: bo
     assert runtime == len(_loops(text)) - is_copied
 
 
+UPDATED = """\
+def k(lo, hi, x, y, out, p):
+    places = local_array(256, int64)
+    for i in range(lo, hi):
+        at = {at}
+        {update}
+"""
+ADD = "out[at] = out[at] + y[i]"
+
+
+@pytest.mark.parametrize(
+    ("at", "update", "is_copied"),
+    [
+        ("places[i]", ADD, True),
+        ("lo + int64(x[i])", ADD, True),
+        ("i", ADD, False),
+        ("places[i]", "out[at] = y[i]", False),
+        ("places[i]", "if at >= 0:\n            out[at] = out[at] + y[i]", False),  # a test costs as much as it gains
+    ],
+)
+def test_loops_that_update_places_are_copied(at: str, update: str, is_copied: bool) -> None:
+    text = lowered(UPDATED.format(at=at, update=update))
+    assert ('"llvm.loop.unroll.count"' in text) is is_copied
+
+
 def _loops(text: str) -> list[str]:
     """The metadata of each loop, with the names of its hints."""
     nodes = dict(re.findall(r"^(!\d+) = (?:distinct )?!\{ ?(.*?) ?\}$", text, re.M))
