@@ -37,6 +37,8 @@ from ..fused_computations import FusedComputations
 from ..loops.dead import without_dead_variables
 from ..loops.expressions import ZERO, Binary, Call, Expr, Name, Number, Unary, call
 from ..loops.forward import forwarded
+from ..loops.in_place import in_place
+from ..loops.jam import jammed
 from ..loops.lanes import in_lanes, with_lanes
 from ..loops.masks import within_masks
 from ..loops.opaque import with_opaque_sums
@@ -57,6 +59,7 @@ from ..loops.statements import (
     SizeParameter,
     While,
     expressions_of,
+    names_of,
     walk,
 )
 from ..loops.typing import pointer_to
@@ -121,7 +124,7 @@ class _Emitter(Storage):
     def emit(self) -> NativeLoop:
         tail = self._open_parameters()
         self.computation(self.fused)
-        body = without_dead_variables([*self._head, *self._block, *tail])
+        body = self._with_rows_at_once(without_dead_variables([*self._head, *self._block, *tail]))
         operands = len(self.fused.parameters)
         extra: list[PointerParameter] = []
         for parameter, _ in (*self._scratch, *self._constants):
@@ -145,6 +148,14 @@ class _Emitter(Storage):
         return NativeLoop(
             kernel, tuple(nbytes for _, nbytes in self._scratch), tuple(array for _, array in self._constants), watch
         )
+
+    def _with_rows_at_once(self, body: Block) -> Block:
+        """The statements with tables filled in place, and several rows of them at once."""
+        sizes = {p.name: p.value for p in self._parameters if isinstance(p, SizeParameter)}
+        body = in_place(body, sizes, {parameter.name for parameter, _ in self._scratch})
+        used = set(names_of(body))
+        self._scratch = [(parameter, nbytes) for parameter, nbytes in self._scratch if parameter.name in used]
+        return jammed(body, sizes, self.fresh)
 
     def _open_parameters(self) -> Block:
         """The memory of the operands and results. Gives the statements at the end, which store the results."""

@@ -1,0 +1,145 @@
+"""Keep elements in variables that a loop stores and loads again, in the same iteration or in the next one.
+
+    for j in range(m):                       carried0 = y[0]
+        y[j + 1] = f(y[j], x[j])             for j in range(m):
+                                   ->            kept0 = f(carried0, x[j])
+                                                 y[j + 1] = kept0
+                                                 carried0 = kept0
+
+A processor takes longer to load what it has just stored than to compute it. LLVM does this for one store and one load
+at indices whose factors it knows. Here sizes are known as well (affine.py), so that two rows of an array are known not
+to overlap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from ...hlo.support.records import dataclass
+from .affine import Affine, Indices, constant_difference
+from .expressions import ZERO, Call, Expr, Load, Name
+from .rewrite import rewritten
+from .statements import Assign, Block, For, Statement, Store, expressions_of, with_values
+from .typing import pointee
+
+
+@dataclass(frozen=True, slots=True)
+class _Stored:
+    position: int
+    array: str
+    index: Affine | None
+
+
+def with_carried_loads(loop: For, indices: Indices, fresh: Callable[[str], str]) -> tuple[Block, For]:
+    """Statements before a loop of straight-line code that runs at least once, and the loop. `indices`: of the names
+    that are assigned before the loop; those that it assigns itself are None."""
+    return _Carried(loop, indices, fresh).written()
+
+
+class _Carried:
+    def __init__(self, loop: For, indices: Indices, fresh: Callable[[str], str]) -> None:
+        self._loop, self._indices, self._fresh = loop, indices, fresh
+        self._stores: list[_Stored] = []
+        self._loads: list[tuple[int, Load, Affine | None]] = []
+        self._values: dict[str, Expr] = {}
+        """The values of names in the first iteration."""
+        self._kept: dict[int, Name] = {}
+        self._carried: dict[int, Name] = {}
+        self._before: Block = []
+        self._read()
+
+    def _read(self) -> None:
+        self._values[self._loop.variable.name] = ZERO if self._loop.start is None else self._loop.start
+        for position, statement in enumerate(self._loop.body):
+            for whole in expressions_of(statement):
+                for part in whole.walk():
+                    if isinstance(part, Load):
+                        self._loads.append((position, part, self._indices.of(part.index)))
+            if isinstance(statement, Store):
+                index = self._indices.of(statement.index)
+                self._stores.append(_Stored(position, statement.pointer.name, index))
+            elif isinstance(statement, Assign):
+                values = [(self._indices.of(v), self._first(v)) for v in statement.values]
+                for target, (value, first) in zip(statement.targets, values, strict=True):
+                    self._indices.known[target.name] = value
+                    self._values.pop(target.name, None)
+                    if first is not None:
+                        self._values[target.name] = first
+
+    def _first(self, e: Expr) -> Expr | None:
+        """An index in the first iteration, in names that are assigned before the loop; None for other values."""
+        if any(isinstance(part, Load) for part in e.walk()):
+            return None
+        free = {part.name for part in e.walk() if isinstance(part, Name)} - self._values.keys()
+        if any(name in self._own for name in free):
+            return None
+        return rewritten(e, lambda part: self._values.get(part.name) if isinstance(part, Name) else None)
+
+    @property
+    def _own(self) -> set[str]:
+        return {target.name for s in self._loop.body if isinstance(s, Assign) for target in s.targets}
+
+    def written(self) -> tuple[Block, For]:
+        replaced: dict[tuple[int, str], Name] = {}
+        for position, load, index in self._loads:
+            found = self._variable(position, load, index)
+            if found is not None:
+                replaced[position, load.text] = found
+        body: Block = []
+        for position, statement in enumerate(self._loop.body):
+            body += self._statement(position, _with_loads(statement, position, replaced))
+        body += [Assign((name,), (self._kept[position],)) for position, name in self._carried.items()]
+        loop = self._loop
+        return self._before, For(loop.variable, loop.start, loop.stop, loop.step, body, loop.kind)
+
+    def _statement(self, position: int, statement: Statement) -> Block:
+        kept = self._kept.get(position)
+        if kept is None:
+            return [statement]
+        assert isinstance(statement, Store)
+        value = statement.value if statement.value.type == kept.type else Call(kept.type, (statement.value,))
+        return [Assign((kept,), (value,)), Store(statement.pointer, statement.index, kept)]
+
+    def _variable(self, position: int, load: Load, index: Affine | None) -> Name | None:
+        """The variable that holds what a load gives."""
+        if index is None:
+            return None
+        ours = [store for store in self._stores if store.array == load.pointer.name]
+        for store in reversed([store for store in ours if store.position < position]):
+            gap = None if store.index is None else constant_difference(store.index, index)
+            if gap is None:
+                return None
+            if gap == 0:
+                return self._keep(store, load)
+        for store in reversed(ours):
+            gap = None if store.index is None else constant_difference(store.index, index)
+            if gap is None:
+                return None
+            assert store.index is not None
+            if gap == store.index.get(self._loop.variable.name, 0) * self._loop.step:
+                return self._carry(store, load)
+        return None
+
+    def _keep(self, store: _Stored, load: Load) -> Name:
+        found = self._kept.get(store.position)
+        if found is None:
+            found = self._kept[store.position] = Name(self._fresh("kept"), pointee(load.pointer.type))
+        return found
+
+    def _carry(self, store: _Stored, load: Load) -> Name | None:
+        found = self._carried.get(store.position)
+        if found is None:
+            index = self._first(load.index)
+            if index is None:
+                return None
+            found = self._carried[store.position] = Name(self._fresh("carried"), pointee(load.pointer.type))
+            self._keep(store, load)
+            self._before.append(Assign((found,), (Load(load.pointer, index),)))
+        return found
+
+
+def _with_loads(statement: Statement, position: int, replaced: Mapping[tuple[int, str], Name]) -> Statement:
+    def change(e: Expr) -> Expr | None:
+        return replaced.get((position, e.text)) if isinstance(e, Load) else None
+
+    return with_values(statement, lambda value: rewritten(value, change))

@@ -1,0 +1,273 @@
+"""Run several iterations of a loop at once whose inner loop waits for itself (unroll and jam).
+
+    for t in range(n):                       for t in range(0, rest, 4):
+        a = x[t]                                 a0 = x[t]
+        for j in range(m):                       a1 = x[t + 1]; ...
+            a = f(a, y[j])           ->          for j in range(m):
+            y[j] = a                                 a0 = f(a0, y[j])
+                                                     y[j] = a0
+                                                     a1 = f(a1, y[j])
+                                                     y[j] = a1; ...
+                                             for t in range(rest, n): ...
+
+In tables that are filled row by row, each element waits for the one to its left, and a processor computes one at a
+time: its latency is the time of the loop. Here it computes elements of four rows at a time. Every element has the same
+operations in the same order.
+
+That is right if no statement of a later row that now runs before one of an earlier row uses memory that the latter
+stores, or stores memory that it uses: the indices are sums of counters with known factors (affine.py), or the array is
+only read. Variables must not go from row to row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from ...hlo.support.records import dataclass
+from .affine import Indices, Range, constant_difference
+from .carried_loads import with_carried_loads
+from .expressions import ZERO, Binary, Call, Expr, Load, Name, Number, call
+from .rewrite import Substitution
+from .statements import Assign, Block, Comment, For, Store, expressions_of, walk, with_blocks
+from .straight_lines import (
+    Access,
+    Ranges,
+    accesses,
+    assigned,
+    forget,
+    is_straight,
+    loads_of,
+    range_of,
+    targets,
+)
+from .vectorized_calls import LONG
+
+ROWS = 4
+"""Iterations at once: with eight, the variables are more than the registers."""
+MOST_OPERATIONS = 64
+"""Operations in the inner loop's body; a longer one has enough to do while it waits, and takes long to compile."""
+OF_FUNCTION = 16
+"""Operations that an elementary function counts as."""
+LEAST_INNER, LEAST_OUTER = 16, 2 * ROWS
+
+_ASSOCIATIVE = frozenset(("add", "multiply", "minimum", "maximum", "bit_and", "bit_or", "bit_xor"))
+"""A variable that only adds up is a sum, of which LLVM makes vectors."""
+
+
+def jammed(block: Block, sizes: Mapping[str, int], fresh: Callable[[str], str]) -> Block:
+    """The statements with such loops changed. `sizes`: the numbers that arguments stand for; `fresh`: a new name like
+    a given one."""
+    return _Jam(sizes, fresh).block(block, {})
+
+
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """A loop of the form above."""
+
+    outer: For
+    before: Block
+    inner: For
+    after: Block
+
+
+class _Jam:
+    def __init__(self, sizes: Mapping[str, int], fresh: Callable[[str], str]) -> None:
+        self._sizes, self._fresh = sizes, fresh
+
+    def block(self, block: Block, ranges: Ranges) -> Block:
+        result: Block = []
+        for statement in block:
+            if isinstance(statement, For):
+                result += self._loop(statement, ranges)
+            else:
+                result.append(with_blocks(statement, lambda inner: self.block(inner, ranges)))
+        return result
+
+    def _loop(self, loop: For, ranges: Ranges) -> Block:
+        ranges = {**ranges, loop.variable.name: range_of(loop, self._sizes, ranges)}
+        rows = _rows_of(loop)
+        if rows is not None and self._pays(rows, ranges):
+            inside = {**ranges, rows.inner.variable.name: range_of(rows.inner, self._sizes, ranges)}
+            if self._is_independent(rows, inside):
+                return self._written(rows, inside)
+        body = self.block(loop.body, ranges)
+        return [For(loop.variable, loop.start, loop.stop, loop.step, body, loop.kind)]
+
+    def _pays(self, rows: _Rows, ranges: Ranges) -> bool:
+        outer, inner = ranges[rows.outer.variable.name].count, range_of(rows.inner, self._sizes, ranges).count
+        if outer is None or outer < LEAST_OUTER or inner is None or inner < LEAST_INNER:
+            return False
+        wholes = [e for s in rows.inner.body for e in expressions_of(s)]
+        parts = [part for whole in wholes for part in whole.walk()]
+        operations = sum(isinstance(part, (Binary, Call, Load)) for part in parts)
+        operations += OF_FUNCTION * sum(isinstance(part, Call) and part.function in LONG for part in parts)
+        return operations <= MOST_OPERATIONS
+
+    def _is_independent(self, rows: _Rows, ranges: Ranges) -> bool:
+        """True if the inner loop waits for itself, and the rows may run at once."""
+        straight = [*rows.before, *rows.inner.body, *rows.after]
+        indices = Indices(self._sizes, ranges, dict.fromkeys(assigned(straight)))
+        before = list(accesses(rows.before, indices))
+        forget(rows.inner.body, indices)
+        inside = list(accesses(rows.inner.body, indices))
+        j, t = rows.inner.variable.name, rows.outer.variable.name
+        if not (_variable_waits(rows.inner.body) or _memory_waits(inside, j, ranges[j])):
+            return False
+        moved = [(later, True) for later in before] + [(later, False) for later in inside]
+        return not any(
+            _may_meet(earlier, later, t, j, ranges[j], is_before)
+            for earlier in inside
+            for later, is_before in moved
+            if later.array == earlier.array and (later.is_store or earlier.is_store)
+        )
+
+    def _written(self, rows: _Rows, ranges: Ranges) -> Block:
+        outer, inner = rows.outer, rows.inner
+        count = outer.stop if outer.start is None else call("maximum", outer.stop - outer.start, ZERO)
+        rest = Name(self._fresh("rest"))
+        names = [self._names(rows, row) for row in range(ROWS)]
+        before, within, after = (_in_turn(names, block) for block in (rows.before, inner.body, rows.after))
+        together = For(inner.variable, inner.start, inner.stop, 1, within)
+        indices = Indices(self._sizes, ranges, dict.fromkeys(assigned([*before, *within])))
+        list(accesses(before, indices))
+        forget(within, indices)
+        first, together = with_carried_loads(together, indices, self._fresh)
+        before += first
+        return [
+            Assign((rest,), (outer.stop - Binary("&", count, Number(ROWS - 1)),)),
+            For(outer.variable, outer.start or ZERO, rest, ROWS, [*before, together, *after]),
+            For(outer.variable, rest, outer.stop, 1, outer.body),
+        ]
+
+    def _names(self, rows: _Rows, row: int) -> Substitution:
+        """One of the rows with variables of its own; the last one has the loop's."""
+        outer = rows.outer
+        straight = [*rows.before, *rows.inner.body, *rows.after]
+        own = assigned(straight) if row < ROWS - 1 else set()
+        values: dict[str, Expr] = {}
+        for statement in walk(outer.body):
+            for whole in (*expressions_of(statement), *targets(statement)):
+                for part in whole.walk():
+                    if isinstance(part, Name) and part.name not in own:
+                        values[part.name] = part
+        values[outer.variable.name] = outer.variable + row
+        return Substitution(values, {}, self._fresh)
+
+
+def _in_turn(names: Sequence[Substitution], block: Block) -> Block:
+    """The statements of each row, with the comments of the first one."""
+    rest: Block = [s for s in block if not isinstance(s, Comment)]
+    return [s for k, row in enumerate(names) for s in row.block(rest if k else block)]
+
+
+def _rows_of(outer: For) -> _Rows | None:
+    """The parts of a loop that has one loop in it, over the same range each time, and otherwise only assignments."""
+    loops = [k for k, s in enumerate(outer.body) if isinstance(s, For)]
+    if len(loops) != 1 or outer.kind != "range" or outer.step != 1:
+        return None
+    inner = outer.body[loops[0]]
+    assert isinstance(inner, For)
+    before, after = outer.body[: loops[0]], outer.body[loops[0] + 1 :]
+    if inner.kind != "range" or inner.step != 1:
+        return None
+    straight = [*before, *inner.body, *after]
+    if not is_straight(straight):
+        return None
+    changing = {outer.variable.name, *assigned(straight)}
+    ends = (inner.stop,) if inner.start is None else (inner.start, inner.stop)
+    if any(isinstance(p, Load) or (isinstance(p, Name) and p.name in changing) for e in ends for p in e.walk()):
+        return None
+    if any(isinstance(s, Store) or any(loads_of(s)) for s in after):
+        return None
+    if any(target.type.endswith("*") for s in straight for target in targets(s)):
+        return None
+    if _carried(straight, assigned(straight)):
+        return None
+    if _carried([*before, *after], assigned(inner.body)):  # the inner loop may have no iteration
+        return None
+    return _Rows(outer, before, inner, after)
+
+
+def _carried(block: Block, names: set[str]) -> set[str]:
+    """Those of the names that straight-line code reads before it assigns to them."""
+    found: set[str] = set()
+    done: set[str] = set()
+    for statement in block:
+        for whole in expressions_of(statement):
+            found |= {p.name for p in whole.walk() if isinstance(p, Name) and p.name in names} - done
+        done |= assigned([statement])
+    return found
+
+
+def _may_meet(earlier: Access, later: Access, t: str, j: str, counter: Range, is_before: bool) -> bool:
+    """Can an access of the inner loop in one row, and one of a row after it that now runs before it, be of the same
+    element? `counter`: the inner loop's; `is_before`: the later one is outside of the inner loop.
+
+    Of the inner loop, those run before it that are `e` iterations earlier: ``later(t + distance, j - e)`` is
+    ``earlier(t, j)``, for an e of at least 1.
+    """
+    if earlier.index is None or later.index is None:
+        return True
+    difference = constant_difference(later.index, earlier.index, j if is_before else "")
+    if difference is None:
+        return True
+    factor = earlier.index.get(j, 0)
+    for distance in range(1, ROWS):
+        gap = difference + later.index.get(t, 0) * distance
+        if not factor:
+            if gap == 0:
+                return True
+        elif gap % factor == 0:
+            step = gap // factor
+            if counter.has(step) if is_before else _is_within(step, counter):
+                return True
+    return False
+
+
+def _is_within(iterations: int, counter: Range) -> bool:
+    """True if two iterations of a loop may be so far apart."""
+    return iterations >= 1 and (counter.count is None or iterations < counter.count)
+
+
+def _memory_waits(inside: Sequence[Access], j: str, counter: Range) -> bool:
+    """True if an iteration loads an element that an earlier one stored."""
+    for store in (a for a in inside if a.is_store and a.index is not None):
+        for load in (a for a in inside if not a.is_store and a.array == store.array and a.index is not None):
+            assert store.index is not None and load.index is not None
+            gap, factor = constant_difference(store.index, load.index), store.index.get(j, 0)
+            if gap is not None and factor and gap % factor == 0 and _is_within(gap // factor, counter):
+                return True
+    return False
+
+
+def _variable_waits(block: Block) -> bool:
+    """True if a variable depends on its value in the iteration before, and is no sum."""
+    carried = _carried(block, assigned(block))
+    read = [p.name for s in block for e in expressions_of(s) for p in e.walk() if isinstance(p, Name)]
+    needs: dict[str, set[str]] = {name: {name} for name in carried}
+    """The values at the iteration's begin on which the names depend."""
+    for statement in block:
+        if not isinstance(statement, Assign):
+            continue
+        found = [{n for p in v.walk() if isinstance(p, Name) for n in needs.get(p.name, ())} for v in statement.values]
+        for target, value, names in zip(statement.targets, statement.values, found, strict=True):
+            adds_up = _adds_up(target, value) and read.count(target.name) == 1
+            needs[target.name] = names - {target.name} if adds_up else names
+    reached = {name: set(needs[name]) for name in carried}
+    for _ in carried:
+        for name, names in reached.items():
+            reached[name] = names | {n for other in names for n in reached.get(other, ())}
+    return any(name in names and not _only_moves(name, block) for name, names in reached.items())
+
+
+def _only_moves(name: str, block: Block) -> bool:
+    """True for a variable that keeps its value."""
+    pairs = [pair for s in block if isinstance(s, Assign) for pair in zip(s.targets, s.values, strict=True)]
+    values = [value for target, value in pairs if target.name == name]
+    return all(isinstance(value, Name) and value.name == name for value in values)
+
+
+def _adds_up(target: Name, value: Expr) -> bool:
+    if not isinstance(value, Call) or not (value.function in _ASSOCIATIVE or value.function.startswith("reduce_")):
+        return False
+    return any(isinstance(a, Name) and a.name == target.name for a in value.arguments)

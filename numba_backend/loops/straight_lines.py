@@ -1,0 +1,80 @@
+"""Straight-line code in loops: which variables it assigns, and which elements it uses, in order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from ...hlo.support.records import dataclass
+from .affine import Affine, Indices, Range
+from .expressions import ZERO, Call, Expr, Load, Name
+from .statements import Assign, Block, Comment, For, Statement, Store, expressions_of
+
+Ranges = Mapping[str, Range]
+"""The values of loops' counters."""
+
+_INTEGERS = frozenset(("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32"))
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """A load or a store of an element. `index`: None if it is not known as a sum of counters."""
+
+    array: str
+    index: Affine | None
+    is_store: bool
+
+
+def is_straight(statements: Iterable[Statement]) -> bool:
+    """True for assignments and stores alone."""
+    return all(isinstance(s, (Assign, Comment, Store)) for s in statements)
+
+
+def targets(statement: Statement) -> tuple[Name, ...]:
+    """The variables that an assignment assigns to."""
+    return statement.targets if isinstance(statement, Assign) else ()
+
+
+def assigned(statements: Iterable[Statement]) -> set[str]:
+    """The names that straight-line code assigns to."""
+    return {target.name for s in statements for target in targets(s)}
+
+
+def loads_of(statement: Statement) -> Iterator[Load]:
+    """The loads in a statement itself."""
+    for whole in expressions_of(statement):
+        yield from (part for part in whole.walk() if isinstance(part, Load))
+
+
+def accesses(block: Block, indices: Indices) -> Iterator[Access]:
+    """The uses of memory in straight-line code, in order; `indices` then knows the names that it assigns."""
+    for statement in block:
+        for load in loads_of(statement):
+            yield Access(load.pointer.name, indices.of(load.index), False)
+        if isinstance(statement, Store):
+            yield Access(statement.pointer.name, indices.of(statement.index), True)
+        elif isinstance(statement, Assign):
+            values = [indices.of(value) if value.type in _INTEGERS else None for value in statement.values]
+            indices.known.update((t.name, value) for t, value in zip(statement.targets, values, strict=True))
+
+
+def forget(block: Block, indices: Indices) -> None:
+    """The names that a loop's body assigns to have other values in each iteration."""
+    indices.known.update(dict.fromkeys(assigned(block)))
+
+
+def range_of(loop: For, sizes: Mapping[str, int], ranges: Ranges) -> Range:
+    """The values of a loop's counter."""
+    indices = Indices(sizes, ranges, {})
+    start = _bounds(indices, ZERO if loop.start is None else loop.start)
+    stop = _bounds(indices, loop.stop)
+    if loop.step > 0:
+        return Range(start[0], None if stop[1] is None else stop[1] - 1)
+    return Range(None if stop[0] is None else stop[0] + 1, start[1])
+
+
+def _bounds(indices: Indices, e: Expr) -> tuple[int | None, int | None]:
+    if isinstance(e, Call) and e.function == "minimum":
+        most = [high for _, high in (_bounds(indices, a) for a in e.arguments) if high is not None]
+        return None, min(most, default=None)
+    value = indices.of(e)
+    return (None, None) if value is None else indices.bounds(value)

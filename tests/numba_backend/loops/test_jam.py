@@ -1,0 +1,147 @@
+"""Random loops over rows: several rows at once, in place, and with elements in variables, give the same results.
+
+The indices are sums of the counters with drawn factors, so that rows depend on each other in all ways.
+"""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hloom.numba_backend.loops.in_place import in_place
+from hloom.numba_backend.loops.jam import jammed
+from hloom.numba_backend.loops.printer import to_text
+from hloom.numba_backend.loops.reader import read
+from hloom.numba_backend.loops.statements import Block, LoopProgram
+
+ROW, COUNT = 24, 800
+SCOPE: dict[str, Any] = {
+    "int32": np.int32, "int64": int, "add": lambda a, b: a + b, "multiply": lambda a, b: a * b, "minimum": min,
+    "maximum": max, "select": lambda test, a, b: a if test else b,
+}  # fmt: skip
+
+
+USUAL = ("t * n0 + j", "t * n0 + j + 1", "at * n0 + j", "at * n0 + j + 1", "(t + 2) * n0 + j + 1")
+COLUMNS = ("j", "j", "j + 1", "j + 1", "j + 2", "18 - j", "j * 2", "3")
+
+
+def drawn(rng: random.Random) -> tuple[str, int, int]:
+    """The text of a program, and the numbers of rows and columns."""
+    rows, columns = rng.randint(8, 13), rng.choice((16, 17, 19))
+
+    tame = rng.random() < 0.7
+    """As tables have it: elements left, above and in the corner, and a new one; others only now and then."""
+
+    def index(inside: bool) -> str:
+        if tame and inside and rng.random() < 0.95:
+            return rng.choice(USUAL)
+        row = rng.choice(("0", "t * n0", "(t + 1) * n0", "(t + 2) * n0", "at * n0"))
+        column = rng.choice(COLUMNS if inside else "0123")
+        return f"{row} + {column}"
+
+    def value(inside: bool) -> str:
+        arrays = "aab" if inside or not tame else "b"
+        loads = [f"{rng.choice(arrays)}[{index(inside)}]" for _ in range(rng.randint(1, 3))]
+        if inside:
+            loads += rng.sample(("s", "u", "c"), rng.randint(0, 2))
+        whole = loads[0]
+        for part in loads[1:]:
+            function = rng.choice(("add", "minimum", "maximum", "add"))
+            whole = f"{function}({whole}, {part})"
+        return f"add(multiply({whole}, int32(3)), int32({rng.randint(-9, 9)}))"
+
+    lines = ["def k(lo, hi, a, b, n, m, n0):", "    for t in range(n):", "        at = int64(add(int32(t), int32(1)))"]
+    lines += [f"        {name} = {value(False)}" for name in ("s", "u", "c")]
+    if rng.random() < (0.1 if tame else 0.4):
+        lines.append(f"        a[{index(False)}] = s")
+    lines.append("        for j in range(m):")
+    for _ in range(1 if tame else rng.randint(1, 3)):
+        if rng.random() < 0.5:
+            lines.append(f"            {rng.choice(('s', 'u'))} = {value(True)}")
+        place = "a[at * n0 + j + 1]" if tame else f"{rng.choice('aaab')}[{index(True)}]"
+        lines.append(f"            {place} = {rng.choice((value(True), 's', 'u'))}")
+    return "\n".join(lines) + "\n", rows, columns
+
+
+ARGUMENTS = ["int64", "int64", "int32*", "int32*", "int64", "int64", "int64"]
+
+
+def outcome(text: str, *sizes: int) -> list[np.ndarray[Any, Any]]:
+    scope = dict(SCOPE)
+    exec(text, scope)
+    arrays = [np.arange(COUNT, dtype=np.int32) * 7 % 101, np.arange(COUNT, dtype=np.int32) * 5 % 89]
+    with np.errstate(over="ignore"):
+        scope["k"](0, 1, *arrays, *sizes)
+    return arrays
+
+
+def changed(text: str, change: Callable[..., Block], *arguments: Any) -> str:
+    program = read(text, ARGUMENTS, "k")
+    return to_text(LoopProgram("k", program.parameters, change(program.body, *arguments)))
+
+
+def unchanged(block: Block) -> Block:
+    return block
+
+
+def namer() -> Callable[[str], str]:
+    numbers = itertools.count()
+    return lambda stem: f"{stem}_{next(numbers)}"
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_rows_at_once(seed: int) -> None:
+    """Of each hundred programs, some change, and none changes its results."""
+    rng = random.Random(seed)
+    at_once = carried = 0
+    for _ in range(100):
+        text, rows, columns = drawn(rng)
+        new = changed(text, jammed, {"n": rows, "m": columns, "n0": ROW}, namer())
+        if new != changed(text, unchanged):
+            at_once += 1
+            carried += "carried" in new
+            for one, other in zip(outcome(text, rows, columns, ROW), outcome(new, rows, columns, ROW), strict=True):
+                np.testing.assert_array_equal(one, other, text + new)
+    assert at_once > 5 and carried > 0
+
+
+def with_copy(rng: random.Random) -> str:
+    """A step that stores to `b` and copies it to `a`."""
+
+    def load() -> str:
+        return f"a[{rng.choice(('j + 1', 'j + 1', 'j + 2', rng.choice(('j', '0', '1', '17', '18'))))}]"
+
+    lines = ["def k(lo, hi, a, b, n, m, n0):", "    for t in range(n):", f"        s = a[{rng.choice('012')}]"]
+    lines.append("        b[0] = add(s, int32(1))")
+    if rng.random() < 0.3:
+        lines.append(f"        s = add(s, a[{rng.choice('01')}])")
+    lines.append("        for j in range(m):")
+    if rng.random() < 0.3:
+        lines.append(f"            s = add(s, {load()})")
+    lines.append(f"            b[j + {rng.choice('1111112')}] = add(maximum(s, {load()}), {load()})")
+    if rng.random() < 0.5:
+        lines.append(f"            s = {load()}")
+    lines += ["        for i in range(n0):", "            a[i] = b[i]"]
+    return "\n".join(lines) + "\n"
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_in_place(seed: int) -> None:
+    rng = random.Random(seed)
+    without = 0
+    for _ in range(100):
+        text = with_copy(rng)
+        columns = rng.choice((1, 16, 17))
+        sizes = {"n": 9, "m": columns, "n0": columns + rng.choice((1, 1, 1, 1, 2))}
+        new = changed(text, in_place, sizes, {"b"})
+        if new != changed(text, unchanged):
+            without += 1
+            one, other = (outcome(each, *sizes.values())[0] for each in (text, new))
+            np.testing.assert_array_equal(one, other, text + new)
+            both = changed(new, jammed, sizes, namer())
+            np.testing.assert_array_equal(one, outcome(both, *sizes.values())[0], new + both)
+    assert without > 5
