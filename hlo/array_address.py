@@ -33,7 +33,7 @@ assert address_of(_probe) == _probe.ctypes.data, "NumPy's array object has anoth
 # Further fields of PyArrayObject_fields: the pointer to the data; the rank, an int; pointers to the dimensions, the
 # strides, the base, the dtype; flags, an int.
 ARRAY_DATA = object.__basicsize__
-ARRAY_RANK, ARRAY_DIMENSIONS, ARRAY_DTYPE, ARRAY_FLAGS = (ARRAY_DATA + _WORD * number for number in (1, 2, 5, 6))
+ARRAY_RANK, ARRAY_DIMENSIONS, ARRAY_BASE, ARRAY_DTYPE, ARRAY_FLAGS = (ARRAY_DATA + _WORD * k for k in (1, 2, 4, 5, 6))
 """Where an array object has these fields."""
 
 
@@ -47,6 +47,10 @@ def _has_fields() -> bool:
         return False
     dimensions = ctypes.c_size_t.from_address(start + ARRAY_DIMENSIONS).value
     if tuple((ctypes.c_ssize_t * 2).from_address(dimensions)) != array.shape:
+        return False
+    part = array[1:]
+    bases = [ctypes.c_size_t.from_address(id(each) + ARRAY_BASE).value for each in (array, part)]
+    if bases != [0, id(array)] or part.base is not array:
         return False
     scalar = np.float32(1.5)
     return ctypes.c_float.from_address(id(scalar) + ARRAY_DATA).value == scalar

@@ -149,13 +149,14 @@ class Executable(SharedValue, ABC):
 
     def native_runner(
         self, run: Callable[[Sequence[Any]], Any], arrays: ArraySlots, captured: Sequence[DeviceBuffer],
-        avals: Sequence[object], finish: Callable[[Sequence[Any]], Any] | None,
+        avals: Sequence[object], finish: Callable[[Sequence[Any]], Any] | None, donated: Sequence[int],
     ) -> Callable[[Sequence[Any]], Any]:  # fmt: skip
         """A function that does the same as `run`, from a list or tuple of arrays to the result, in machine code; `run`
         itself where there is none.
 
         `arrays`: the class of arrays. `captured`: the buffers of the parameters after those of the arguments. `avals`:
         the types of the results. `finish`: a function of the tuple of results; None: the result is the only array.
+        `donated`: the numbers of the arguments that the call deletes.
         """
         return run
 

@@ -13,15 +13,26 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .support.records import dataclass
 
-class ArraySlots(NamedTuple):
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ArraySlots:
     """The class of arrays, and the names of its slots for the type, the buffer and the place, which is None for results
-    and for most arguments."""
+    and for most arguments.
+
+    An array that a call takes the memory of has afterwards no buffer, and `deleted` in its slot `absence`. If that slot
+    or one of `forms` holds something before, or `before_taking` is not empty, the call is unusual.
+    """
 
     kind: type[Any]
     aval: str
     buffer: str
     place: str
+    absence: str
+    deleted: object
+    forms: tuple[str, str, str, str]
+    before_taking: list[Any]
 
 
 class ThreadSettings(NamedTuple):

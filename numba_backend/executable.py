@@ -71,8 +71,9 @@ class _LargeResult(_Result, LargeMemory):
 
 _BYTES = np.dtype(np.uint8)
 _BUFFERS = BufferClasses(
-    _SmallResult, (_SmallResult, HostBuffer, _LargeResult, BytesBuffer, RetypedBuffer, PhysicalBuffer)
-)
+    _SmallResult, _LargeResult, HostBuffer,
+    (_SmallResult, HostBuffer, _LargeResult, BytesBuffer, RetypedBuffer, PhysicalBuffer),
+)  # fmt: skip
 
 
 def result_maker(shape: Shape) -> Callable[[], DeviceBuffer]:
@@ -189,18 +190,20 @@ class NumbaExecutable(Executable):
 
     def native_runner(
         self, run: Callable[[Sequence[Any]], Any], arrays: ArraySlots, captured: Sequence[DeviceBuffer],
-        avals: Sequence[object], finish: Callable[[Sequence[Any]], Any] | None,
+        avals: Sequence[object], finish: Callable[[Sequence[Any]], Any] | None, donated: Sequence[int],
     ) -> Callable[[Sequence[Any]], Any]:  # fmt: skip
         frame = self._frame
         arena = small_bin(frame.arena_size) if frame.arena_size else None
-        if self._donated or frame.replica_count * frame.num_partitions > 1 or (frame.arena_size and arena is None):
+        taken = dict(self._donated)
+        is_alone = frame.replica_count * frame.num_partitions == 1
+        if not is_alone or self._retyped or (frame.arena_size and arena is None) or not {*taken.values()} <= {*donated}:
             return run
         makers = [
-            ResultMaker(make, small_bin(shape.byte_size), shape.byte_size, shape)
-            for make, shape in zip(self._fresh, self._results, strict=True)
+            ResultMaker(make, small_bin(shape.byte_size), shape.byte_size, shape, taken.get(k))
+            for k, (make, shape) in enumerate(zip(self._fresh, self._results, strict=True))
         ]
         count = len(self._parameters) - len(captured)
-        made = runner(self._program, run, arrays, _BUFFERS, count, captured, avals, makers, arena, finish)
+        made = runner(self._program, run, arrays, _BUFFERS, count, captured, avals, makers, arena, finish, donated)
         return run if made is None else made
 
     def _call_with_donation(self, arguments: Sequence[DeviceBuffer]) -> list[DeviceBuffer]:

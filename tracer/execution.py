@@ -34,7 +34,7 @@ from ..hlo.support.garbage import collecting_seldom
 from ..hlo.support.snapshots import snapshot
 from ..hlo.target import Target
 from ..hlo.timeline.spans import Track, spanning
-from .arrays.array import Array
+from .arrays.array import DELETED, OTHER_FORMS, Array
 from .aval import ShapedArray, aval_of_shape
 from .caches import BoundedCache, on_clear
 from .layers import LAYERS
@@ -238,13 +238,13 @@ def runner(
         if direct is not None:
             (make,) = makers
             found = {1: run_from_one, 2: run_from_two}.get(len(executable.parameter_shapes), run_from_many)
-    if direct is None:
+    if direct is None and not donated:
         return found
     finish = None if is_leaf else tuple if unflatten is None else unflatten
-    return executable.native_runner(found, _SLOTS, extra, avals, finish)
+    return executable.native_runner(found, _SLOTS, extra, avals, finish, donated)
 
 
-_SLOTS = ArraySlots(Array, "aval", "_buffer", "_placed")
+_SLOTS = ArraySlots(Array, "aval", "_buffer", "_placed", "_absence", DELETED, OTHER_FORMS, BEFORE_DONATING)
 
 
 def _no_program(addresses: list[int]) -> None:

@@ -74,6 +74,12 @@ class _FinalizedToo(_Probe):
     def __del__(self) -> None: ...
 
 
+def _are_counts_as_expected() -> bool:
+    content = object()
+    several = [content] * 3  # 4 references with the name here
+    return ctypes.c_int32.from_address(id(content)).value == 4 == len(several) + 1
+
+
 def _are_containers_as_expected() -> bool:
     parts = object(), object()
     pair, several = id(parts), [*parts]
@@ -113,9 +119,10 @@ def _is_as_expected() -> bool:
     is_type = word_at(id(probe) + TYPE_OFFSET) == id(_Probe)
     if not (is_slot and is_type):
         return False
-    are_parts = _are_containers_as_expected() and _are_integers_as_expected()
+    are_parts = _are_counts_as_expected() and _are_containers_as_expected() and _are_integers_as_expected()
     return are_parts and _are_calls_as_expected() and _are_finalizers_as_expected()
 
 
 HAS_SLOTS = _is_as_expected()
-"""Whether `slot_offset` and the offsets are right, and machine code may read objects while it has the GIL."""
+"""Whether `slot_offset` and the offsets are right, and objects begin with the 32 low bits of their count of references:
+then machine code may read objects while it has the GIL."""

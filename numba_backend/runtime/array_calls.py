@@ -79,6 +79,10 @@ class BufferClasses(NamedTuple):
     small: type[Any]
     """Of small results: with the slots `_free`, `address`, `nbytes` and `shape`. `address` is at the same place in the
     class of large ones."""
+    large: type[Any]
+    """Of all other results. Nothing sees the memory of a result without a reference to the buffer."""
+    host: type[Any]
+    """Of NumPy arrays, with the slots `_array` and `address`."""
     all: tuple[type[Any], ...]
     """Those that arguments may have, the commonest first."""
 
@@ -91,17 +95,23 @@ class ResultMaker(NamedTuple):
     """The bin of its memory; None if `make` is to be called."""
     nbytes: int
     shape: object
+    taken: int | None
+    """The number of the argument whose buffer the result takes; None: a new one is made."""
 
 
 @once
 def _api(arrays: ArraySlots, buffers: BufferClasses) -> array[int]:
     """The table of the native functions."""
     functions = [ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value or 0 for name in FUNCTIONS]
-    objects = (None, NotImplemented, True, RECORDERS, arrays.kind, buffers.small, np.ndarray, str, _ATTRIBUTES)
-    offsets = [slot_offset(arrays.kind, name) for name in (arrays.aval, arrays.buffer, arrays.place)]
+    objects = [None, NotImplemented, True, RECORDERS, arrays.kind, buffers.small, np.ndarray, str, _ATTRIBUTES]
+    objects += [buffers.large, arrays.deleted, arrays.before_taking]
+    names = arrays.aval, arrays.buffer, arrays.place, arrays.absence, *arrays.forms
+    offsets = [slot_offset(arrays.kind, name) for name in names]
     offsets += [slot_offset(buffers.small, name) for name in ("_free", "address", "nbytes", "shape")]
+    offsets += [slot_offset(buffers.host, name) for name in ("_array", "address")]
     complete, _, run_known, _, _, free = default_store().get_many(CALL_FUNCTIONS)
-    table = array("q", [*functions, *map(id, objects), *offsets, PARTS_OFFSET, TWO_DIGITS, complete, run_known, 0, 0])
+    words = [*map(id, objects), id(buffers.host) if HAS_FIELDS else 0, *offsets, PARTS_OFFSET, TWO_DIGITS]
+    table = array("q", [*functions, *words, complete, run_known, 0, 0])
     for kind in buffers.all:
         table.extend([id(kind), slot_offset(kind, "address")])
     table.append(0)
@@ -189,12 +199,13 @@ class _Sites(CallSites):
 def runner(
     program: Program, slow: Callable[[Sequence[Any]], Any], arrays: ArraySlots, buffers: BufferClasses,
     count: int, captured: Sequence[DeviceBuffer], avals: Sequence[object], makers: Sequence[ResultMaker],
-    arena: list[int] | None, finish: Callable[[Sequence[Any]], Any] | None,
+    arena: list[int] | None, finish: Callable[[Sequence[Any]], Any] | None, donated: Sequence[int],
 ) -> Callable[[Sequence[Any]], Any] | None:  # fmt: skip
     """A runner of a program with `count` arguments; None where there can be none.
 
     `slow`: the runner that is called where something is unusual. `arena`: the bin of memory whose address is the last
     base; None: there is none. `finish`: a function of the tuple of results; None: the result is the only array.
+    `donated`: the numbers of the arguments that the call deletes.
     """
     if not HAS_SLOTS or type(program.run) is not BuiltinFunctionType:
         return None
@@ -204,11 +215,14 @@ def runner(
     api = _api(arrays, buffers)
     finishing = 0 if finish is None else 1 if finish is tuple else id(finish)
     words = array("q", [api.buffer_info()[0], program.address, count, inputs, len(makers)])
-    words.extend([inputs + len(makers) + 2, 0 if arena is None else id(arena), finishing, id(slow)])
+    words.extend([inputs + len(makers) + 2, 0 if arena is None else id(arena), finishing, id(slow), len(donated)])
     for aval, maker in zip(avals, makers, strict=True):
         words.extend([id(aval), 0 if maker.bin is None else id(maker.bin)])
-        words.extend([id(maker.nbytes), id(maker.shape), id(maker.make)])
+        words.extend([id(maker.nbytes), id(maker.shape), id(maker.make), 0 if maker.taken is None else maker.taken + 1])
     words.extend([buffer.address for buffer in captured])
+    taken = [maker.taken for maker in makers]
+    for number in donated:  # while the call holds the buffer, its array does, and a result that takes it
+        words.extend([number, 3 if number in taken else 2])
     block = _Runner(words.tobytes())
     block.api = api
     block.kept = program, slow, captured, avals, makers, arena, finish

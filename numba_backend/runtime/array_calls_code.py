@@ -4,7 +4,8 @@
     call_function(f, args, names)   calls a jitted function: `tp_call` of its class, which Python calls
     call_sites(block, arguments, 2) the same as a function of Python, whose arguments are a tuple and a dictionary
     run_known(sites, args, names)   the part of these two that finds the program of a known call, and runs it
-    complete_call(call, table)      the part of all that makes buffers of results, runs the program and makes arrays
+    complete_call(call, table, donors)
+                                    the part of all that makes buffers of results, runs the program and makes arrays
     free_result(buffer)             gives the memory of a small result back: `tp_finalize` of its class
 
 They read and write slots of objects and parts of containers directly, since their offsets are known
@@ -12,8 +13,9 @@ They read and write slots of objects and parts of containers directly, since the
 addresses are in one table. The functions hold the GIL, but for the program itself if it is not brief.
 
 Whatever is unusual is left to Python: an array whose elements are in no buffer yet, a buffer of another class, no free
-block of memory, a thread pool that is not started. Then nothing has been done: `run_arrays` calls the runner in Python,
-`call_function` the method `__call__`, and `call_sites` returns NotImplemented.
+block of memory, a thread pool that is not started, a donated array whose memory something else can see. Then nothing
+has been done: `run_arrays` calls the runner in Python, `call_function` the method `__call__`, and `call_sites` returns
+NotImplemented.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from __future__ import annotations
 from textwrap import indent
 from typing import Any
 
-from ...hlo.array_address import ARRAY_DATA, ARRAY_DIMENSIONS, ARRAY_DTYPE, ARRAY_FLAGS, ARRAY_RANK
+from ...hlo.array_address import ARRAY_BASE, ARRAY_DATA, ARRAY_DIMENSIONS, ARRAY_DTYPE, ARRAY_FLAGS, ARRAY_RANK
 from ...hlo.host_buffers import USABLE
 from ...hlo.support.slots import (
     BASE_OFFSET,
@@ -43,23 +45,32 @@ FUNCTIONS = (
     "PyErr_Fetch", "PyErr_NormalizeException", "PyException_SetTraceback", "Py_IncRef", "Py_DecRef",
     "PyEval_SaveThread", "PyEval_RestoreThread",
 )  # fmt: skip
-_OBJECTS = ("NONE", "UNDONE", "TRUE", "RECORDERS", "ARRAY", "RESULT", "NUMPY", "TEXT", "ATTRIBUTES")
-"""Objects of Python, by address: None, NotImplemented, True, the recorders of timelines, classes, and the name of the
-attribute `__dict__`."""
-_OFFSETS = ("AVAL", "BUFFER", "PLACE", "FREE", "ADDRESS", "BYTES", "SHAPE")
-"""Of slots: three of an array, four of a result's buffer."""
+_OBJECTS = (
+    "NONE", "UNDONE", "TRUE", "RECORDERS", "ARRAY", "RESULT", "NUMPY", "TEXT", "ATTRIBUTES", "LARGE", "DELETED",
+    "HOOKS", "HOST",
+)  # fmt: skip
+"""Objects of Python, by address: None, NotImplemented, True, the recorders of timelines, classes, the name of the
+attribute `__dict__`; the class of large results, the absence of deleted arrays, the list of functions that are
+called before arrays are donated, and the class of buffers that are NumPy arrays; 0 where their fields are not known."""
+_OFFSETS = (
+    "AVAL", "BUFFER", "PLACE", "ABSENCE", "FORM", "SECOND_FORM", "THIRD_FORM", "FOURTH_FORM",
+    "FREE", "ADDRESS", "BYTES", "SHAPE", "HOST_ARRAY", "HOST_ADDRESS",
+)  # fmt: skip
+"""Of slots: eight of an array (`ArraySlots`), four of a result's buffer, two of a buffer that is a NumPy array."""
 _NAMES = (*FUNCTIONS, *_OBJECTS, *_OFFSETS, "PARTS", "TWO_DIGITS", "COMPLETE", "RUN_KNOWN", "CALL", "RAISE")
 CALL_WORD, RAISE_WORD = (_NAMES.index(name) for name in ("CALL", "RAISE"))
 """Where the table has what `call_function` calls for unknown calls and for errors (`take_calls`)."""
 _KINDS = 8 * len(_NAMES)
 """Where the classes of buffers begin in the table: a class, the offset of its slot `address`; at the end 0."""
 
-# Words of a runner's block; then the words of each result, then the addresses of captured arrays.
-_API, _PROGRAM, _ARGUMENTS, _INPUTS, _RESULTS, _TABLE, _ARENA, _FINISH, _SLOW, _HEAD = range(10)
+# Words of a runner's block; then the words of each result, the addresses of captured arrays, and two words for each
+# donated argument: its number, and the references that its buffer then has.
+_API, _PROGRAM, _ARGUMENTS, _INPUTS, _RESULTS, _TABLE, _ARENA, _FINISH, _SLOW, _DONATED, _HEAD = range(11)
 """`_INPUTS`: the number of arguments and captured arrays. `_TABLE`: the words that bases need. `_ARENA`: the bin of its
 memory; 0: none. `_FINISH`: 0 if the result is one array, 1 if it is a tuple, else a function of the tuple."""
-_RESULT_AVAL, _RESULT_BIN, _RESULT_BYTES, _RESULT_SHAPE, _RESULT_MAKER, _RESULT_WORDS = range(6)
-"""`_RESULT_BIN`: 0 if `_RESULT_MAKER` makes the buffer."""
+_RESULT_AVAL, _RESULT_BIN, _RESULT_BYTES, _RESULT_SHAPE, _RESULT_MAKER, _RESULT_TAKEN, _RESULT_WORDS = range(7)
+"""`_RESULT_BIN`: 0 if `_RESULT_MAKER` makes the buffer. `_RESULT_TAKEN`: not 0 if the result takes the buffer of an
+argument, whose number is one less."""
 
 # Words of a site's block; then the words of each container and of each parameter.
 _CONTEXT, _CALL, _CONTAINERS, _COUNT, PARAMETERS, _SITE_HEAD = range(6)
@@ -93,10 +104,11 @@ BIN_SLOT, ADDRESS_SLOT = object.__basicsize__, object.__basicsize__ + 8
 
 _CONSTANTS = {
     "block": WORDS_OFFSET, "type": TYPE_OFFSET, "size": SIZE_OFFSET, "items": LIST_OFFSET, "kinds": _KINDS,
-    "usable": USABLE, "numpy_data": ARRAY_DATA, "numpy_rank": ARRAY_RANK, "numpy_dimensions": ARRAY_DIMENSIONS,
-    "numpy_descr": ARRAY_DTYPE, "numpy_flags": ARRAY_FLAGS,
+    "usable": USABLE, "numpy_data": ARRAY_DATA, "numpy_base": ARRAY_BASE, "numpy_rank": ARRAY_RANK,
+    "numpy_dimensions": ARRAY_DIMENSIONS, "numpy_descr": ARRAY_DTYPE, "numpy_flags": ARRAY_FLAGS,
     "api": 8 * _API, "program": 8 * _PROGRAM, "arguments": 8 * _ARGUMENTS, "inputs": 8 * _INPUTS,
     "results": 8 * _RESULTS, "table": 8 * _TABLE, "arena": 8 * _ARENA, "finish": 8 * _FINISH, "slow": 8 * _SLOW,
+    "donated": 8 * _DONATED, "taken": 8 * _RESULT_TAKEN,
     "first_result": 8 * _HEAD, "result_bytes": 8 * _RESULT_WORDS,
     "bin": 8 * _RESULT_BIN, "nbytes": 8 * _RESULT_BYTES, "shape": 8 * _RESULT_SHAPE, "maker": 8 * _RESULT_MAKER,
     "context": 8 * _CONTEXT, "call": 8 * _CALL, "containers": 8 * _CONTAINERS, "count": 8 * _COUNT,
@@ -144,7 +156,7 @@ _TAKE = """\
 
 _COMPLETE_CALL = (
     """
-def complete_call(call, table):
+def complete_call(call, table, donors):
     api = load(call + {api})
     program = load(call + {program})
     pool = 0
@@ -162,7 +174,23 @@ def complete_call(call, table):
     index = 0
     while state == 0 and index < results:
         free = load(result + {bin})
-        if free == 0:
+        taken = load(result + {taken})
+        if taken != 0:
+            state = 1
+            array = load(donors + taken * 8 - 8)
+            if array != 0:
+                buffer = load(array + {BUFFER})
+                if buffer != 0:
+                    kind = load(buffer + {type})
+                    if kind == {RESULT} or kind == {LARGE}:
+                        address = load(buffer + {ADDRESS})
+                        state = 0
+                    elif kind == {HOST}:
+                        address = load(buffer + {HOST_ADDRESS})
+                        state = 0
+                    if state == 0:
+                        call1({Py_IncRef}, buffer)
+        elif free == 0:
             buffer = call4({PyObject_Vectorcall}, load(result + {maker}), 0, 0, 0)
             if buffer == 0:
                 state = 2
@@ -197,14 +225,52 @@ def complete_call(call, table):
         if state == 0:
 """
     + _TAKE
-    + """\
-"""
     + _store_address("target + results * 8", "address", 16)
     + """\
         else:
             free = 0
         if state != 0:
             free = 0
+    donated = load(call + {donated})
+    entry = call + {first_result} + results * {result_bytes} + (load(call + {inputs}) - load(call + {arguments})) * 8
+    left = 0
+    if state == 0:
+        left = donated
+        if donated != 0 and load({HOOKS} + {size}) != 0:
+            state = 1
+    while state == 0 and left > 0:
+        left -= 1
+        array = load(donors + load(entry + left * 16) * 8)
+        if array == 0:
+            state = 1
+        else:
+            buffer = load(array + {BUFFER})
+            forms = load(array + {ABSENCE}) | load(array + {FORM}) | load(array + {SECOND_FORM})
+            if buffer == 0 or (forms | load(array + {THIRD_FORM}) | load(array + {FOURTH_FORM})) != 0:
+                state = 1
+            elif load_s32(buffer) != load(entry + left * 16 + 8):
+                state = 1
+            else:
+                kind = load(buffer + {type})
+                if kind == {HOST}:
+                    owner = load(buffer + {HOST_ARRAY})
+                    if load(owner + {type}) != {NUMPY} or load_s32(owner) != 1 or load(owner + {numpy_base}) != 0:
+                        state = 1
+                elif kind != {RESULT} and kind != {LARGE}:
+                    state = 1
+    if state == 0:
+        while donated > 0:
+            array = load(donors + load(entry) * 8)
+            buffer = load(array + {BUFFER})
+            store(array + {BUFFER}, 0)
+            call1({Py_IncRef}, {DELETED})
+            store(array + {ABSENCE}, {DELETED})
+            call1({Py_DecRef}, buffer)
+            entry += 16
+            donated -= 1
+    elif free != 0:
+        call2({PyList_Append}, free, address)
+        call1({Py_DecRef}, address)
     if state == 0:
         status = 0
         if load(program + {brief}) != 0:
@@ -262,11 +328,18 @@ def complete_call(call, table):
     return found
 """
 )
-COMPLETE_CALL = _function("complete_call", _COMPLETE_CALL)
-"""`PyObject *complete_call(call, table)`: the table has the addresses of the inputs, after a 0. It returns the result;
-0 with an exception; 1 if something is unusual, and nothing has been done."""
+COMPLETE_CALL = _function("complete_call", _COMPLETE_CALL, 3)
+"""`PyObject *complete_call(call, table, PyObject **donors)`: the table has the addresses of the inputs, after a 0. It
+returns the result; 0 with an exception; 1 if something is unusual, and nothing has been done.
+
+`donors` has each argument that is an array, else 0; it is not read if the program is given no argument. The caller
+holds these arrays and their buffers. No code of Python runs between the comparison of what donated arrays hold and
+their deletion, so no other thread comes to see the memory that the program will overwrite."""
 
 _HOLD = """\
+                if donated != 0:
+                    call1({Py_IncRef}, item)
+                    store(donors + index * 8 - 8, item)
                 call1({Py_IncRef}, buffer)
                 store(held + holds * 8, buffer)
                 holds += 1
@@ -284,6 +357,7 @@ _HOLD = """\
 
 _FINISH_CALL = """\
     result = 1
+    seen = index
     if usual != 0:
         captured = call + {first_result} + load(call + {results}) * {result_bytes}
         inputs = load(call + {inputs})
@@ -291,12 +365,17 @@ _FINISH_CALL = """\
             index += 1
             store(table + index * 8, load(captured))
             captured += 8
-        result = call2({COMPLETE}, call, table)
+        result = call3({COMPLETE}, call, table, donors)
     while holds > 0:
         holds -= 1
         call1({Py_DecRef}, load(held + holds * 8))
+    while donated != 0 and seen > 0:
+        seen -= 1
+        item = load(donors + seen * 8)
+        if item != 0:
+            call1({Py_DecRef}, item)
 """
-"""Add captured arrays, complete the call, and let go of the buffers."""
+"""Add captured arrays, complete the call, and let go of the buffers and of the arrays."""
 
 RUN_ARRAYS = _function(
     "run_arrays",
@@ -307,11 +386,14 @@ def run_arrays(block, arrays):
     count = load(call + {arguments})
     table = stack(load(call + {table}))
     held = stack(count + 1)
+    donors = stack(count + 1)
+    donated = load(call + {donated})
     store(table, 0)
     usual = 1
     holds = 0
     index = 0
     while usual != 0 and index < count:
+        store(donors + index * 8, 0)
         item = call2({PySequence_GetItem}, arrays, index)
         index += 1
         if item == 0:
@@ -463,12 +545,15 @@ def run_known(sites, arguments, names):
     call = load(site + {call})
     table = stack(load(call + {table}))
     held = stack(count + count + 1)
+    donors = stack(count + 1)
+    donated = load(call + {donated})
     store(table, 0)
     parameter = site + load(site + {parameters})
     usual = 1
     holds = 0
     index = 0
     while usual != 0 and index < count:
+        store(donors + index * 8, 0)
         item = load(objects + load(parameter + {parameter_place}))
         kind = load(item + {type})
         form = load(parameter + {form})

@@ -253,6 +253,185 @@ def test_deleted_and_donated_arguments() -> None:
         assert given.is_deleted()
 
 
+def _stepped(state: Any, rate: Any) -> Any:
+    return {name: x - rate * x.sum() for name, x in state.items()}, rate + 1
+
+
+SIZES = {"small": 8, "large": 200_000}
+"""Elements of results in a bin, and of results whose memory is made and freed by functions of Python."""
+
+
+@pytest.mark.parametrize("size", SIZES.values(), ids=SIZES)
+def test_donated_arguments_become_results_without_python(size: int) -> None:
+    f = hloom.jit(_stepped, donate_argnums=0)
+    plain = hloom.jit(_stepped)
+    start = {"w": np.linspace(-1, 1, size, dtype=np.float32), "b": np.arange(8, dtype=np.float32)}
+    rate = jnp.float32(0.001)
+    state: Any = hloom.tree.map(jnp.asarray, start)
+    expected: Any = hloom.tree.map(jnp.asarray, start)
+    for _ in range(3):  # the first memory is NumPy's
+        state, _ = f(state, rate)
+        expected, _ = plain(expected, rate)
+    for _ in range(3):
+        before, places = state, {name: x._buffer.address for name, x in state.items()}
+        results: list[Any] = []
+        assert _frames(lambda: results.append(f(before, rate))) == []  # noqa: B023
+        state, _ = results.pop()
+        expected, _ = plain(expected, rate)
+        assert all(x.is_deleted() for x in before.values())
+        assert not rate.is_deleted()
+        assert {name: x._buffer.address for name, x in state.items()} == places
+    hloom.tree.map(np.testing.assert_array_equal, state, expected)
+    with pytest.raises(hloom.errors.DeletedArrayError):
+        f(before, rate)
+
+
+def test_donated_memory_that_something_else_sees_is_copied() -> None:
+    f = hloom.jit(lambda x: x * 2, donate_argnums=0)
+    x = f(f(f(jnp.asarray(X) + 0)))
+    assert is_known(f, f(jnp.asarray(X) + 0))
+    view = np.asarray(x)
+    kept = view.copy()
+    result = f(x)
+    assert x.is_deleted()
+    np.testing.assert_array_equal(result, kept * 2)
+    np.testing.assert_array_equal(view, kept)
+    buffer = result._buffer  # a reference to the memory alone
+    again = f(result)
+    np.testing.assert_array_equal(again, kept * 4)
+    assert again._buffer is not buffer
+    own = X.copy()  # memory of the user
+    np.testing.assert_array_equal(f(own), own * 2)
+    given = jnp.asarray(own)
+    np.testing.assert_array_equal(f(given), own * 2)
+    assert given.is_deleted()
+    np.testing.assert_array_equal(own, X)
+
+
+def test_a_donated_array_that_a_deferred_operation_reads() -> None:
+    f = hloom.jit(lambda x: x * 2, donate_argnums=0)
+    make = hloom.jit(lambda: jnp.asarray(X))
+    f(f(make()))
+    for _ in range(2):
+        with hloom.jit_scope():
+            x = make()
+            deferred = x + 1
+            np.testing.assert_array_equal(f(x), X * 2)
+            np.testing.assert_array_equal(deferred, X + 1)
+        x = make()
+        assert _frames(lambda: f(x)) == []  # noqa: B023
+
+
+def test_an_array_that_is_donated_and_used_elsewhere() -> None:
+    for donated in (0, (0, 1)):
+        f = hloom.jit(lambda x, y: (x * 2, y + 1), donate_argnums=donated)
+        for _ in range(4):
+            x, y = (hloom.jit(lambda x: x + 0)(X) for _ in range(2))
+            f(x, y)
+            same = hloom.jit(lambda x: x + 0)(X)
+            double, more = f(same, same)
+            np.testing.assert_array_equal(double, X * 2)
+            np.testing.assert_array_equal(more, X + 1)
+            assert same.is_deleted()
+            assert double._buffer.address != more._buffer.address
+
+
+@pytest.mark.filterwarnings("ignore:Some donated buffers")
+def test_donated_arguments_of_which_no_result_takes_the_memory() -> None:
+    f = hloom.jit(lambda x, y: x[:2].astype(np.int32) + y.sum().astype(np.int32), donate_argnums=(0, 1))
+    make = hloom.jit(lambda: (jnp.asarray(X), jnp.ones(3)))
+    for _ in range(4):
+        x, y = make()
+        np.testing.assert_array_equal(f(x, y), X[:2].astype(np.int32) + 3)
+        assert x.is_deleted()
+        assert y.is_deleted()
+    x, y = make()
+    assert _frames(lambda: f(x, y)) == []
+
+
+def test_a_donating_call_that_fails() -> None:
+    class Mine(Exception):
+        pass
+
+    fails = False
+
+    def look(x: Any) -> Any:
+        if fails:
+            raise Mine("no")
+        return x
+
+    def called_back(x: Any) -> Any:
+        return hloom.pure_callback(look, hloom.ShapeDtypeStruct((8,), np.float32), x) + x
+
+    f = hloom.jit(called_back, donate_argnums=0)
+    make = hloom.jit(lambda: jnp.asarray(X))
+    for _ in range(3):
+        np.testing.assert_array_equal(f(make()), X + X)
+    used = in_use()[0]
+    fails = True
+    for _ in range(50):
+        x = make()
+        with pytest.raises(Exception, match="no"):
+            f(x)
+        assert x.is_deleted()
+        del x
+    gc.collect()
+    assert in_use()[0] <= used  # copies are NumPy's
+
+
+def test_nothing_is_kept_or_lost_of_donated_arguments() -> None:
+    f = hloom.jit(_stepped, donate_argnums=0)
+    make = hloom.jit(lambda: {"a": jnp.asarray(X), "b": jnp.ones(200_000)})
+    rate = jnp.float32(0.001)
+    state: Any = make()
+    for _ in range(10):
+        state, _ = f(state, rate)
+    watched = [None, rate, rate.aval, *(x.aval for x in state.values()), Array]
+    gc.collect()
+    counts, used = [*map(sys.getrefcount, watched)], in_use()[0]
+    gc.disable()
+    try:
+        for k in range(1000):
+            view = np.asarray(state["a"]) if k % 3 == 0 else None
+            state, _ = f(state, rate)
+            del view
+        assert in_use()[0] <= used  # copies are NumPy's
+        after = [*map(sys.getrefcount, watched)]
+        assert max(abs(a - b) for a, b in zip(after, counts, strict=True)) < 100
+    finally:
+        gc.enable()
+
+
+def test_threads_that_donate_the_same_array() -> None:
+    f = hloom.jit(lambda x: x + 1, donate_argnums=0)
+    make = hloom.jit(lambda: jnp.zeros(100_000))
+    f(f(make()))
+    wrong: list[Any] = []
+
+    def work(shared: list[Any], taken: list[Any], gate: threading.Barrier) -> None:
+        for x in shared:
+            gate.wait()
+            try:
+                view = np.asarray(x) if len(taken) % 3 == 0 else None
+                taken.append(f(x))
+                if view is not None and view.any():
+                    wrong.append("a view changed")
+            except RuntimeError as error:
+                if "deleted" not in str(error):
+                    wrong.append(error)
+
+    shared, results = [make() for _ in range(60)], [[], []]  # type: ignore[var-annotated]
+    gate = threading.Barrier(2)
+    threads = [threading.Thread(target=work, args=(shared, taken, gate)) for taken in results]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    assert wrong == []
+    assert len(results[0]) + len(results[1]) == len(shared)  # each array goes to one of them
+    assert all((np.asarray(x) == 1).all() for taken in results for x in taken)
+
+
 def test_results_are_arrays_like_others() -> None:
     f = hloom.jit(lambda x: x + 1)
     f(X)

@@ -469,7 +469,10 @@ class Array(ArrayBase):
             self._absence = DELETED
         del before
         for slot in _FORMS * 2:
-            _empty(self, slot)
+            try:  # noqa: SIM105  # `suppress` takes as long as the rest
+                delattr(self, slot)
+            except AttributeError:
+                pass
         return True
 
     # ---- places
@@ -668,7 +671,8 @@ boundaries(Array, *READERS)
 
 _NOT_OFFERED = frozenset({"__array_struct__", "__array_interface__"})
 """Attributes that NumPy looks up before it calls `__array__`."""
-_FORMS = ("_buffer", "_view", "_storage", "_shards", "_numpy")
+OTHER_FORMS = ("_view", "_storage", "_shards", "_numpy")
+_FORMS = ("_buffer", *OTHER_FORMS)
 """The slots that hold the elements in one form or another; first the forms that programs and operations make."""
 
 

@@ -153,6 +153,7 @@ class JitScope(ContextDecorator):
         outer = recorder()
         if self._compile:
             start()
+            execution.BEFORE_DONATING.append(_flush_before_donating)
             watchers = [*([] if outer is None else outer.watchers), self._collected]
             inner = Recorder(watchers, 1)
             if outer is not None:  # pending operations stay where they are, and their arrays may be used here
@@ -177,6 +178,8 @@ class JitScope(ContextDecorator):
                 elif not often:
                     own.drop()  # recorded operations are computed when their results are read
         finally:
+            if own is not None:
+                execution.BEFORE_DONATING.remove(_flush_before_donating)
             if often:
                 own.watchers, own.often = watchers, often
             else:
@@ -250,6 +253,7 @@ class _Session:
         self.collected = Collected()
         self.recorders: weakref.WeakSet[Recorder] = weakref.WeakSet()
         self.often = 2
+        self.is_on = False
 
     def begin(self) -> Recorder:
         """This thread's recorder from now on."""
@@ -271,6 +275,10 @@ def change_level(level: int) -> None:
         _session.recorders.clear()
     for each in recorders:
         each.close()
+    if bool(level) != _session.is_on:
+        hooks = execution.BEFORE_DONATING
+        (hooks.append if level else hooks.remove)(_flush_before_donating)
+        _session.is_on = bool(level)
     if level:
         start()
         _session.often = 2 if level == 1 else 1
@@ -293,9 +301,7 @@ def jit_scope_report() -> str:
 
 
 def _flush_before_donating() -> None:
+    """A hook while a scope is open in any thread, or the setting is on: calls that donate are slower meanwhile."""
     found = _state.recorder
     if found.__class__ is Recorder:
         found.flush("an array is given away")
-
-
-execution.BEFORE_DONATING.append(_flush_before_donating)
