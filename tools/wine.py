@@ -102,6 +102,11 @@ def setup() -> None:
     if not SERVER.exists():
         release = platform.freedesktop_os_release()["VERSION_CODENAME"]
         emulation.unpack_debian(SYSTEM, "amd64", DEBIAN, release)
+    # Wine starts `wineserver` beside itself, Debian's script, which looks for the server of an installed package.
+    script = SERVER.with_name("wineserver")
+    if not script.is_symlink():
+        script.unlink()
+        script.symlink_to(SERVER.name)
     if not (HOME / "python.exe").exists():
         _unpack_python()
     if not (PACKAGES / "numba").exists():
@@ -111,7 +116,7 @@ def setup() -> None:
     write_program(FOLDER / "python", STARTER)
     if not (PREFIX / "system.reg").exists():
         windows = PREFIX / "drive_c" / "windows" / "system32"
-        windows.mkdir(parents=True)
+        windows.mkdir(parents=True, exist_ok=True)  # an earlier setup may have failed
         # Installed, Debian's Wine finds it by an absolute path.
         shutil.copy(SYSTEM / "usr" / "x86_64-w64-mingw32" / "lib" / "zlib1.dll", windows)
         subprocess.run([str(WINE), "wineboot", "--init"], env={**os.environ, **variables()}, check=True)

@@ -103,8 +103,8 @@ class ResultMaker(NamedTuple):
 def _api(arrays: ArraySlots, buffers: BufferClasses) -> array[int]:
     """The table of the native functions."""
     functions = [ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value or 0 for name in FUNCTIONS]
-    objects = [None, NotImplemented, True, RECORDERS, arrays.kind, buffers.small, np.ndarray, str, _ATTRIBUTES]
-    objects += [buffers.large, arrays.deleted, arrays.before_taking]
+    objects: list[object] = [None, NotImplemented, True, RECORDERS, arrays.kind, buffers.small, np.ndarray, str]
+    objects += [_ATTRIBUTES, buffers.large, arrays.deleted, arrays.before_taking]
     names = arrays.aval, arrays.buffer, arrays.place, arrays.absence, *arrays.forms
     offsets = [slot_offset(arrays.kind, name) for name in names]
     offsets += [slot_offset(buffers.small, name) for name in ("_free", "address", "nbytes", "shape")]
