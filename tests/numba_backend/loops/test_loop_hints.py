@@ -109,6 +109,15 @@ def test_rows_of_which_a_few_elements_are_taken(count: object, index: str, is_ke
     assert ('"llvm.loop.vectorize.width"' in lowered(TAKEN.format(count=count, index=index))) is is_kept_from_vectors
 
 
+@pytest.mark.parametrize(
+    ("count", "index", "is_vectorised_first"),
+    [(8, "i * 8 + at", True), (8, "i * 8 + j", False), (4, "i * 8 + at", False), (16, "i * 8 + at", False)],
+)
+def test_few_elements_that_are_taken(count: object, index: str, is_vectorised_first: bool) -> None:
+    text = lowered(TAKEN.format(count=count, index=index))
+    assert ("followup_vectorized" in text) is is_vectorised_first
+
+
 MOVED = """\
 def k(lo, hi, x, y, out, p):
     places = local_array(256, int64)
