@@ -143,17 +143,21 @@ builder.kernel(kernel, [pointer(0)], pieces, 1)
 program = builder.build()
 x = np.zeros(pieces)
 sleepers = threads.oversubscribe(8)
-end, fewest = time.monotonic() + 100, 7
-while fewest == 7 or fewest > 7 - awake and time.monotonic() < end:
+end, counts = time.monotonic() + 100, []
+while counts.count(awake) < 3 and time.monotonic() < end:
     while sleepers() != 7:
         time.sleep(0.01)
+    fewest = 7
     program.run([x.ctypes.data])
     seen = time.monotonic() + 0.02
     while time.monotonic() < seen:
         fewest = min(fewest, sleepers())
-print(7 - fewest, set(x.tolist()))
+    if fewest < 7:
+        counts.append(7 - fewest)
+print(awake in counts, sorted(counts)[len(counts) // 2] <= awake, set(x.tolist()))
 """
-    assert python(code, str(pieces), str(awake)).strip() == f"{awake} {{2.0}}"
+    # On a busy machine a worker that was woken may run so late that it is counted in the next round, too.
+    assert python(code, str(pieces), str(awake)).strip() == "True True {2.0}"
 
 
 def test_set_num_threads() -> None:
