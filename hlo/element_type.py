@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from enum import Enum
-from typing import Any, ClassVar
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import ml_dtypes
 import numpy as np
@@ -54,6 +55,8 @@ class ElementType(Enum):
 
     # Enum's own __hash__ hashes the member's name on every call; identity is enough and much faster.
     __hash__: ClassVar[Callable[[object], int]] = object.__hash__
+    if not TYPE_CHECKING:  # Enum's own property calls functions of Python
+        value = property(attrgetter("_value_"))
 
     dtype: np.dtype[Any]
     """The NumPy dtype that stores one element."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from enum import Enum
-from typing import ClassVar
+from operator import attrgetter
+from typing import TYPE_CHECKING, ClassVar
 
 
 class Opcode(Enum):
@@ -158,6 +159,8 @@ class Opcode(Enum):
 
     # Enum's own __hash__ hashes the member's name on every call; identity is enough and much faster.
     __hash__: ClassVar[Callable[[object], int]] = object.__hash__
+    if not TYPE_CHECKING:  # Enum's own property calls functions of Python
+        value = property(attrgetter("_value_"))
 
     def __repr__(self) -> str:
         return self.name

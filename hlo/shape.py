@@ -10,6 +10,7 @@ import math
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import Any
 
 from .element_type import ElementType, element_type_named
 from .errors import ShapeError
@@ -24,6 +25,10 @@ from .text.scanner import Scanner
 
 _LAYOUT_FOLLOWS = re.compile(r"\{\s*[0-9:}]")
 _LAYOUT_OF_TUPLE_FOLLOWS = re.compile(r"\{\s*[0-9:]")
+_MOST_ARRAYS = 4096
+_arrays: dict[tuple[ElementType, tuple[int, ...]], Shape] = {}
+"""The shapes of arrays in row-major order that were made lately: a program has few, and each many times."""
+
 MAX_TUPLE_DEPTH = 64
 """How deep tuples may nest in text: more than programs need, little enough for recursive functions on shapes."""
 
@@ -44,6 +49,23 @@ class Shape:
     tuple_shapes: tuple[Shape, ...] | None = None
     is_token: bool = False
 
+    def __eq__(self, other: Any) -> Any:
+        if self is other:
+            return True
+        if other.__class__ is not self.__class__:
+            return NotImplemented
+        return (
+            self.element_type is other.element_type
+            and self.dimensions == other.dimensions
+            and self.layout == other.layout
+            and self.tuple_shapes == other.tuple_shapes
+            and self.is_token is other.is_token
+        )
+
+    def __hash__(self) -> int:
+        """Layouts are left out: nearly all are row-major, and a hash of them takes longer than the rest."""
+        return hash((self.element_type, self.dimensions, self.tuple_shapes))
+
     @staticmethod
     def array(element_type: ElementType, dimensions: Sequence[int] = (), layout: Layout | None = None) -> Shape:
         """An array shape; `layout` defaults to row-major.
@@ -53,6 +75,8 @@ class Shape:
         (`layout_rules.py` lists the rules).
         """
         dims = tuple(dimensions)
+        if layout is None and (known := _arrays.get((element_type, dims))) is not None:
+            return known
         if any(d < 0 for d in dims if not is_symbolic(d)):
             why = "has a negative dimension: sizes must be at least 0"
             raise ShapeError(f"{element_type.value}{list(dims)} {why}", "shape_c1")
@@ -69,7 +93,12 @@ class Shape:
             violation = layout_violation(element_type, dims, layout)
             if violation is not None:
                 raise ShapeError(f"{element_type.value}{list(dims)}: {violation.message}", violation.label)
-        return Shape(element_type, dims, layout)
+        made = Shape(element_type, dims, layout)
+        if layout is default and all(type(d) is int for d in dims):
+            if len(_arrays) >= _MOST_ARRAYS:
+                _arrays.clear()
+            _arrays[element_type, dims] = made
+        return made
 
     @staticmethod
     def tuple(shapes: Sequence[Shape]) -> Shape:

@@ -45,6 +45,7 @@ assert set(SPECS) == set(Opcode), f"opcodes without a spec: {set(Opcode) - set(S
 
 _TRAITS: dict[Opcode, int] = {opcode: spec.traits.value for opcode, spec in SPECS.items()}
 """The traits as numbers: testing a Flag runs Python code, which is slow."""
+_ELEMENTWISE: int = Trait.ELEMENTWISE.value
 
 
 def spec_of(opcode: Opcode) -> OpSpec:
@@ -58,7 +59,7 @@ def is_elementwise(instruction: HloInstruction) -> bool:
     opcode = instruction.opcode
     if opcode is Opcode.BITCAST_CONVERT:
         return instruction.shape.dimensions == instruction.operands[0].shape.dimensions
-    return has_trait(opcode, Trait.ELEMENTWISE)
+    return _TRAITS[opcode] & _ELEMENTWISE != 0
 
 
 def has_trait(opcode: Opcode, trait: Trait) -> bool:

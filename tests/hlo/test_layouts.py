@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 from hloom.hlo import ElementType, HloParseError, Layout, PaddingValue, Shape, ShapeError, Tile
 from hloom.hlo.layout import MAX_RANK, MEMORY_SPACES, row_major
@@ -63,6 +64,28 @@ def test_equality_of_layouts_in_shapes() -> None:
     assert not a.layouts_equal(Shape.parse("(f32[2,3]{1,0:T(8,128)S(1)}, (s8[4]{0}))"))
     assert not a.layouts_equal(a.elements[0])
     assert not Shape.parse("f32[2]").layouts_equal(Shape.parse("f32[2,2]"))
+
+
+TYPES = ("f32[2,3]", "f32[2,3]{0,1}", "f32[2,3]{1,0:S(1)}", "f32[3,2]", "s32[2,3]", "(f32[2,3])", "()", "token[]")
+
+
+@pytest.mark.parametrize("text", TYPES)
+def test_shapes_are_equal_with_all_that_their_text_says(text: str) -> None:
+    shape = Shape.parse(text)
+    assert [other for other in TYPES if Shape.parse(other) == shape] == [text]
+    assert hash(Shape.parse(text)) == hash(shape)
+    assert shape != text and shape != ()
+
+
+def test_sizes_are_remembered_as_integers_of_python() -> None:
+    """A shape that was made before is found by its sizes: 131 and NumPy's 131 are equal."""
+    sizes = np.array([131, 137])
+    for given_sizes in (tuple(sizes), (131, 137)):
+        found = Shape.array(E.F32, given_sizes)
+        assert found.dimensions == (131, 137)
+    assert {type(size) for size in found.dimensions} == {int}
+    assert Shape.array(E.F32, [131, 137]) is found
+    assert Shape.array(E.F32, [131, 137], Layout((0, 1))) != found
 
 
 # Orders
