@@ -10,11 +10,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
-from functools import partial
+from operator import is_
 
 from ...hlo.analyses.in_bounds import INDEXED, in_bounds, window_sizes, with_in_bounds
 from ...hlo.builder import make_instruction
 from ...hlo.ir import NO_ATTRIBUTES, Attributes, HloComputation, HloInstruction
+from ...hlo.layout import row_major
 from ...hlo.opcode import Opcode
 from ...hlo.ops import is_elementwise
 from ...hlo.ops.movement import (
@@ -28,11 +29,13 @@ from ...hlo.ops.movement import (
 from ...hlo.ops.reduce import ReduceAttributes
 from ...hlo.shape import Shape
 from ...hlo.support.disjoint_sets import DisjointSets
+from ...hlo.support.lazy import lazy_property
 from ...hlo.support.records import dataclass
 from .alignment import alignment_of
 from .collapse_gather import Groups, merging_neighbours, positions, regrouped_gather, with_same_bounds
 from .flatten import flattened
 from .physical_layouts import PhysicalLayout, PhysicalLayouts, physical_layout_of
+from .stage_plan import StagePlan
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +47,11 @@ class FusedBody:
     """The layouts, by the number of the parameter."""
     root_places: PhysicalLayouts
     """The layouts, by the number of the output."""
+
+    @lazy_property
+    def stage_plan(self) -> StagePlan:
+        """The stages of a computation with reductions."""
+        return StagePlan(self.computation)
 
     @property
     def is_identity(self) -> bool:
@@ -135,20 +143,29 @@ def _regroup(computation: HloComputation, groups_of: GroupsOf) -> HloComputation
     return _rebuild(computation, mapping)
 
 
+_VIEWS = frozenset((Opcode.RESHAPE, Opcode.BITCAST, Opcode.BROADCAST, Opcode.TRANSPOSE))
+"""They may be the operand itself in dimensions that are merged, or without those of size 1."""
+
+
 def _regrouped(old: HloInstruction, operands: tuple[HloInstruction, ...], groups_of: GroupsOf) -> HloInstruction:
     """`old` on operands that have been regrouped, with a result that is."""
     opcode, attributes = old.opcode, old.attributes
+    kept = all(map(is_, operands, old.operands))
     if opcode is Opcode.TUPLE or opcode is Opcode.GET_TUPLE_ELEMENT:
-        return make_instruction(opcode, operands, attributes)
+        return old if kept else make_instruction(opcode, operands, attributes)
     if opcode is Opcode.REDUCE:
-        reduced = [n for n, g in enumerate(groups_of(old.operands[0])) if g[0] in attributes.dimensions]
-        return make_instruction(opcode, operands, ReduceAttributes(tuple(reduced), attributes.to_apply))
+        reduced = tuple([n for n, g in enumerate(groups_of(old.operands[0])) if g[0] in attributes.dimensions])
+        if kept and reduced == attributes.dimensions:
+            return old
+        return make_instruction(opcode, operands, ReduceAttributes(reduced, attributes.to_apply))
     if opcode is Opcode.COPY and operands[0].opcode in (Opcode.REDUCE, Opcode.GET_TUPLE_ELEMENT):
         return operands[0]  # in another layout, but nests look for accumulators among the outputs
     sizes = old.shape.dimensions
     groups, rank = groups_of(old), len(sizes)
     if len(groups) < rank:
         sizes = tuple([math.prod([old.shape.dimensions[d] for d in g]) for g in groups])
+    elif kept and opcode not in _VIEWS and old.shape.layout == row_major(rank):
+        return old
     if opcode in (Opcode.RESHAPE, Opcode.BITCAST):
         return reshaped(operands[0], sizes)
     if opcode is Opcode.CONSTANT:
@@ -164,7 +181,7 @@ def _regrouped(old: HloInstruction, operands: tuple[HloInstruction, ...], groups
         if attributes.dimensions == tuple(range(len(groups))):
             return operands[0]
     shape = Shape.array(old.shape.element, sizes)
-    if shape == old.shape and all(a is b for a, b in zip(operands, old.operands, strict=True)):
+    if kept and shape == old.shape:
         return old
     if opcode in (Opcode.DYNAMIC_SLICE, Opcode.DYNAMIC_UPDATE_SLICE) and 0 not in window_sizes(old):
         return reshaped(_window_regrouped(old, operands, groups_of(old.operands[0])), sizes)
@@ -218,6 +235,8 @@ _Boundaries = DisjointSets[Boundary | None]
 
 def _collapse(fused: FusedBody) -> FusedBody:
     computation = fused.computation
+    if all(i.shape.rank < 2 for i in computation.instructions):
+        return fused
     boundaries: _Boundaries = DisjointSets()
     for instruction in computation.instructions:
         _constrain(boundaries, instruction)
@@ -235,10 +254,13 @@ def _collapse(fused: FusedBody) -> FusedBody:
                 boundaries.unite((value, d), (group.values[0], d))
 
     def merged(number: int, place: PhysicalLayout, arrays: Mapping[int, HloInstruction]) -> PhysicalLayout:
-        return place.merged(_groups(boundaries, arrays[number]))
+        return place.merged(groups[arrays[number]])
 
+    groups = {i: _groups(boundaries, i) for i in computation.instructions if i.shape.is_array}
+    if all(len(found) == i.shape.rank for i, found in groups.items()):
+        return fused
     return FusedBody(
-        _regroup(computation, partial(_groups, boundaries)),
+        _regroup(computation, groups.__getitem__),
         {k: merged(k, place, parameters) for k, place in fused.parameter_places.items()},
         {k: merged(k, place, dict(enumerate(roots))) for k, place in fused.root_places.items()},
     )

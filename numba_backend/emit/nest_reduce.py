@@ -13,16 +13,16 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from ...hlo.analyses.bands import Band, mask_of
-from ...hlo.ir import HloComputation, HloInstruction
+from ...hlo.ir import HloInstruction
 from ...hlo.opcode import Opcode
 from ...hlo.ops import Trait, has_trait
 from ..loops.expressions import Expr
-from .alignment import reductions_of
 from .collapse import FusedBody
 from .nest import NestEmitter, loop_variable
 from .nest_arg import is_arg_reduction
 from .physical_index import LoopDigit, guide_of
 from .sizes import Index
+from .stage_plan import StagePlan
 
 
 class ReductionNest(NestEmitter):
@@ -30,17 +30,12 @@ class ReductionNest(NestEmitter):
 
     def __init__(self, fused: FusedBody, sharing: Mapping[int, int]) -> None:
         super().__init__(fused, sharing)
-        body = self.body
-        groups = reductions_of(body)
-        self.reductions: tuple[HloInstruction, ...] = groups.main
-        """The reductions that are complete inside of the nest, all over the same dimensions. The last loop of the nest
-        is the stage after them."""
-        self.columns: tuple[HloInstruction, ...] = groups.columns
-        """Beside reductions of rows: those along columns, over the dimensions `along`. Their elements are sinks."""
+        plan = fused.stage_plan
+        self.staging: StagePlan = plan
+        self.reductions, self.columns = plan.reductions, plan.columns
+        self.domain, self.reduced = plan.domain, plan.reduced
         self.along: tuple[int, ...] = self.columns[0].attributes.dimensions if self.columns else ()
-        first = self.reductions[0]
-        self.domain: HloInstruction = first.operands[0]
-        self.reduced = first.attributes.dimensions
+        """The dimensions that the reductions along columns are over."""
         self.kept: tuple[int, ...] = tuple(d for d in range(self.domain.shape.rank) if d not in self.reduced)
         sizes = self.domain.shape.dimensions
         self.kept_sizes: tuple[int, ...] = tuple(sizes[d] for d in self.kept)
@@ -51,15 +46,8 @@ class ReductionNest(NestEmitter):
         """Those inside of them. Then accumulators are in the results."""
         self.parts: tuple[int, ...] = tuple(d for d in self.outer if d not in self.along)
         """The dimensions of the sliced loop."""
-        assert all(
-            r.operands[0].shape.dimensions == sizes and r.attributes.dimensions == self.reduced for r in self.reductions
-        ), "reductions over different dimensions in one group"
-        self.level: dict[HloInstruction, int] = _levels(body)
-        """By value: how many reductions, in a chain, must be complete before it can be computed."""
-        self.stages: int = 1 + max(self.level[r] for r in self.reductions)
-        self.full_roots: list[int] = [k for k, r in enumerate(self.roots) if self.is_full(r)]
+        self.level, self.stages, self.full_roots = plan.level, plan.stages, plan.full_roots
         self.digits: tuple[LoopDigit, ...] = self._guide()
-        self._stage_of = self._plan_stages()
         self._kept: dict[int, dict[int, HloInstruction]] = {}
         """By stage: the values that its loop writes for later ones, by output."""
         self._lost: dict[int, list[HloInstruction]] = {}
@@ -129,64 +117,18 @@ class ReductionNest(NestEmitter):
         """The stage has work besides searches."""
         return self.writes_elements(stage) or len(self.reductions_at(stage)) > len(self.searched_at(stage))
 
-    def is_full(self, instruction: HloInstruction) -> bool:
-        """True for a value with one element per element of the domain, not per kept index."""
-        return bool(self.reduced) and instruction.shape.dimensions == self.domain.shape.dimensions
-
-    def sinks(self) -> Mapping[HloInstruction, Sequence[HloInstruction]]:
-        """The work that the nest does for each element of the domain, if no result of it is needed inside: by
-        instruction, the values that it needs there."""
-        arrays = {r: r.operands[: len(r.operands) // 2] for r in self.columns}
-        return {**{self.roots[k]: (self.roots[k],) for k in self.full_roots}, **arrays}
-
     def sinks_at(self, stage: int) -> list[HloInstruction]:
         """The sinks in the loop of a stage."""
-        return [sink for sink, where in self._stage_of.items() if where == stage]
+        return [sink for sink, where in self.staging.stage_of.items() if where == stage]
 
     def full_roots_at(self, stage: int) -> list[int]:
         """The full outputs that the loop of a stage writes."""
-        return [output for output in self.full_roots if self._stage_of[self.roots[output]] == stage]
+        return self.staging.full_roots_at(stage)
 
     def ends_at(self, stage: int) -> list[HloInstruction]:
         """The values that the loop of a stage needs for each element of the domain."""
-        sinks = self.sinks()
-        return [*self._reduced_at(stage), *(o for sink in self.sinks_at(stage) for o in sinks[sink])]
-
-    def _reduced_at(self, stage: int) -> list[HloInstruction]:
-        return [o for r in self.reductions if self.level[r] == stage for o in r.operands[: len(r.operands) // 2]]
-
-    def _plan_stages(self) -> dict[HloInstruction, int]:
-        """The stage of each sink: among the loops in which its operands are available, the loop that computes most of
-        them."""
-        needed = [self._full_needs(self._reduced_at(stage)) for stage in range(self.stages + 1)]
-        found: dict[HloInstruction, int] = {}
-        sinks = self.sinks()
-        for sink in sorted(sinks, key=lambda s: -self.level[s]):
-            own = self._full_needs(sinks[sink])
-            loops = [s for s in range(self.level[sink], self.stages + 1) if s < self.stages or needed[s]]
-            loops.reverse()  # the last one of equals: it may overwrite operands
-            where = min(loops or [self.stages], key=lambda s: sum(map(_weight, own - needed[s])))
-            found[sink] = where
-            needed[where] |= own
-        return found
-
-    def may_overwrite(self, parameter: HloInstruction, output: int) -> bool:
-        """True if the nest may write an output over a parameter: in its last loop, and if all loops read of the
-        parameter only the element at their own index."""
-        if output not in self.full_roots_at(self.stages):
-            return False
-        straight: set[HloInstruction] = set()
-        stack = [parameter]
-        while stack:
-            value = stack.pop()
-            for user in self.body.users[value]:
-                if user.opcode in (Opcode.REDUCE, Opcode.TUPLE) or user in straight:
-                    continue
-                if not has_trait(user.opcode, Trait.ELEMENTWISE) or not self.is_full(user):
-                    return False
-                straight.add(user)
-                stack.append(user)
-        return True
+        sinks = self.staging.sinks
+        return [*self.staging.reduced_at(stage), *[o for sink in self.sinks_at(stage) for o in sinks[sink]]]
 
     def store_full(self, stage: int, index: Index) -> None:
         """Store the values that the loop of a stage writes for each element of the domain."""
@@ -212,12 +154,12 @@ class ReductionNest(NestEmitter):
         """
         known_from: dict[HloInstruction, int] = {}
         free = list(self.full_roots)
-        while True:
+        while free:
             needed: dict[HloInstruction, list[int]] = {}
             for stage in range(self.stages + 1):
                 known = {instruction for instruction, first in known_from.items() if first < stage}
                 read: set[HloInstruction] = set()
-                for instruction in self._full_needs(self.ends_at(stage), known, read):
+                for instruction in self.staging.full_needs(self.ends_at(stage), known, read):
                     needed.setdefault(instruction, []).append(stage)
                 for instruction in read:
                     needed.setdefault(instruction, []).append(stage)
@@ -235,7 +177,7 @@ class ReductionNest(NestEmitter):
             known_from[instruction] = where[0]
             self._kept.setdefault(where[0], {})[output] = instruction
             free.remove(output)
-            last = self._stage_of[self.roots[output]]
+            last = self.staging.stage_of[self.roots[output]]
             if self.roots[output] is not instruction and last in where:
                 self._lost.setdefault(last, []).append(instruction)
 
@@ -246,19 +188,14 @@ class ReductionNest(NestEmitter):
     def _output_for(self, instruction: HloInstruction, where: Sequence[int], free: Sequence[int]) -> int | None:
         """The output that keeps a value which the loops `where` need, if that is better than computing it again."""
         own = [k for k in free if self.roots[k] is instruction]
-        if own and any(has_trait(i.opcode, Trait.EXPENSIVE) for i in self._full_needs([instruction])):
+        if own and any(has_trait(i.opcode, Trait.EXPENSIVE) for i in self.staging.full_needs([instruction])):
             return own[0]
         if own or not has_trait(instruction.opcode, Trait.EXPENSIVE):
             return None
         element = instruction.shape.element
-        return next(
-            (
-                k
-                for k in free
-                if self.roots[k].shape.element is element and where[0] < self._stage_of[self.roots[k]] >= where[-1]
-            ),
-            None,
-        )
+        first, last, stage_of = where[0], where[-1], self.staging.stage_of
+        alike = [k for k in free if self.roots[k].shape.element is element]
+        return next((k for k in alike if first < stage_of[self.roots[k]] >= last), None)
 
     def _ends(
         self, output: int, value: HloInstruction, where: Sequence[int], known_from: Mapping[HloInstruction, int]
@@ -266,7 +203,7 @@ class ReductionNest(NestEmitter):
         """True if the operand that an output overwrites is read for the last time when a value is computed, in the
         first of the loops `where`, and at the same index."""
         operand = self.body.parameters[self.sharing[output]]
-        for i in self._full_needs([value]):
+        for i in self.staging.full_needs([value]):
             if not has_trait(i.opcode, Trait.ELEMENTWISE) and i is not operand and _reads([i], operand, ()):
                 return False
         if _reads([root for k, root in enumerate(self.roots) if k not in self.full_roots], operand, ()):
@@ -276,29 +213,6 @@ class ReductionNest(NestEmitter):
             if _reads(self.ends_at(stage), operand, {*known, value}):
                 return False
         return True
-
-    def _full_needs(
-        self,
-        ends: Sequence[HloInstruction],
-        known: Collection[HloInstruction] = (),
-        read: set[HloInstruction] | None = None,
-    ) -> set[HloInstruction]:
-        """The values with an element for each element of the domain that must be computed for `ends`, if those that are
-        `known` are read; these are added to `read`."""
-        found: set[HloInstruction] = set()
-        stack = [i for i in ends if self.is_full(i)]
-        while stack:
-            instruction = stack.pop()
-            if instruction in known:
-                if read is not None:
-                    read.add(instruction)
-                continue
-            if instruction in found:
-                continue
-            found.add(instruction)
-            if has_trait(instruction.opcode, Trait.ELEMENTWISE):
-                stack.extend(o for o in instruction.operands if self.is_full(o))
-        return found
 
     def _spill(self, instruction: HloInstruction, output: int, index: Index) -> None:
         value = self.elements.value(instruction, index)
@@ -315,7 +229,7 @@ class ReductionNest(NestEmitter):
 
     def is_cheap(self, stage: int, most: int) -> bool:
         """True if the elements that a stage needs are at most `most` operations, none of them an expensive one."""
-        needs = self._full_needs(self.ends_at(stage))
+        needs = self.staging.full_needs(self.ends_at(stage))
         return len(needs) <= most and not any(has_trait(i.opcode, Trait.EXPENSIVE) for i in needs)
 
     def masks_at(self, stage: int) -> dict[HloInstruction, tuple[Band, HloInstruction]]:
@@ -324,31 +238,13 @@ class ReductionNest(NestEmitter):
         rank = self.domain.shape.rank
         if self.has_tiles or self.reduced != (rank - 1,) or rank - 2 not in self.kept:
             return {}
-        needed = self._full_needs(self.ends_at(stage), self.kept_before(stage))
+        needed = self.staging.full_needs(self.ends_at(stage), self.kept_before(stage))
         spared: set[HloInstruction] = set()
         for instruction in needed:
             if has_trait(instruction.opcode, Trait.EXPENSIVE):
-                spared |= self._full_needs([instruction])
+                spared |= self.staging.full_needs([instruction])
         found = {i: mask_of(i) for i in self.body.instructions if i.opcode is Opcode.SELECT and i in spared & needed}
         return {select: mask for select, mask in found.items() if mask is not None}
-
-
-def _weight(instruction: HloInstruction) -> int:
-    """The cost of having a value in one more loop."""
-    if instruction.opcode is Opcode.PARAMETER:
-        return 4
-    return 16 if has_trait(instruction.opcode, Trait.EXPENSIVE) else 1
-
-
-def _levels(body: HloComputation) -> dict[HloInstruction, int]:
-    """For a reduction: how many others its operands depend on, in a chain. The same for other values."""
-    levels: dict[HloInstruction, int] = {}
-    for instruction in body.instructions:
-        level = 0
-        for operand in instruction.operands:
-            level = max(level, levels[operand] + (operand.opcode is Opcode.REDUCE))
-        levels[instruction] = level
-    return levels
 
 
 def _reads(values: Sequence[HloInstruction], operand: HloInstruction, known: Collection[HloInstruction]) -> bool:

@@ -9,7 +9,6 @@ from ...hlo.passes.fuse.fusible import reads_at_its_own_index, reads_of_its_own
 from ...hlo.support.lazy import lazy_property
 from .alignment import reductions_of
 from .collapse import FusedBody
-from .nest_reduce import ReductionNest
 
 
 class Sharing:
@@ -27,10 +26,6 @@ class Sharing:
     @lazy_property
     def _has_reductions(self) -> bool:
         return bool(reductions_of(self.body).main)
-
-    @lazy_property
-    def _reductions(self) -> ReductionNest:
-        return ReductionNest(self.fused, {})
 
     @lazy_property
     def _elsewhere(self) -> set[HloInstruction]:
@@ -54,7 +49,7 @@ class Sharing:
         same_place = self.fused.parameter_places.get(operand) == self.fused.root_places.get(output)
         if self._has_reductions:
             alike = parameter.shape == root.shape and same_place
-            return alike and self._reductions.may_overwrite(parameter, output)  # to make the nest takes long
+            return alike and self.fused.stage_plan.may_overwrite(parameter, output)
         if is_update(self.fused, root):
             return root.operands[0] is parameter and root.operands.count(parameter) == 1 and (
                 root.operands[1].shape.num_elements == 1
