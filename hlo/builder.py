@@ -198,6 +198,21 @@ class _Namer:
         return f"{base}.{number}"
 
 
+_NAMES = "_names"
+"""The attribute in which a computation keeps the result of `_names_of`, when all its instructions have names: most
+passes change few computations."""
+
+
+def _names_of(computation: HloComputation) -> set[str]:
+    kept = computation.__dict__
+    found: set[str] | None = kept.get(_NAMES)
+    if found is None:
+        found = {i.name for i in computation.instructions}
+        if "" not in found:
+            kept[_NAMES] = found
+    return found
+
+
 def with_unique_names(
     module: HloModule,
     changed: dict[HloInstruction, HloInstruction] | None = None,
@@ -211,14 +226,14 @@ def with_unique_names(
     that the caller has made for this module and has shared with no other code, nor a computation that has it as its
     root. Both get their names where they are: a copy would need copies of all users, too.
     """
-    instructions = _Namer({i.name for c in module.computations for i in c.instructions})
+    named = [_names_of(c) for c in module.computations]
+    instructions = _Namer(set().union(*named))
     computations = _Namer(set())
     kept: set[str] = set()
     renamed: dict[HloComputation, HloComputation] = {}
-    for computation in module.computations:
+    for computation, names in zip(module.computations, named, strict=True):
         mapping: dict[HloInstruction, HloInstruction] = {}  # only those that change
         untouched = mapping.keys().isdisjoint
-        names = {old.name for old in computation.instructions}
         todo = computation.instructions
         if len(names) == len(todo) and "" not in names and kept.isdisjoint(names) and renamed.keys().isdisjoint(
             computation.callees
@@ -234,6 +249,7 @@ def with_unique_names(
                 name = instructions.unique(name or old.opcode.value)
                 if is_own is not None and is_own(old):
                     object.__setattr__(old, "name", name)
+                    computation.__dict__.pop(_NAMES, None)
             if name == old.name and not mapping and not calling:
                 continue  # nothing before it is another instruction now
             operands = old.operands

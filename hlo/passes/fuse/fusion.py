@@ -68,26 +68,25 @@ class Fusion:
 def _scalar_computations(module: HloModule) -> set[HloComputation]:
     """Reducers and the bodies of fusions: no nests are made in them."""
     found: set[HloComputation] = set()
-    for instruction in module.instructions():
-        if instruction.opcode is Opcode.FUSION or has_trait(instruction.opcode, Trait.APPLIES):
-            found.update(instruction.called_computations())
+    for computation in module.computations:
+        for instruction in computation.callers:
+            if instruction.opcode is Opcode.FUSION or has_trait(instruction.opcode, Trait.APPLIES):
+                found.update(instruction.called_computations())
     return found
 
 
 def _with_calls(computation: HloComputation, fused: dict[HloComputation, HloComputation]) -> HloComputation:
     """The computation, calling the fused computations."""
+    if all(fused[c] is c for c in computation.callees):
+        return computation
     mapping: dict[HloInstruction, HloInstruction] = {}
-    changed = False
     for old in computation.instructions:
-        new = old.with_operands(tuple(mapping[o] for o in old.operands))
+        new = old.with_operands(tuple([mapping[o] for o in old.operands]))
         if new.attributes is not NO_ATTRIBUTES:
             attributes = new.attributes.map_computations(fused.__getitem__)
             if attributes is not new.attributes:
                 new = replace(new, attributes=attributes)
-        changed = changed or new is not old
         mapping[old] = new
-    if not changed:
-        return computation
     note_replacements(mapping)
     return HloComputation(computation.name, tuple(mapping.values()), mapping[computation.root])
 
