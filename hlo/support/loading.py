@@ -47,7 +47,7 @@ def load(name: str, package: str | None = None, *, stays: bool = False) -> Modul
         return import_module(name, package)
     gc.disable()
     try:
-        stays = stays and len(gc.get_objects()) <= _MOST_BEFORE
+        stays = stays and _GENERATIONS and len(gc.get_objects()) <= _MOST_BEFORE
         return import_module(name, package)
     finally:
         if _GENERATIONS and not _frozen and not gc.get_freeze_count():

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import sys
+
+import pytest
+
 from support.runtime_kernels import python
+
+pytestmark = pytest.mark.skipif("free-threading" in sys.version, reason="without a GIL nothing is frozen")
 
 BEGINS = """
 import gc, weakref
