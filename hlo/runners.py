@@ -37,7 +37,8 @@ class ArraySlots:
 
 class ThreadSettings(NamedTuple):
     """Where the context of a call is: in the slot `context` of an object of the class `settings`, which is the
-    attribute `running` of `thread`. The attribute is None while no program may run at once."""
+    attribute `running` of `thread`. The attribute is None while no program may run at once. `thread` is CPython's own
+    `threading.local`: its dictionary is the same for the life of a thread."""
 
     thread: object
     running: str

@@ -73,7 +73,7 @@ from .profiling.monitoring import TRACE_EVENT
 from .recording import MAX_CONSTANT_SIZE, stand_in_for
 from .references.programs import module_with_references, running_on_references
 from .references.refs import Ref, check_aliases
-from .settings.context import Override, Settings, current_context, thread
+from .settings.context import IS_OF_THREADS, Override, Settings, current_context, thread
 from .sharding.current_mesh import mesh_of_thread
 from .sharding.devices import check_device, devices
 from .sharding.devices import devices as known_devices
@@ -491,7 +491,7 @@ class PjitFunction(SharedValue, Generic[P, R]):
         `avals`, in the context of `table`, then run the program without a look-up."""
         runner, fast = getattr(run, "__self__", None), self._fast
         context = next((c for c, t in snapshot(fast.items()) if t is table), None)
-        if isinstance(runner, NativeRunner) and context is not None:
+        if isinstance(runner, NativeRunner) and context is not None and IS_OF_THREADS:
             form = call_form(args, kwargs)
             if form is not None and len(form.places) == len(avals):
                 parameters = [*map(site_parameter, form.places, avals)]

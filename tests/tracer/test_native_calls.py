@@ -22,6 +22,7 @@ from hloom.tracer.arrays.array import Array
 import hloom
 import hloom.numpy as jnp
 from hloom import lax
+from support.runtime_kernels import python
 
 pytestmark = pytest.mark.skipif(not HAS_SLOTS, reason="this Python has no calls in machine code")
 
@@ -830,6 +831,22 @@ def test_each_thread_has_its_own_settings() -> None:
         thread.join()
         assert f(x).dtype == np.float32
     assert {*found} == {(None, np.dtype("f4")), (False, np.dtype("f4")), (True, np.dtype("f8"))}
+
+
+def test_another_class_of_thread_locals() -> None:
+    """As after gevent's patches: one thread has several sets of attributes."""
+    code = """
+import threading, _threading_local
+threading.local = _threading_local.local
+import hloom, hloom.numpy as jnp, numpy as np
+f = hloom.jit(lambda x: x * 2)
+for _ in range(3):
+    assert f(np.ones(3)).dtype == np.float32
+    with hloom.enable_x64(True):
+        assert f(np.ones(3)).dtype == np.float64
+print(f._fast.call)
+"""
+    assert python(code).strip() == "None"
 
 
 def test_memory_of_dead_results_goes_back_without_python() -> None:

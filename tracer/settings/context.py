@@ -10,6 +10,7 @@ thread changes nothing in another. `current_context()` costs two attribute looku
 from __future__ import annotations
 
 import threading
+from _thread import _local
 from contextlib import ContextDecorator
 from dataclasses import fields, replace
 from typing import Any, Self
@@ -185,6 +186,9 @@ _overriding: list[Settings] = []
 """The settings of threads that override some: they also follow changes of the process's settings."""
 thread: _Thread = _Thread()
 """For jit's dispatch, which reads `thread.running.context` on each call."""
+IS_OF_THREADS = isinstance(thread, _local)
+"""Each thread of the system has attributes of its own, in a dictionary that stays the same. Libraries for coroutines
+put another class in the place of `threading.local`, whose attributes change within a thread."""
 
 
 def start(**settings: Any) -> None:
