@@ -8,7 +8,7 @@ calls. The machine code reads objects of the tracer, which says what slots they 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -120,7 +120,8 @@ class NativeRunner(ABC):
     @abstractmethod
     def add_site(
         self, sites: CallSites | None, where: ThreadSettings, context: object,
-        containers: Sequence[SiteContainer], parameters: Sequence[SiteParameter],
+        containers: Sequence[SiteContainer], parameters: Sequence[SiteParameter], constants: Mapping[int, object],
     ) -> CallSites:  # fmt: skip
         """`sites`, or new ones if there are none, with one more call: from now on arguments in such containers run this
-        runner in this context, if they are like `parameters`. Above a certain number of calls nothing changes."""
+        runner in this context, if they are like `parameters`, and the objects with the numbers of `constants` are
+        these. Above a certain number of calls nothing changes."""

@@ -6,6 +6,8 @@ of the leaves, which is optree's: dictionaries by sorted keys. For ``f({"w": x, 
     objects      0 (...,)   1 {"s": 2}   2 {"w": x, "b": y}   3 2   4 x   5 y
     containers   0 tuple, 1 part    1 dict, key "s"    2 dict, keys "w", "b"
     places       5 4 3
+
+A static argument is no leaf, and not taken apart: a call is like this one if it has the very same object there.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from ..hlo.runners import SiteContainer
+from .arguments import StaticArguments
 from .trees import tree
 from .trees.nodes import CONTAINERS, container
 
@@ -22,21 +25,27 @@ _MOST_OBJECTS = 2048
 
 
 class CallForm(NamedTuple):
-    """The containers of a call, and the place of each leaf among its objects."""
+    """The containers of a call, the place of each leaf among its objects, and the static arguments by their places."""
 
     containers: list[SiteContainer]
     places: list[int]
+    constants: dict[int, object]
 
 
-def call_form(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> CallForm | None:
-    """The form of a call with these arguments. None if they have a container that is no tuple, list, dictionary or
-    named tuple, or too many objects."""
+def call_form(args: tuple[Any, ...], kwargs: Mapping[str, Any], statics: StaticArguments) -> CallForm | None:
+    """The form of a call with these arguments, of which some are static. None if they have a container that is no
+    tuple, list, dictionary or named tuple, too many objects, or a static argument that may change."""
     objects: list[Any] = [args, kwargs]
     found: list[SiteContainer] = []
     parts_of: dict[int, list[int]] = {}
+    names = [*kwargs]
+    constants: dict[int, object] = {2 + position: value for position, _, value in statics.positional}
+    constants |= {2 + len(args) + names.index(name): value for name, _, value in statics.keyword}
+    if not all(map(_is_constant, constants.values())):
+        return None
     for place, value in enumerate(objects):  # which grows
         kind = type(value)
-        if container(kind) is None:
+        if place in constants or container(kind) is None:
             continue
         is_known = kind in (tuple, list, dict, type(None)) or (issubclass(kind, tuple) and kind not in CONTAINERS)
         if not is_known:
@@ -59,12 +68,27 @@ def call_form(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> CallForm | No
         place = waiting.pop()
         if place in parts_of:
             waiting += reversed(parts_of[place])
-        else:
+        elif place not in constants:
             places.append(place)
-    leaves = tree.leaves((args, kwargs))
+    dynamic = [value for place, value in enumerate(args, 2) if place not in constants]
+    named = enumerate(kwargs.items(), 2 + len(args))
+    keywords = {name: value for place, (name, value) in named if place not in constants}
+    leaves = tree.leaves((dynamic, keywords))
     if len(places) != len(leaves) or any(objects[p] is not leaf for p, leaf in zip(places, leaves, strict=True)):
         return None
-    return CallForm(found, places)
+    return CallForm(found, places, constants)
+
+
+_CONSTANTS = int, bool, float, complex, str, bytes, type(None), type(Ellipsis)
+
+
+def _is_constant(value: object) -> bool:
+    """Whether an object is equal to itself at all times. One with an equality of its own may change in between, so that
+    it stands for another program."""
+    kind = type(value)
+    if isinstance(value, tuple) and kind is tuple:
+        return all([_is_constant(part) for part in value])
+    return kind in _CONSTANTS or (kind.__eq__ is object.__eq__ and kind.__hash__ is object.__hash__)
 
 
 def _parts(value: Any) -> list[Any]:

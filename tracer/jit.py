@@ -35,6 +35,7 @@ from ..hlo.support.tracebacks import boundary, hide
 from ..hlo.timeline.spans import RECORDERS
 from . import bottom as bottom  # defines the layers of operations
 from .arguments import (
+    NO_STATICS,
     ArgumentSpec,
     LeafName,
     ShapeDtypeStruct,
@@ -372,7 +373,7 @@ class PjitFunction(SharedValue, Generic[P, R]):
             # site, too, but only the first, second, fourth ... is looked at: a site may be impossible.
             self._unmatched += 1
             if self._unmatched & (self._unmatched - 1) == 0 and key[-1] == tuple(avals):
-                self._learn(run, args, kwargs, avals, table)
+                self._learn(run, args, kwargs, NO_STATICS, avals, table)
         return run(arrays)
 
     def _flattened(self, dynamic: Sequence[Any]) -> tuple[list[Any], Sequence[Any], Any]:
@@ -479,23 +480,25 @@ class PjitFunction(SharedValue, Generic[P, R]):
             run = load(".checks.key_reuse", __package__).watched(run, self._trace(key, dynamic, keywords))
         if table is not None:
             table[fast_key] = run
-            if not places and not any(statics) and avals == tuple(map(_avals, values)):
-                self._learn(run, args, kwargs, avals, table)
+            if not places and avals == tuple(map(_avals, values)):
+                self._learn(run, args, kwargs, statics, avals, table)
         return run(values)
 
     def _learn(
-        self, run: Run, args: tuple[Any, ...], kwargs: dict[str, Any], avals: Sequence[ShapedArray],
-        table: dict[Any, Run],
+        self, run: Run, args: tuple[Any, ...], kwargs: dict[str, Any], statics: StaticArguments,
+        avals: Sequence[ShapedArray], table: dict[Any, Run],
     ) -> None:  # fmt: skip
         """Add a site in machine code, if `run` is machine code: calls with such arguments, whose leaves have the types
         `avals`, in the context of `table`, then run the program without a look-up."""
         runner, fast = getattr(run, "__self__", None), self._fast
         context = next((c for c, t in snapshot(fast.items()) if t is table), None)
         if isinstance(runner, NativeRunner) and context is not None and IS_OF_THREADS:
-            form = call_form(args, kwargs)
+            form = call_form(args, kwargs, statics)
             if form is not None and len(form.places) == len(avals):
                 parameters = [*map(site_parameter, form.places, avals)]
-                sites = fast.sites = runner.add_site(fast.sites, _WHERE, context, form.containers, parameters)
+                sites = fast.sites = runner.add_site(
+                    fast.sites, _WHERE, context, form.containers, parameters, form.constants
+                )
                 fast.call = sites.call
                 runner.take_calls(_FUNCTIONS)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ctypes
 from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import BuiltinFunctionType
 from typing import Any, NamedTuple
 
@@ -38,6 +38,7 @@ from .array_calls_code import (
     CALL_FUNCTIONS,
     CALL_SITES,
     CALL_WORD,
+    CONSTANTS,
     CONTAINER_FORMS,
     FUNCTIONS,
     MOST_OBJECTS,
@@ -147,9 +148,9 @@ class _Runner(_Block, NativeRunner):
 
     def add_site(
         self, sites: CallSites | None, where: ThreadSettings, context: object,
-        containers: Sequence[SiteContainer], parameters: Sequence[SiteParameter],
+        containers: Sequence[SiteContainer], parameters: Sequence[SiteParameter], constants: Mapping[int, object],
     ) -> CallSites:  # fmt: skip
-        words = array("q", [id(context), self.address, len(containers), len(parameters), 0])
+        words = array("q", [id(context), self.address, len(containers), len(parameters), 0, len(constants), 0])
         for container in containers:
             form = next((form for kind, form in CONTAINER_FORMS.items() if issubclass(container.kind, kind)), 0)
             words.extend([8 * container.place, id(container.kind), form, container.parts, *map(id, container.keys)])
@@ -161,8 +162,11 @@ class _Runner(_Block, NativeRunner):
             words.extend([8 * parameter.place, id(parameter.aval), 8 * (PARAMETER_HEAD + len(dimensions))])
             words.extend([id(parameter.number) if form else 0, form, 0 if scalar is None else id(scalar)])
             words.extend([0 if dtype is None else id(dtype), len(dimensions), *dimensions])
+        words[CONSTANTS] = 8 * len(words)
+        for place, value in constants.items():
+            words.extend([8 * place, id(value)])
         site = _Block(words.tobytes())
-        site.kept = self, context, containers, parameters
+        site.kept = self, context, containers, parameters, constants
         if sites is None:
             sites = _Sites(self.api, where)
         assert isinstance(sites, _Sites)

@@ -72,9 +72,11 @@ _RESULT_AVAL, _RESULT_BIN, _RESULT_BYTES, _RESULT_SHAPE, _RESULT_MAKER, _RESULT_
 """`_RESULT_BIN`: 0 if `_RESULT_MAKER` makes the buffer. `_RESULT_TAKEN`: not 0 if the result takes the buffer of an
 argument, whose number is one less."""
 
-# Words of a site's block; then the words of each container and of each parameter.
-_CONTEXT, _CALL, _CONTAINERS, _COUNT, PARAMETERS, _SITE_HEAD = range(6)
-"""`_CONTAINERS`, `_COUNT`: how many containers and parameters there are. `PARAMETERS`: where their words begin."""
+# Words of a site's block; then the words of each container and of each parameter, and for each constant the offset of
+# its word in `objects` and its address.
+_CONTEXT, _CALL, _CONTAINERS, _COUNT, PARAMETERS, _FIXED, CONSTANTS, _SITE_HEAD = range(8)
+"""`_CONTAINERS`, `_COUNT`, `_FIXED`: how many containers, parameters and constants there are. `PARAMETERS`,
+`CONSTANTS`: where their words begin."""
 _CONTAINER_PLACE, _KIND, _CONTAINER_FORM, _PARTS, _CONTAINER_HEAD = range(5)
 """The offset of its word in `objects`, its class and the form of that, the number of its parts; then the keys of a
 dictionary."""
@@ -112,7 +114,8 @@ _CONSTANTS = {
     "first_result": 8 * _HEAD, "result_bytes": 8 * _RESULT_WORDS,
     "bin": 8 * _RESULT_BIN, "nbytes": 8 * _RESULT_BYTES, "shape": 8 * _RESULT_SHAPE, "maker": 8 * _RESULT_MAKER,
     "context": 8 * _CONTEXT, "call": 8 * _CALL, "containers": 8 * _CONTAINERS, "count": 8 * _COUNT,
-    "parameters": 8 * PARAMETERS, "first_container": 8 * _SITE_HEAD, "container_place": 8 * _CONTAINER_PLACE,
+    "fixed": 8 * _FIXED, "constants": 8 * CONSTANTS, "parameters": 8 * PARAMETERS,
+    "first_container": 8 * _SITE_HEAD, "container_place": 8 * _CONTAINER_PLACE,
     "kind": 8 * _KIND, "container_form": 8 * _CONTAINER_FORM, "parts": 8 * _PARTS, "first_key": 8 * _CONTAINER_HEAD,
     "parameter_place": 8 * _PARAMETER_PLACE, "parameter_aval": 8 * _PARAMETER_AVAL, "scalar": 8 * _SCALAR,
     "parameter_bytes": 8 * _PARAMETER_BYTES, "dtype": 8 * _PARAMETER_DTYPE, "rank": 8 * _PARAMETER_RANK,
@@ -535,7 +538,15 @@ def run_known(sites, arguments, names):
                     parameter += load(parameter + {parameter_bytes})
                     index += 1
                 if index == count:
-                    break
+                    constant = site + load(site + {constants})
+                    left = load(site + {fixed})
+                    while left > 0:
+                        if load(objects + load(constant)) != load(constant + 8):
+                            break
+                        constant += 16
+                        left -= 1
+                    if left == 0:
+                        break
         at += 8
         site = load(at)
     if site == 0:

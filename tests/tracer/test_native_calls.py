@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import gc
 import sys
 import threading
@@ -717,8 +718,76 @@ def test_static_arguments_keep_their_programs() -> None:
         np.testing.assert_array_equal(f(X, 4), X * 4)
         np.testing.assert_array_equal(f(x=X, n=5), X * 5)
     assert is_known(f, X)
-    assert not is_known(f, X, 4)
-    assert not is_known(f, X, n=2)
+    assert is_known(f, X, 4)
+    assert is_known(f, X, n=2)
+    assert not is_known(f, X, n=4)
+    assert not is_known(f, X, 2)
+    assert not is_known(f, X, 4, n=2)
+
+
+def test_static_arguments_of_equal_value_and_other_types() -> None:
+    f = hloom.jit(lambda x, n: x * n, static_argnums=1)
+    values = 1, 1.0, True, np.float32(1), 2, -1, 10**6
+    for _ in range(3):
+        for n in values:
+            expected = (jnp.arange(3) * n).dtype
+            assert f(jnp.arange(3), n).dtype == expected
+            np.testing.assert_array_equal(f(jnp.arange(3), n), np.arange(3) * n)
+
+
+class Setting:
+    """Equal to others by a value that may change."""
+
+    def __init__(self, value: int) -> None:
+        self.value = value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Setting) and self.value == other.value
+
+    def __hash__(self) -> int:
+        return self.value
+
+
+class Model:
+    """Equal to itself alone."""
+
+    def __init__(self, scale: float) -> None:
+        self.scale = scale
+
+    @functools.partial(hloom.jit, static_argnums=0, static_argnames="mode")
+    def __call__(self, x: Any, mode: str = "up") -> Any:
+        return x * self.scale if mode == "up" else x / self.scale
+
+
+def test_static_arguments_that_change() -> None:
+    f = hloom.jit(lambda x, s: x * s.value, static_argnums=1)
+    setting = Setting(2)
+    for value in (2, 3, 4, 2, 3):
+        setting.value = value
+        np.testing.assert_array_equal(f(X, setting), X * value)
+    assert not is_known(f, X, setting)
+    assert not is_known(f, X, (setting, 1))
+
+
+def test_methods_with_a_static_self() -> None:
+    models = Model(2.0), Model(4.0)
+    for _ in range(3):
+        for model in models:
+            np.testing.assert_array_equal(model(X), X * model.scale)
+            np.testing.assert_array_equal(model(X, mode="down"), X / model.scale)
+    for model in models:
+        assert _frames(lambda: model(X)) == ["__get__"]  # noqa: B023
+        assert _frames(lambda: model(X, mode="down")) == ["__get__"]  # noqa: B023
+
+
+def test_static_containers_are_not_taken_apart() -> None:
+    f = hloom.jit(lambda shape, x, options: x["a"].reshape(shape) * (2 if options else 1), static_argnums=(0, 2))
+    shape = (2, 4)
+    for _ in range(3):
+        np.testing.assert_array_equal(f(shape, {"a": X}, None), X.reshape(2, 4))
+        np.testing.assert_array_equal(f((4, 2), {"a": X}, "double"), X.reshape(4, 2) * 2)
+    assert is_known(f, shape, {"a": X}, None)
+    assert not is_known(f, (4, 2)[::-1], {"a": X}, None)  # another object: Python compares it
 
 
 @pytest.mark.parametrize("name", CALLS)
