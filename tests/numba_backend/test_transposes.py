@@ -53,6 +53,22 @@ def test_results_that_go_past_the_caches(dtype: Any, monkeypatch: pytest.MonkeyP
         _check(shape, (1, 2, 0), dtype)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.int64, np.complex128])
+@pytest.mark.parametrize("rows", [16, 17, 60, 784])
+def test_blocks_are_written_to_the_result(rows: int, dtype: Any) -> None:
+    """Where they are whole lines, in several sets of the cache; the last ones overlap those before."""
+    for shape, order, is_direct in (
+        ((3, 64, rows), (0, 2, 1), True),
+        ((3, 64, rows), (2, 0, 1), True),
+        ((2, 8, rows, 48), (2, 1, 0, 3), False),  # nothing to turn
+        ((65, rows), (1, 0), False),  # no whole lines
+        ((1024, 2, rows), (2, 1, 0), False),  # all in one set
+    ):
+        _check(shape, order, dtype)
+        tiles = transposes.tiles_of([shape[d] for d in order], np.argsort(order).tolist(), np.dtype(dtype).itemsize)
+        assert (tiles is not None and tiles.is_direct) is is_direct, f"{shape} {order}"
+
+
 def test_tiles_fit() -> None:
     """Into the local arrays, and they have a block at least, for all sizes."""
     rng = np.random.default_rng(3)
