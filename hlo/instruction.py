@@ -104,6 +104,13 @@ class HloInstruction(SharedValue):
             self.annotations,
         )  # fmt: skip
 
+    def with_form(self, shape: Shape, operands: tuple[HloInstruction, ...], attributes: Any) -> HloInstruction:
+        """The same operation on other operands, with a result of another shape, and with other attributes."""
+        return HloInstruction(
+            self.opcode, shape, operands, attributes, self.name, self.metadata, self.frontend_attributes,
+            self.annotations,
+        )  # fmt: skip
+
     def called_computations(self) -> tuple[HloComputation, ...]:
         if self.attributes is NO_ATTRIBUTES or not _FIELDS.get(type(self.attributes), True):
             return ()

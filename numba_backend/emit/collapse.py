@@ -186,7 +186,7 @@ def _regrouped(old: HloInstruction, operands: tuple[HloInstruction, ...], groups
     if opcode in (Opcode.DYNAMIC_SLICE, Opcode.DYNAMIC_UPDATE_SLICE) and 0 not in window_sizes(old):
         return reshaped(_window_regrouped(old, operands, groups_of(old.operands[0])), sizes)
     if is_elementwise(old) or opcode in (Opcode.BROADCAST, Opcode.TRANSPOSE, Opcode.PARAMETER):
-        return replace(old, shape=shape, operands=operands, attributes=attributes)
+        return old.with_form(shape, operands, attributes)
     position = positions(groups)
     if opcode is Opcode.IOTA and attributes.iota_dimension in position:
         attributes = IotaAttributes(position[attributes.iota_dimension])
@@ -194,7 +194,7 @@ def _regrouped(old: HloInstruction, operands: tuple[HloInstruction, ...], groups
         attributes = ReverseAttributes(tuple([position[d] for d in attributes.dimensions if d in position]))
     elif opcode is Opcode.GATHER:
         attributes = regrouped_gather(old, groups, *map(groups_of, old.operands))
-        return with_same_bounds(replace(old, shape=shape, operands=operands, attributes=attributes), old)
+        return with_same_bounds(old.with_form(shape, operands, attributes), old)
     elif opcode is Opcode.SLICE and len(position) == rank:
         attributes = SliceAttributes(
             tuple([attributes.start_indices[g[0]] for g in groups]),
@@ -205,8 +205,8 @@ def _regrouped(old: HloInstruction, operands: tuple[HloInstruction, ...], groups
         # Other ops keep the rank until the next reshape.
         operands = tuple([reshaped(n, o.shape.dimensions) for n, o in zip(operands, old.operands, strict=True)])
         whole = Shape.array(old.shape.element, old.shape.dimensions)
-        return reshaped(replace(old, shape=whole, operands=operands), sizes)
-    return replace(old, shape=shape, operands=operands, attributes=attributes)
+        return reshaped(old.with_form(whole, operands, attributes), sizes)
+    return old.with_form(shape, operands, attributes)
 
 
 def _window_regrouped(old: HloInstruction, operands: tuple[HloInstruction, ...], array: Groups) -> HloInstruction:

@@ -183,7 +183,8 @@ def joined_space(producer: Cluster, consumer: Cluster, edges: Sequence[Edge], li
     if again and not can_run_again(space, limits):
         return None
     one_by_one = all(c.space.domain == space.domain for c in (producer, consumer))
-    return replace(space, is_single=space.is_single and one_by_one and not inner)
+    is_single = space.is_single and one_by_one and not inner
+    return space if is_single == space.is_single else replace(space, is_single=is_single)
 
 
 def _common(a: Space, b: Space, limits: FusionLimits) -> Space | None:
@@ -242,11 +243,12 @@ def _fits(edge: Edge, space: Space) -> bool:
     """True when the nest has the value that is read at the same index."""
     if edge.positions is None:
         return False
-    domain, kept_sizes, reduced = space.domain, space.kept, space.reduced
-    source_sizes = squeezed(edge.source) if edge.source.shape.is_array else kept_sizes
+    domain, reduced = space.domain, space.reduced
     identity = edge.positions == tuple(range(edge.rank)) and len(edge.positions) == edge.rank
     if reduced is None:
-        return identity and source_sizes == domain
+        return identity and (not edge.source.shape.is_array or squeezed(edge.source) == domain)
+    kept_sizes = space.kept
+    source_sizes = squeezed(edge.source) if edge.source.shape.is_array else kept_sizes
     user_is_full = edge.user.opcode is Opcode.REDUCE or squeezed(edge.user) == domain
     source_is_full = bool(reduced) and edge.source.opcode is not Opcode.REDUCE and source_sizes == domain
     if source_is_full:

@@ -9,7 +9,6 @@ borders there are reshapes, which need no code.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import replace
 
 from ...builder import make_instruction
 from ...ir import HloComputation, HloInstruction
@@ -219,7 +218,7 @@ class _Splitter:
             e = region.at[old.operands[0]]
             attributes = ReduceAttributes(renumbered(attributes.dimensions, e), attributes.to_apply)
         shape = Shape.array(old.shape.element, region.split(old))
-        return replace(old, operands=tuple(operands), attributes=attributes, shape=shape)
+        return old.with_form(shape, tuple(operands), attributes)
 
     def _finished(self, old: HloInstruction) -> HloInstruction | None:
         if old.opcode is not Opcode.REDUCE:
