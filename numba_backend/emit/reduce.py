@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...hlo.analyses.arg_reducers import arg_reducer
+from ...hlo.analyses.arg_reducers import arg_reducer, last_index
 from ...hlo.element_type import ElementType
 from ...hlo.errors import UnsupportedError
 from ...hlo.ir import HloComputation, HloInstruction
 from ...hlo.opcode import Opcode
 from ...hlo.passes.patterns import reducer_opcode
-from ..loops.expressions import Expr, call
+from ..loops.expressions import Binary, Expr, Unary, call
 from .element import ELEMENT, ElementEmitter
 from .sizes import Index
 
@@ -33,7 +33,44 @@ def combined(
     opcode = reducer_opcode(reducer)
     if opcode in _REORDERED and reduce.operands[0].shape.element in _SINGLE:
         return [call(_REORDERED[opcode], accumulators[0], elements[0])]
+    if _counts_up(reduce):
+        return _better(e, reduce, accumulators, elements)
     return applied(e, reducer, [*accumulators, *elements])
+
+
+def _counts_up(reduce: HloInstruction) -> bool:
+    """True for an argmax or argmin with indices that grow from zero or more on, and an index of zero to begin with:
+    then each element has a greater index than those combined before it, or is the same pair."""
+    if reduce.opcode is not Opcode.REDUCE or len(reduce.operands) != 4 or len(reduce.attributes.dimensions) != 1:
+        return False
+    if arg_reducer(reduce.attributes.to_apply) is None or reduce.operands[0].shape.element is ElementType.PRED:
+        return False
+    first = reduce.operands[3]
+    if first.opcode is not Opcode.CONSTANT or first.attributes.literal.array.any():
+        return False
+    return last_index(reduce.operands[1], reduce.attributes.dimensions[0]) is not None
+
+
+def _better(
+    e: ElementEmitter, reduce: HloInstruction, accumulators: Sequence[Expr], elements: Sequence[Expr]
+) -> list[Expr]:
+    """The element, if it is better than the accumulator, with its index; a NaN is, unless there was one before::
+
+        better0 = (acc0 == acc0) & (not x[i] <= acc0)
+        acc0, acc1 = select(better0, x[i], acc0), select(better0, int32(i), acc1)
+
+    The reducer itself also compares the indices, and asks which of two NaN is first.
+    """
+    is_maximum = arg_reducer(reduce.attributes.to_apply) is Opcode.MAXIMUM
+    best, best_index = accumulators
+    value, index = (x if x.is_simple else e.writer.let("v", x) for x in elements)
+    if reduce.operands[0].shape.element.is_floating:
+        best = best if best.is_simple else e.writer.let("acc", best)
+        test: Expr = Binary("&", best.eq(best), Unary("not", Binary("<=" if is_maximum else ">=", value, best)))
+    else:
+        test = Binary(">" if is_maximum else "<", value, best)
+    better = e.writer.let("better", test)
+    return [call("select", better, value, best), call("select", better, index, best_index)]
 
 
 _WORDS = {Opcode.ADD: "sum", Opcode.MULTIPLY: "product"}

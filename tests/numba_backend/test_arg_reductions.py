@@ -134,3 +134,30 @@ def test_indices_that_overflow() -> None:
     found = hloom.jit(lambda x: lax.argmax(x, 1, np.int8))(x)
     module = hloom.make_hlo(lambda x: lax.argmax(x, 1, np.int8))(x)
     np.testing.assert_array_equal(np.asarray(found), np.asarray(hlo.evaluate(module, x)).reshape(2))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, ml_dtypes.bfloat16, np.float64, np.int32, np.uint8])
+def test_columns(dtype: Any) -> None:
+    """Neighbouring results are combined with a row at a time: ties, NaN, zeros of both signs, nothing but the least."""
+    rng = np.random.default_rng(11)
+    is_float = np.dtype(dtype).kind not in "iub"
+    for shape in ((1, 5), (3, 17), (9, 64), (40, 33), (300, 70)):
+        numbers = rng.integers(0, 4, shape)
+        inputs = [numbers.astype(dtype), np.full(shape, 0, dtype)]
+        if is_float:
+            holes = np.where(rng.random(shape) < 0.2, np.nan, numbers)
+            zeros = np.where(numbers > 1, -0.0, 0.0)
+            inputs += [a.astype(dtype) for a in (holes, zeros, np.full(shape, -np.inf), np.full(shape, np.inf))]
+        for name in ("argmax", "argmin"):
+            program = hloom.jit(lambda x, name=name: (getattr(jnp, name)(x, 0), getattr(jnp, name[3:])(x, 0)))
+            for x in inputs:
+                plain = np.asarray(x, np.float64) if is_float else x
+                place, value = program(x)
+                np.testing.assert_array_equal(np.asarray(place), getattr(np, name)(plain, 0), f"{name} {shape}")
+                np.testing.assert_array_equal(np.asarray(value, plain.dtype), getattr(np, name[3:])(plain, 0))
+
+
+def test_columns_do_not_compare_indices() -> None:
+    x = np.zeros((40, 64), np.float32)
+    (text,) = map(str, hloom.jit(lambda x: jnp.argmax(x, 0)).lower(x).compile().kernels().values())
+    assert "better" in text and text.count("<") == text.count("<=")
