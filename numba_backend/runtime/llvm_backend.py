@@ -20,6 +20,7 @@ from ...hlo.support.forking import Order, fork_lock, kept_out_of_forks
 from ...hlo.system import system
 from .library import HALVES, INLINED, Operation, lacking, with_functions
 from .masked_stores import without_masked_stores
+from .math.slow_path import INLINED_LATE
 from .short_extrema import with_short_extrema
 
 _lock = fork_lock(Order.COMPILER)
@@ -102,7 +103,7 @@ operands to these types."""
 
 _ARRAY = re.compile(r"= alloca \[(\d+) x ")
 """In LLVM IR: a local array; the group is its size."""
-_LOOP = "@\"hloom_native_loop_"
+_LOOP = '@"hloom_native_loop_'
 """In LLVM IR: the name of a kernel that is a loop of the program (native_loops/emit.py)."""
 
 
@@ -131,14 +132,32 @@ def optimise(module: Any, straight_lines: bool, machine: Any = None) -> None:
     _unlocked(ffi.lib.LLVMPY_RunNewModulePassManager)(builder.getModulePassManager(), module, builder)
 
 
+_INLINED_LATE = re.compile(rf'^(attributes #\d+ = \{{[^\n]*)\bnoinline\b([^\n]*"{INLINED_LATE}"[^\n]*)$', re.MULTILINE)
+"""In optimised LLVM IR: the attributes of the functions that `_with_tests_inlined` inlines."""
+
+
+def _with_tests_inlined(text: str, context: Any, machine: Any) -> Any:
+    """Optimised IR as a module in which the tests for rare arguments of elementary functions (math/slow_path.py) are
+    written where they are called: a loop of scalars would wait for the call."""
+    module = llvm.parse_assembly(_INLINED_LATE.sub(r"\1alwaysinline\2", text), context)
+    passes = llvm.create_new_module_pass_manager()
+    passes.add_always_inliner_pass()
+    options = llvm.create_pipeline_tuning_options(speed_level=2)
+    passes.run(module, llvm.create_pass_builder(machine or target_machine(), options))
+    return module
+
+
 _ODD_LOAD = re.compile(r"(?<= = load )(?=<(?!(?:2|4|8|16|32|64|128) x )\d+ x )")
 """In LLVM IR: before the type of a load, if that is a vector with a length that is no power of two."""
 
 
-def for_code_generator(module: Any, context: Any, features: frozenset[str] = frozenset()) -> Any:
-    """An optimised module in which loads of vectors are volatile if the vector's length is no power of two, or if LLVM
-    would make a masked store of what is done with them (masked_stores.py). `features`: of the
-    processor, for short_extrema.py.
+def for_code_generator(
+    module: Any, context: Any, features: frozenset[str] = frozenset(), machine: Any = None
+) -> Any:  # fmt: skip
+    """An optimised module in which tests for rare arguments are inlined, and loads of vectors are volatile if the
+    vector's length is no power of two, or if LLVM would make a masked store of what is done with them
+    (masked_stores.py). `features`: of the processor, for short_extrema.py. `machine`: another target machine than this
+    thread's.
 
     Vectors of such a length come from loops over rows of 3, 5, 6 or 7. The code generator cuts their loads into parts.
     Where it knows that the memory goes on behind a part, as in an alloca, it may make that part wider again, and LLVM
@@ -146,6 +165,9 @@ def for_code_generator(module: Any, context: Any, features: frozenset[str] = fro
     as they are.
     """
     text = str(module)
+    if INLINED_LATE in text:
+        module = _with_tests_inlined(text, context, machine)
+        text = str(module)
     marked = with_short_extrema(without_masked_stores(_ODD_LOAD.sub("volatile ", text)), features)
     return module if marked == text else llvm.parse_assembly(marked, context)
 
@@ -171,7 +193,7 @@ def emit_object(text: str, machine: Any = None) -> bytes:
             module.link_in(llvm.parse_assembly(head + INLINED, context))
         optimise(module, widens_straight_lines(text), machine)
         features = host_features() if machine is None else frozenset[str]()
-        with for_code_generator(module, context, features) as module, ffi.OutputString() as error:
+        with for_code_generator(module, context, features, machine) as module, ffi.OutputString() as error:
             emit = _unlocked(ffi.lib.LLVMPY_TargetMachineEmitToMemory)
             buffer = emit(machine or target_machine(), module, 1, error)
             if not buffer:

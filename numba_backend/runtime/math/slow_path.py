@@ -23,6 +23,9 @@ from .value import Boolean, Float, call_intrinsic
 
 _I64 = ir.IntType(64)
 
+INLINED_LATE = "hloom-inlined-late"
+"""An attribute of functions that are calls for the vectoriser, and are inlined after it."""
+
 
 def widths_of(module: Any) -> tuple[int, int]:
     """The widths that LLVM picks for loops over f32 and f64 in a module: with 256-bit registers on x86-64 (also with
@@ -76,10 +79,11 @@ def add_attribute(function_or_call: Any, text: str) -> None:
 def _scalar_version(
     module: Any, name: str, is_rare: Callable[..., Boolean], compute: Callable[..., Float], like: tuple[Float, ...]
 ) -> Any:
+    """A test, and a call for rare arguments. `llvm_backend.for_code_generator` writes it into code that has remained
+    scalar, where a chain of operations would wait for the call and for all registers that it may change."""
     type_ = like[0].raw.type
     function = pure_function(module, name, [type_] * len(like), type_)
-    # Rarely run, so LLVM should not spend a quarter of the kernel's compile time on it.
-    add_attribute(function, "optnone")
+    add_attribute(function, f'"{INLINED_LATE}"')
     builder = ir.IRBuilder(function.append_basic_block("entry"))
     rare_block, usual_block = function.append_basic_block("rare"), function.append_basic_block("usual")
     arguments = [Float(builder, argument) for argument in function.args]
@@ -87,7 +91,18 @@ def _scalar_version(
     builder.position_at_end(usual_block)
     builder.ret(function.args[0])
     builder.position_at_end(rare_block)
-    builder.ret(compute(*arguments).raw)
+    builder.ret(builder.call(_rare_version(module, name, compute, like), function.args))
+    return function
+
+
+def _rare_version(module: Any, name: str, compute: Callable[..., Float], like: tuple[Float, ...]) -> Any:
+    type_ = like[0].raw.type
+    function = pure_function(module, f"{name}.rare", [type_] * len(like), type_)
+    # Rarely run, so LLVM should not spend a quarter of the kernel's compile time on it.
+    add_attribute(function, "optnone")
+    add_attribute(function, "cold")
+    builder = ir.IRBuilder(function.append_basic_block("entry"))
+    builder.ret(compute(*(Float(builder, argument) for argument in function.args)).raw)
     return function
 
 

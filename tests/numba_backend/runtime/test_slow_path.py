@@ -1,0 +1,47 @@
+"""Rare arguments of elementary functions in loops of scalars: the test is inlined, and the results are right."""
+
+from __future__ import annotations
+
+import llvmlite.binding as llvm
+import numpy as np
+import pytest
+from hloom.numba_backend.runtime import llvm_backend
+from hloom.numba_backend.runtime.dialect import SCOPE
+from hloom.numba_backend.runtime.frontend import to_llvm
+from hloom.numba_backend.runtime.kernel import KernelSource, Parameter
+
+import hloom
+import hloom.numpy as jnp
+from hloom import lax
+
+TEXT = """def k(lo, hi, x, out):
+    s = x[0]
+    for i in range(lo, hi):
+        s = sin(s) + x[i]
+    out[0] = s
+"""
+
+
+@pytest.mark.parametrize("element", ["f32", "f64"])
+def test_a_loop_of_scalars_calls_for_rare_arguments_alone(element: str) -> None:
+    kernel = KernelSource("k", TEXT, (Parameter("pointer", element), Parameter("pointer", element)))
+    text = to_llvm(kernel, SCOPE, "one pass")
+    with llvm.create_context() as context, llvm.parse_assembly(text, context) as module:
+        llvm_backend.optimise(module, llvm_backend.widens_straight_lines(text))
+        before = str(module)
+        after = str(llvm_backend.for_code_generator(module, context))
+    entry = f"define void @{kernel.symbol}("
+    called = [line for line in before[before.index(entry) :].split("\n}")[0].splitlines() if "@hloom." in line]
+    assert called and not any(".rare" in line for line in called)
+    inlined = [line for line in after[after.index(entry) :].split("\n}")[0].splitlines() if "@hloom." in line]
+    assert inlined and all(".rare" in line for line in inlined)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_large_and_small_angles_in_turn(dtype: str) -> None:
+    with hloom.enable_x64(dtype == "float64"):
+        x = np.array([0.5, 1e30, -3.0, 1e15, np.inf, 2.0**40, -(2.0**31), np.nan, 1e-30], dtype)
+        take = hloom.jit(lambda x: lax.scan(lambda s, v: (s, (jnp.sin(v), jnp.cos(v), jnp.tan(v))), 0, x)[1])
+        together = hloom.jit(lambda x: (jnp.sin(x), jnp.cos(x), jnp.tan(x)))
+        for one, other in zip(take(x), together(x), strict=True):
+            np.testing.assert_array_equal(np.asarray(one), np.asarray(other))
