@@ -87,7 +87,7 @@ def _is_constant(value: object) -> bool:
     it stands for another program."""
     kind = type(value)
     if isinstance(value, tuple) and kind is tuple:
-        return all([_is_constant(part) for part in value])
+        return all(map(_is_constant, value))
     return kind in _CONSTANTS or (kind.__eq__ is object.__eq__ and kind.__hash__ is object.__hash__)
 
 
