@@ -20,7 +20,7 @@ from ...hlo.support.records import dataclass
 from .affine import Indices, Range, constant_difference
 from .expressions import Load, Name
 from .statements import Block, For, Statement, Store, names_of, with_blocks
-from .straight_lines import Access, Ranges, accesses, assigned, forget, is_straight, range_of
+from .straight_lines import Access, Ranges, accesses, assigned, forget, has_fixed_ends, is_straight, range_of
 
 
 def in_place(block: Block, sizes: Mapping[str, int], own: Collection[str]) -> Block:
@@ -91,7 +91,7 @@ class _InPlace:
             return False
         j = inner.variable.name
         counter = range_of(inner, self._sizes, ranges)
-        if not counter.count or counter.least is None:
+        if not counter.count or not has_fixed_ends(inner, self._sizes):
             return False
         indices = Indices(self._sizes, {**ranges, j: counter}, dict.fromkeys(assigned(straight)))
         before = [a for a in accesses(step.before, indices) if a.array in (old, new)]

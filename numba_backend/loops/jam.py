@@ -35,6 +35,7 @@ from .straight_lines import (
     accesses,
     assigned,
     forget,
+    has_fixed_ends,
     is_straight,
     loads_of,
     range_of,
@@ -128,11 +129,12 @@ class _Jam:
         names = [self._names(rows, row) for row in range(ROWS)]
         before, within, after = (_in_turn(names, block) for block in (rows.before, inner.body, rows.after))
         together = For(inner.variable, inner.start, inner.stop, 1, within)
-        indices = Indices(self._sizes, ranges, dict.fromkeys(assigned([*before, *within])))
-        list(accesses(before, indices))
-        forget(within, indices)
-        first, together = with_carried_loads(together, indices, self._fresh)
-        before += first
+        if has_fixed_ends(inner, self._sizes):  # so that it has an iteration
+            indices = Indices(self._sizes, ranges, dict.fromkeys(assigned([*before, *within])))
+            list(accesses(before, indices))
+            forget(within, indices)
+            first, together = with_carried_loads(together, indices, self._fresh)
+            before += first
         return [
             Assign((rest,), (outer.stop - Binary("&", count, Number(ROWS - 1)),)),
             For(outer.variable, outer.start or ZERO, rest, ROWS, [*before, together, *after]),

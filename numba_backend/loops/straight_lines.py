@@ -72,6 +72,13 @@ def range_of(loop: For, sizes: Mapping[str, int], ranges: Ranges) -> Range:
     return Range(None if stop[0] is None else stop[0] + 1, start[1])
 
 
+def has_fixed_ends(loop: For, sizes: Mapping[str, int]) -> bool:
+    """True if the loop runs over the same numbers each time, not only within the same bounds."""
+    indices = Indices(sizes, {}, {})
+    ends = [indices.of(end) for end in (ZERO if loop.start is None else loop.start, loop.stop)]
+    return all(end is not None and not end.keys() - {""} for end in ends)
+
+
 def _bounds(indices: Indices, e: Expr) -> tuple[int | None, int | None]:
     if isinstance(e, Call) and e.function == "minimum":
         most = [high for _, high in (_bounds(indices, a) for a in e.arguments) if high is not None]

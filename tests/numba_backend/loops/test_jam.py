@@ -145,3 +145,20 @@ def test_in_place(seed: int) -> None:
             both = changed(new, jammed, sizes, namer())
             np.testing.assert_array_equal(one, outcome(both, *sizes.values())[0], new + both)
     assert without > 5
+
+
+def test_elements_are_not_loaded_for_an_inner_loop_that_may_not_run() -> None:
+    """Its ends depend on a loop around both: in the last iteration of that one there may be no element."""
+    lines = """def k(lo, hi, a, b, n, m, n0):
+    for k in range(m):
+        for t in range(n):
+            for j in range(k + 1, m):
+                a[t * n0 + j] = add(a[t * n0 + j], a[t * n0 + j + -1])
+"""
+    sizes = {"n": 9, "m": 17, "n0": ROW}
+    new = changed(lines, jammed, sizes, namer())
+    assert "rest" in new and "carried" not in new
+    fixed = changed(lines.replace("k + 1", "1"), jammed, sizes, namer())
+    assert "rest" in fixed and "carried" in fixed
+    for one, other in zip(outcome(lines, *sizes.values()), outcome(new, *sizes.values()), strict=True):
+        np.testing.assert_array_equal(one, other)
