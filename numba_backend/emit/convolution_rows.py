@@ -1,9 +1,9 @@
 """Convolutions of one input each, channels first, as a depthwise one: rows of results, with the window in registers.
 
-A product of matrices reads an element of the input once for several outputs; here there is one output, and what a
-window has in common with the next one is read once instead. A thread copies a part of one input plane with its padding
-into a local array, which stays in a first-level cache. Then it computes a few neighbouring rows of results at a time:
-their sums, and all weights, are in registers, and each row of the copy is read once for all of them.
+A product of matrices reads an element of the input once for several outputs; here there are few products for each, and
+what a window has in common with the next one is read once instead. A thread copies a part of one input plane with its
+padding into a local array, which stays in a first-level cache. Then it computes a few neighbouring rows of results at a
+time: their sums, and all weights, are in registers, and each row of the copy is read once for all of them.
 
     out[n, g, o, i, j] = sum over a, b of cells[i + a, j + b] * w[g, o, a, b]
 """
@@ -69,8 +69,9 @@ def copied(sizes: Sizes, high: int, wide: int) -> int:
 
 
 @remembered
-def emit_rows(sizes: Sizes, how: Rows) -> EmittedKernel:
-    """Operand 0: the input; operand 1: the kernel; output 0: the result. ::
+def emit_rows(sizes: Sizes, how: Rows, *, transposed: bool = False) -> EmittedKernel:
+    """Operand 0: the input; operand 1: the kernel; output 0: the result. `transposed`: the kernel is that of the
+    derivative by the input, [input, output, taps], read from its last tap on. ::
 
         for item in range(lo, hi):              # plane, columns, rows
             for row in range(copied):
@@ -87,7 +88,7 @@ def emit_rows(sizes: Sizes, how: Rows) -> EmittedKernel:
                         out[place + j] = sums0[j]
 
     The last rows and columns of a part are computed together with some of those before, again."""
-    return _Emitter(sizes, how).emit()
+    return _Emitter(sizes, how).emit(transposed)
 
 
 class _Emitter:
@@ -112,7 +113,7 @@ class _Emitter:
         self.high, self.wide = text.size("high", how.high), text.size("wide", how.wide)
         self.zero = cast(self.total, 0)
 
-    def emit(self) -> EmittedKernel:
+    def emit(self, transposed: bool) -> EmittedKernel:
         text, writer, how, sizes, axes = self.text, self.writer, self.how, self.sizes, self.axes
         outputs, groups = text.size("outputs", sizes.outputs), text.size("groups", sizes.groups)
         blocks, tiles = -(-axes[-2].count // how.high), -(-axes[-1].count // how.wide)
@@ -134,7 +135,8 @@ class _Emitter:
             first = writer.assign("first", times(plane % groups, outputs))
             with nullcontext(ZERO) if sizes.outputs == 1 else writer.loop("o", outputs) as o:
                 at = writer.assign("at_w", times(plus(first, o), Number(sizes.taps)))
-                factors = [writer.assign(f"factor{k}", self._held(self.w[at + k])) for k in range(sizes.taps)]
+                taps = range(sizes.taps - 1, -1, -1) if transposed else range(sizes.taps)
+                factors = [writer.assign(f"factor{k}", self._held(self.w[at + tap])) for k, tap in enumerate(taps)]
                 indices = [plus(times(plane, outputs), o), *outer, row, column]
                 self._compute(factors, writer.assign("result", _offset(indices, self.m)))
         return text.finish(sizes.batch * sizes.groups * math.prod(a.count for a in axes[:-2]) * blocks * tiles)

@@ -124,7 +124,7 @@ def _tiles_first(
     tile = tile_of(target_machine(), sizes.element_type, sizes.outputs)
     rows = policy.rows_of(sizes)
     if rows is not None:
-        emitted, places = emit_rows(sizes, rows), ([array, kernel], [result])
+        emitted, places = emit_rows(sizes, rows, transposed=transposed), ([array, kernel], [result])
         if context.has_pieces and policy.is_by_images(policy.cheaper(copies.geometry_of(sizes), tile)):
             context.by_pieces(sizes.batch, [Step(instruction.name, emitted, *places)])
         else:

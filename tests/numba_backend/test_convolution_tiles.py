@@ -76,6 +76,7 @@ CASES = {
     "depthwise, 3-D": Conv(2, 2, (5, 6, 19), 2, (_window(3, 1, 1, 1), _window(2), _window(3, 2, 1, 1)), 2),
     "depthwise, many taps": Conv(1, 2, (9, 20), 2, (_window(9, 1, 4, 4),) * 2, 2),
     "one input": Conv(4, 1, (12, 13), 10, (_window(5),) * 2),
+    "one input, few taps": Conv(4, 1, (12, 33), 10, (_window(3, 1, 1, 1), _window(3, 2, 1, 1))),
     "one output": Conv(4, 10, (12, 13), 1, (_window(3, 1, 1, 1),) * 2),
     "deep": Conv(2, 130, (6, 6), 9, (_window(3, 1, 1, 1),) * 2),
     "deep, more outputs than a block": Conv(2, 67, (6, 37), 71, (_window(3, 1, 1, 1),) * 2),
@@ -255,12 +256,13 @@ def test_rows_of_single_inputs_in_parts(registers: str) -> None:
     number, nbytes = REGISTERS[registers]
     for first_cache in (1 << 15, 1 << 12, 1 << 10):
         with compiling_for(replace(ANY_TARGET, registers=number, register_bytes=nbytes, first_cache=first_cache)):
-            for name in (name for name in CASES if name.startswith("depthwise, ")):
+            for name in (name for name in CASES if name.startswith(("depthwise, ", "one "))):
                 for element in (E.F32, E.F64, E.S8):
                     _check_case(name, False, "result", element)
+                _check_case(name, False, "by input", E.F32)
                 texts = _texts(_module(CASES[name], False, E.F32))
                 by_rows = any("def convolution_rows" in text for text in texts)
-                assert by_rows or first_cache < 1 << 15 or name == "depthwise, many taps"
+                assert by_rows or first_cache < 1 << 15 or name in ("depthwise, many taps", "one input", "one output")
 
 
 def test_walks_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -313,7 +315,7 @@ SHARED = {
     "dilations": [Conv(3, 17, (60,), 18, (_window(2, 1, d, 0, d),)) for d in (1, 2, 16)],
     "few inputs, few outputs": [
         Conv(20, inputs, (20, 21), outputs, (_window(3, 1, 1, 1),) * 2)
-        for inputs, outputs in ((2, 17), (1, 17), (17, 18))
+        for inputs, outputs in ((2, 17), (3, 17), (17, 18))
     ],
 }
 
