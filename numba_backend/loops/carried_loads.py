@@ -14,12 +14,14 @@ to overlap.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from ...hlo.support.records import dataclass
 from .affine import Affine, Indices, constant_difference
 from .expressions import ZERO, Call, Expr, Load, Name
 from .rewrite import rewritten
-from .statements import Assign, Block, For, Statement, Store, expressions_of, with_values
+from .statements import Assign, Block, For, Statement, Store, expressions_of, with_blocks, with_values
+from .straight_lines import Ranges, assigned, has_fixed_ends, is_straight, range_of
 from .typing import pointee
 
 
@@ -28,6 +30,31 @@ class _Stored:
     position: int
     array: str
     index: Affine | None
+
+
+def carried(block: Block, sizes: Mapping[str, int], fresh: Callable[[str], str], ranges: Ranges | None = None) -> Block:
+    """The statements with all loops changed that load what the iteration before has stored. `sizes`: the numbers that
+    arguments stand for; `fresh`: a new name like a given one."""
+    result: Block = []
+    known = ranges or {}
+    for statement in block:
+        if not isinstance(statement, For):
+            result.append(with_blocks(statement, lambda inner: carried(inner, sizes, fresh, known)))
+            continue
+        inside = {**known, statement.variable.name: range_of(statement, sizes, known)}
+        if _may_carry(statement, sizes, inside):
+            indices = Indices(sizes, inside, dict.fromkeys(assigned(statement.body)))
+            before, loop = with_carried_loads(statement, indices, fresh)
+            result += [*before, loop] if before else [statement]
+        else:
+            body = carried(statement.body, sizes, fresh, inside)
+            result.append(replace(statement, body=body))
+    return result
+
+
+def _may_carry(loop: For, sizes: Mapping[str, int], ranges: Ranges) -> bool:
+    runs = has_fixed_ends(loop, sizes) and bool(ranges[loop.variable.name].count)
+    return runs and loop.kind == "range" and abs(loop.step) == 1 and is_straight(loop.body)
 
 
 def with_carried_loads(loop: For, indices: Indices, fresh: Callable[[str], str]) -> tuple[Block, For]:

@@ -34,6 +34,7 @@ from ...hlo.support.records import dataclass
 from ..cost import PATIENCE
 from ..emitted_kernel import EmittedKernel, memory_type
 from ..fused_computations import FusedComputations
+from ..loops.carried_loads import carried
 from ..loops.dead import without_dead_variables
 from ..loops.expressions import ZERO, Binary, Call, Expr, Name, Number, Unary, call
 from ..loops.forward import forwarded
@@ -150,12 +151,14 @@ class _Emitter(Storage):
         )
 
     def _with_rows_at_once(self, body: Block) -> Block:
-        """The statements with tables filled in place, and several rows of them at once."""
+        """The statements with tables filled in place, several rows of them at once, and elements in variables."""
         sizes = {p.name: p.value for p in self._parameters if isinstance(p, SizeParameter)}
+        integers = [p for p in self._parameters if isinstance(p, ScalarParameter) and p.element_type.is_integral]
+        sizes.update({p.name: int(p.value) for p in integers})
         body = in_place(body, sizes, {parameter.name for parameter, _ in self._scratch})
         used = set(names_of(body))
         self._scratch = [(parameter, nbytes) for parameter, nbytes in self._scratch if parameter.name in used]
-        return jammed(body, sizes, self.fresh)
+        return carried(jammed(body, sizes, self.fresh), sizes, self.fresh)
 
     def _open_parameters(self) -> Block:
         """The memory of the operands and results. Gives the statements at the end, which store the results."""

@@ -38,7 +38,7 @@ def wrong_rule() -> None:
 
 def wrong_kernel() -> None:
     """The larger of two numbers is the smaller one, in compiled code."""
-    elementwise._FUNCTIONS[Opcode.MAXIMUM] = "minimum"
+    elementwise._EXTREMA[Opcode.MAXIMUM] = ("minimum", "<")
 
 
 def wrong_memory() -> None:

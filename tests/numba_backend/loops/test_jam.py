@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hloom.numba_backend.loops.carried_loads import carried
 from hloom.numba_backend.loops.in_place import in_place
 from hloom.numba_backend.loops.jam import jammed
 from hloom.numba_backend.loops.printer import to_text
@@ -97,16 +98,44 @@ def namer() -> Callable[[str], str]:
 def test_rows_at_once(seed: int) -> None:
     """Of each hundred programs, some change, and none changes its results."""
     rng = random.Random(seed)
-    at_once = carried = 0
+    at_once = in_variables = 0
     for _ in range(100):
         text, rows, columns = drawn(rng)
         new = changed(text, jammed, {"n": rows, "m": columns, "n0": ROW}, namer())
         if new != changed(text, unchanged):
             at_once += 1
-            carried += "carried" in new
+            in_variables += "carried" in new
             for one, other in zip(outcome(text, rows, columns, ROW), outcome(new, rows, columns, ROW), strict=True):
                 np.testing.assert_array_equal(one, other, text + new)
-    assert at_once > 5 and carried > 0
+    assert at_once > 5 and in_variables > 0
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_elements_in_variables(seed: int) -> None:
+    """The inner loops of the same programs, each by itself."""
+    rng = random.Random(seed)
+    changes = 0
+    for _ in range(100):
+        text, rows, columns = drawn(rng)
+        new = changed(text, carried, {"n": rows, "m": columns, "n0": ROW}, namer())
+        if new != changed(text, unchanged):
+            changes += 1
+            for one, other in zip(outcome(text, rows, columns, ROW), outcome(new, rows, columns, ROW), strict=True):
+                np.testing.assert_array_equal(one, other, text + new)
+    assert changes > 5
+
+
+@pytest.mark.parametrize("last", [7, 127])
+def test_a_narrow_index_that_wraps_is_not_the_next_one(last: int) -> None:
+    """Downwards, with an index that one more may wrap around."""
+    lines = """def k(lo, hi, a, b, n, m, n0):
+    for j in range(m):
+        at = int64(subtract(int8(n0), int8(j)))
+        a[at + 200] = add(a[int64(subtract(int8(n0), int8(j))) + 200 + 1], b[j])
+"""
+    sizes = {"n": 1, "m": 3 if last == 7 else 140, "n0": last}
+    new = changed(lines, carried, sizes, namer())
+    assert ("carried" in new) == (last == 7)
 
 
 def with_copy(rng: random.Random) -> str:

@@ -230,7 +230,7 @@ def wrong_clamp(patch: pytest.MonkeyPatch) -> None:
 
 def wrong_kernel(patch: pytest.MonkeyPatch) -> None:
     """A kernel has the wrong operator."""
-    patch.setitem(elementwise._FUNCTIONS, O.MAXIMUM, "minimum")
+    patch.setitem(elementwise._EXTREMA, O.MAXIMUM, ("minimum", "<"))
 
 
 def wrong_rule(patch: pytest.MonkeyPatch) -> None:
