@@ -154,7 +154,8 @@ while counts.count(awake) < 3 and time.monotonic() < end:
         fewest = min(fewest, sleepers())
     if fewest < 7:
         counts.append(7 - fewest)
-print(awake in counts, sorted(counts)[len(counts) // 2] <= awake, set(x.tolist()))
+all_awake = counts.count(7) if awake < 7 else 0
+print(awake in counts, all_awake <= len(counts) // 2, set(x.tolist()))
 """
     # On a busy machine a worker that was woken may run so late that it is counted in the next round, too.
     assert python(code, str(pieces), str(awake)).strip() == "True True {2.0}"
