@@ -12,15 +12,17 @@ import statistics
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from . import groups, machine, plot, report
 from .harness import Outcome
+from .large import PROGRAMS
 from .table import every as table
 
 HERE = Path(__file__).resolve().parent
-JSON, PAGE, PLOT = "results.json", "RESULTS.md", "ratios.svg"
+JSON, LARGE_JSON, PAGE, PLOT = "results.json", "large.json", "RESULTS.md", "ratios.svg"
 PEERS = ("jax", "numpy", "numba", "torch", "torch.compile", "iree", "mlx", "pytensor", "pythran")
 BEST = "the best"
 """Of all peers that measured a row, the quickest."""
@@ -263,7 +265,34 @@ def _peers(outcomes: Sequence[Outcome], about: dict[str, Any]) -> str:
     return f"{report.markdown(_means(Run(outcomes), [*peers, BEST]))}\n\n{machine.line(about)}"
 
 
-TABLES: dict[str, Callable[[Sequence[Outcome], dict[str, Any]], str]] = {"jax": _jax, "peers": _peers}
+def _large(outcomes: Sequence[Outcome], about: dict[str, Any]) -> str:
+    """A line for each large program: hloom's measures, and JAX's as multiples of them."""
+    measures = {"first": "first call", "new-shape": "another size", "step": "a step", "peak": "most memory"}
+    head = [cell for measure in measures.values() for cell in (measure, "JAX ÷ hloom")]
+    rows = [["", *head]]
+    by_name = {outcome.name: outcome for outcome in outcomes}
+    for name, program in PROGRAMS.items():
+        found = [by_name.get(f"{measure}-{name}") for measure in measures]
+        if any(found):
+            rows.append([program.title, *chain.from_iterable(map(_beside_jax, found))])
+    return f"{report.markdown(rows)}\n\n{machine.line(about)}"
+
+
+def _beside_jax(outcome: Outcome | None) -> list[str]:
+    if outcome is None:
+        return ["", ""]
+    return [report.cell(outcome.number("hloom"), outcome.unit), _shown(speed(outcome, "jax"))]
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of a document, and the file of the run that it shows; None: the run that the page shows."""
+
+    text: Callable[[Sequence[Outcome], dict[str, Any]], str]
+    source: str | None = None
+
+
+TABLES = {"jax": Table(_jax), "peers": Table(_peers), "large": Table(_large, LARGE_JSON)}
 """What stands between `<!-- made by benchmarks/results.py: NAME -->` and `<!-- end -->`."""
 DOCUMENTS = ("README.md", "docs/measured.md")
 _TABLE = re.compile(
@@ -272,14 +301,25 @@ _TABLE = re.compile(
 
 
 def with_tables(text: str, outcomes: Sequence[Outcome], about: dict[str, Any]) -> str:
-    """A document with the tables of this run."""
-    known = [outcome for outcome in outcomes if outcome.samples.get("hloom")]
-    return _TABLE.sub(lambda m: f"{m['begin']}\n{TABLES[m['name']](known, about)}\n\n{m['end']}", text)
+    """A document with the tables of this run, and of the runs of other groups."""
+
+    def made(match: re.Match[str]) -> str:
+        table = TABLES[match["name"]]
+        found = (outcomes, about) if table.source is None else read(HERE / table.source)
+        known = [outcome for outcome in found[0] if outcome.samples.get("hloom")]
+        return f"{match['begin']}\n{table.text(known, found[1])}\n\n{match['end']}"
+
+    return _TABLE.sub(made, text)
+
+
+def read(source: Path) -> tuple[list[Outcome], dict[str, Any]]:
+    """The outcomes of a run and its machine, from its JSON file."""
+    return report.from_json(json.loads(source.read_text()))
 
 
 def write(source: Path) -> None:
     """The page and the plot, beside this file, and the tables in `DOCUMENTS`."""
-    outcomes, about = report.from_json(json.loads(source.read_text()))
+    outcomes, about = read(source)
     (HERE / PAGE).write_text(page(outcomes, about))
     for document in (HERE.parent / name for name in DOCUMENTS):
         document.write_text(with_tables(document.read_text(), outcomes, about))

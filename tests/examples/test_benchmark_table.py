@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 import time
 import warnings
@@ -211,9 +212,9 @@ def test_the_tables_of_documents_are_those_of_the_last_run(root: Path) -> None:
     """`python -m benchmarks.results` writes them, and the page."""
     run, about = report.from_json(json.loads((results.HERE / results.JSON).read_text()))
     assert results.page(run, about) == (results.HERE / results.PAGE).read_text()
-    for document in results.DOCUMENTS:
+    for document, tables in zip(results.DOCUMENTS, (["jax"], ["peers", "large"]), strict=True):
         text = (root / document).read_text()
-        assert text.count("<!-- made by benchmarks/results.py: ") == 1
+        assert re.findall(r"<!-- made by benchmarks/results\.py: (\w+) -->", text) == tables
         assert results.with_tables(text, run, about) == text
 
 
@@ -230,6 +231,21 @@ def test_a_table_of_a_document_is_replaced() -> None:
     assert results.with_tables(new, outcomes(), about) == new
     alone = [Outcome(o.name, o.title, samples={"hloom": [1.0]}, group=o.group) for o in outcomes()]
     assert "all programs" not in results.with_tables(text, alone, about)
+
+
+def test_large_programs_are_compared_measure_by_measure() -> None:
+    found = [
+        Outcome("first-unet", "", samples={"hloom": [2.0], "jax": [3.0]}),
+        Outcome("peak-unet", "", unit="byte", samples={"hloom": [2.0**20], "jax": [2.0**22]}),
+        Outcome("first-lorenz-50", "", samples={"hloom": [0.5]}),
+    ]
+    text = results.TABLES["large"].text(found, machine.describe())
+    head, _, *rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines()[:4]]
+    assert head[1:] == [
+        cell for m in ("first call", "another size", "a step", "most memory") for cell in (m, "JAX ÷ hloom")
+    ]
+    assert rows[0] == ["U-Net of 3 levels", "2.00 s", "1.50", "", "", "", "", "1 MiB", "4.00"]
+    assert rows[1][:3] == ["Lorenz, 50 steps of RK4 unrolled", "500 ms", ""]
 
 
 def test_the_plot_has_a_dot_for_each_ratio() -> None:
