@@ -248,7 +248,7 @@ def test_a_server_that_says_nothing_does_not_hold_the_example_up(
     monkeypatch.setattr(mnist_data, "TIMEOUT_SECONDS", 0.2)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         url = f"http://127.0.0.1:{silent.getsockname()[1]}/"
-        with pytest.raises(OSError, match="timed out|did not answer"):
+        with pytest.raises(OSError, match=r"timed out|did not answer"):
             mnist_data.download(tmp_path, (url, url))
     released = threading.Event()
     monkeypatch.setattr(urllib.request, "urlopen", lambda url, timeout: released.wait(600))  # as a slow name server
