@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from itertools import count
 from threading import get_ident
 from typing import Any, Self
@@ -469,10 +469,7 @@ class Array(ArrayBase):
             self._absence = DELETED
         del before
         for slot in _FORMS * 2:
-            try:  # noqa: SIM105  # `suppress` takes as long as the rest
-                delattr(self, slot)
-            except AttributeError:
-                pass
+            _empty(self, slot)
         return True
 
     # ---- places
@@ -737,8 +734,10 @@ def slot_is_set(array: Array, slot: str) -> bool:
 
 
 def _empty(array: Array, slot: str) -> None:
-    with suppress(AttributeError):
+    try:  # noqa: SIM105  # `suppress` takes as long as the rest
         delattr(array, slot)
+    except AttributeError:
+        pass
 
 
 def is_absent(array: Array) -> bool:
