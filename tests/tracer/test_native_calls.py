@@ -351,16 +351,23 @@ def test_donated_arguments_of_which_no_result_takes_the_memory() -> None:
     assert _frames(lambda: f(x, y)) == []
 
 
-def test_a_donating_call_that_fails() -> None:
-    class Mine(Exception):
-        pass
+class Mine(Exception):
+    """An error of the user's."""
+
+
+class Look:
+    """A callback that returns its argument, or raises."""
 
     fails = False
 
-    def look(x: Any) -> Any:
-        if fails:
+    def __call__(self, x: Any) -> Any:
+        if self.fails:
             raise Mine("no")
         return x
+
+
+def test_a_donating_call_that_fails() -> None:
+    look = Look()
 
     def called_back(x: Any) -> Any:
         return hloom.pure_callback(look, hloom.ShapeDtypeStruct((8,), np.float32), x) + x
@@ -370,7 +377,7 @@ def test_a_donating_call_that_fails() -> None:
     for _ in range(3):
         np.testing.assert_array_equal(f(make()), X + X)
     used = in_use()[0]
-    fails = True
+    look.fails = True
     for _ in range(50):
         x = make()
         with pytest.raises(Exception, match="no"):
@@ -449,21 +456,13 @@ def test_results_are_arrays_like_others() -> None:
 
 
 def test_errors_of_callbacks_reach_the_user() -> None:
-    class Mine(Exception):
-        pass
-
-    fails = False
-
-    def look(x: Any) -> Any:
-        if fails:
-            raise Mine("no")
-        return x
+    look = Look()
 
     f = hloom.jit(lambda x: hloom.pure_callback(look, hloom.ShapeDtypeStruct((8,), np.float32), x) + 1)
     for _ in range(2):
         np.testing.assert_array_equal(f(X), X + 1)
     assert is_known(f, X)
-    fails = True
+    look.fails = True
     errors = []
     for call in (f, f.__call__):
         with pytest.raises(Exception, match="no") as caught:
@@ -471,7 +470,7 @@ def test_errors_of_callbacks_reach_the_user() -> None:
         assert {Path(entry.path) for entry in caught.traceback} == {Path(__file__)}
         errors.append((type(caught.value), str(caught.value), repr(caught.value.__cause__), len(caught.traceback)))
     assert errors[0] == errors[1]
-    fails = False
+    look.fails = False
     np.testing.assert_array_equal(f(X), X + 1)
 
 
