@@ -339,6 +339,18 @@ returns the result; 0 with an exception; 1 if something is unusual, and nothing 
 holds these arrays and their buffers. No code of Python runs between the comparison of what donated arrays hold and
 their deletion, so no other thread comes to see the memory that the program will overwrite."""
 
+_EACH_ARGUMENT = """\
+    donors = stack(count + 1)
+    donated = load(call + {donated})
+    store(table, 0)
+    usual = 1
+    holds = 0
+    index = 0
+    while usual != 0 and index < count:
+        store(donors + index * 8, 0)
+"""
+"""The head of a loop over arguments, while nothing is unusual. `holds`: how many objects `held` has."""
+
 _HOLD = """\
                 if donated != 0:
                     call1({Py_IncRef}, item)
@@ -389,14 +401,9 @@ def run_arrays(block, arrays):
     count = load(call + {arguments})
     table = stack(load(call + {table}))
     held = stack(count + 1)
-    donors = stack(count + 1)
-    donated = load(call + {donated})
-    store(table, 0)
-    usual = 1
-    holds = 0
-    index = 0
-    while usual != 0 and index < count:
-        store(donors + index * 8, 0)
+"""
+    + _EACH_ARGUMENT
+    + """\
         item = call2({PySequence_GetItem}, arrays, index)
         index += 1
         if item == 0:
@@ -556,15 +563,10 @@ def run_known(sites, arguments, names):
     call = load(site + {call})
     table = stack(load(call + {table}))
     held = stack(count + count + 1)
-    donors = stack(count + 1)
-    donated = load(call + {donated})
-    store(table, 0)
     parameter = site + load(site + {parameters})
-    usual = 1
-    holds = 0
-    index = 0
-    while usual != 0 and index < count:
-        store(donors + index * 8, 0)
+"""
+    + _EACH_ARGUMENT
+    + """\
         item = load(objects + load(parameter + {parameter_place}))
         kind = load(item + {type})
         form = load(parameter + {form})
