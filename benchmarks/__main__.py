@@ -94,14 +94,13 @@ def _measure(chosen: list[str], options: Any, files: list[Path]) -> tuple[list[O
     failed = []
     rounds = QUICK_ROUNDS if options.quick else harness.BEST_ROUNDS if options.best else ROUNDS
     seconds = harness.BEST_SECONDS if options.quick or options.best else harness.SAMPLE_SECONDS
-    pythons = dict(pair.split("=", 1) for pair in options.python)
-    startup.PYTHONS.update(pythons)
+    startup.CHOSEN = startup.Chosen(dict(pair.split("=", 1) for pair in options.python), options.peer)
     about = machine.describe()
     expected = [FRESH_SECONDS if groups.is_fresh(name) else STEADY_SECONDS for name in chosen]
     began = time.perf_counter()
     with (
         tempfile.TemporaryDirectory() as store,
-        peers.started(Path(store), pythons, options.peer) as running,
+        peers.started(Path(store), startup.CHOSEN) as running,
         working("benchmarks", len(chosen), "cases", delay=0) as work,
     ):
         for k, name in enumerate(chosen):
@@ -137,9 +136,9 @@ def _measure(chosen: list[str], options: Any, files: list[Path]) -> tuple[list[O
             outcomes += found
             for file in files:  # each time, so that an interrupted run is not lost
                 file.parent.mkdir(parents=True, exist_ok=True)
-                written = report.as_json(outcomes, about | {"peers": running.about})
+                written = report.as_json(outcomes, about | {"peers": startup.CHOSEN.about})
                 file.write_text(json.dumps(written, indent=1) + "\n")
-    return outcomes, failed, about | {"peers": running.about}
+    return outcomes, failed, about | {"peers": startup.CHOSEN.about}
 
 
 def _compile_loop(name: str, best: bool) -> Outcome:

@@ -12,23 +12,22 @@ import ctypes
 import gc
 import json
 import os
-import platform
 import select
 import signal
 import subprocess
 import sys
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from . import groups, harness, limits, startup
+from . import about, groups, harness, limits, startup
 from .harness import Case, Local, Outcome
+from .startup import Chosen
 
 PATIENCE_SECONDS = 240.0
 """How long a peer may take to build a case or for one command."""
@@ -125,13 +124,8 @@ class Peers:
     """The processes of a run, started when a case first needs them, and again after one has died."""
 
     store: Path
-    pythons: dict[str, str] = field(default_factory=dict)
-    """The interpreter of a peer, if it is not this one."""
-    only: Sequence[str] | None = None
-    """Which peers are measured; all if None. hloom always is."""
+    chosen: Chosen
     running: dict[str, Peer] = field(default_factory=dict)
-    about: dict[str, str] = field(default_factory=dict)
-    """By peer, its version and its threads."""
 
     def measure(self, name: str, rounds: int, seconds: float, best: bool) -> Outcome:
         """Build a case in all peers at once, compare, and take samples of so many
@@ -139,7 +133,7 @@ class Peers:
         hloom fails; another peer that fails is named in the notes."""
         case = groups.make(name)
         outcome = Outcome(name, case.title, best=best)
-        wanted = [p for p in case.programs if self.only is None or p == "hloom" or p in self.only]
+        wanted = [p for p in case.programs if self.chosen.names(p)]
         results: dict[str, list[np.ndarray]] = {}
         sides = {peer: self._get(peer) for peer in wanted}
         for peer, side in sides.items():
@@ -161,8 +155,8 @@ class Peers:
             del sides[peer]
             outcome.notes.append(f"{peer}: not measured, {error}")
         for peer in sides:
-            if peer not in self.about:
-                self.about[peer] = sides[peer].ask(do="about")["text"]
+            if peer not in self.chosen.about:
+                self.chosen.about[peer] = sides[peer].ask(do="about")["text"]
             with np.load(files[peer]) as loaded:
                 results[peer] = [loaded[key] for key in loaded.files]
             files[peer].unlink()
@@ -193,7 +187,7 @@ class Peers:
 
     def _get(self, name: str) -> Peer:
         if name not in self.running or not self.running[name].alive:
-            self.running[name] = Peer(name, self.store, self.pythons.get(name, sys.executable))
+            self.running[name] = Peer(name, self.store, self.chosen.python(name))
         return self.running[name]
 
     def processes(self) -> list[int]:
@@ -206,9 +200,9 @@ class Peers:
 
 
 @contextmanager
-def started(store: Path, pythons: dict[str, str], only: Sequence[str] | None) -> Iterator[Peers]:
+def started(store: Path, chosen: Chosen) -> Iterator[Peers]:
     """The peers; their processes end with the block."""
-    peers = Peers(store, pythons, only)
+    peers = Peers(store, chosen)
     try:
         yield peers
     finally:
@@ -264,25 +258,13 @@ class Worker:
         return {"seconds": {} if self._side.work is None else limits.seconds(self._side.work())}
 
     def about(self) -> dict[str, Any]:
-        """The version of the peer and of its Python, and how many threads it has, if it says so."""
-        package = self._peer.partition(".")[0].partition(" ")[0].partition("-")[0]
-        text = f"{_version(package)} on Python {platform.python_version()}"
-        threads = {"torch": "torch.get_num_threads()", "numba": "numba.get_num_threads()"}.get(package)
-        if threads is not None:
-            text += f", {eval(threads, {package: sys.modules[package]})} threads"
-        return {"text": text}
+        return {"text": about.about(self._peer)}
 
     def drop(self) -> dict[str, Any]:
         self._case = self._side = None
         gc.enable()
         gc.collect()
         return {}
-
-
-def _version(package: str) -> str:
-    """Of the peer's package; IREE's and MLX's distributions have names of their own."""
-    own = getattr(sys.modules.get(package), "__version__", None)
-    return own or metadata.version({"iree": "iree-base-runtime"}.get(package, package))
 
 
 def _resident(what: str = "VmRSS") -> int:

@@ -12,7 +12,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 
@@ -21,8 +22,27 @@ from .harness import Mismatch, Outcome
 from .large import PROGRAMS
 
 ROOT = Path(__file__).resolve().parent.parent
-PYTHONS: dict[str, str] = {}
-"""The interpreters of peers that do not run in this process's own: `--python` names them."""
+
+
+@dataclass
+class Chosen:
+    """The peers of this run, as the command line says it."""
+
+    pythons: dict[str, str] = field(default_factory=dict)
+    """The interpreter of a peer, if it is not this one."""
+    only: Sequence[str] | None = None
+    """Which peers are measured; all if None. hloom always is."""
+    about: dict[str, str] = field(default_factory=dict)
+    """By peer, its version and its threads, once it is measured."""
+
+    def python(self, peer: str) -> str:
+        return self.pythons.get(peer, sys.executable)
+
+    def names(self, peer: str) -> bool:
+        return self.only is None or peer == "hloom" or peer in self.only
+
+
+CHOSEN = Chosen()
 PEERS = ("hloom", "jax", "numpy", "numba")
 WITH_TORCH = (*PEERS, "torch")
 IMPORTS = {
@@ -72,14 +92,20 @@ def run(
 def task(name: str, peer: str, store: Path, *more: str, jax_cache: bool = True) -> tuple[float, dict[str, float]]:
     """Seconds of a process that does one task of `fresh.py`, and its results."""
     arguments = ["-m", "benchmarks.fresh", name, peer, *more]
-    seconds, printed = run(arguments, store, python=PYTHONS.get(peer, sys.executable), jax_cache=jax_cache)
+    seconds, printed = run(arguments, store, python=CHOSEN.python(peer), jax_cache=jax_cache)
     return seconds, json.loads(printed.splitlines()[-1])
 
 
 def installed(outcome: Outcome, peers: tuple[str, ...]) -> list[str]:
-    """The peers that are installed; adds a note for each other one."""
-    found = [peer for peer in peers if peer in PYTHONS or importlib.util.find_spec(peer)]
+    """Those of the chosen peers that are installed; adds a note for each other one."""
+    peers = tuple(filter(CHOSEN.names, peers))
+    found = [peer for peer in peers if peer in CHOSEN.pythons or importlib.util.find_spec(peer)]
     outcome.notes += [f"{peer}: not measured, not installed" for peer in peers if peer not in found]
+    with tempfile.TemporaryDirectory() as store:
+        for peer in found:
+            if peer not in CHOSEN.about:
+                _, said = run(["-m", "benchmarks.about", peer], Path(store), python=CHOSEN.python(peer))
+                CHOSEN.about[peer] = said.strip()
     return found
 
 
@@ -147,7 +173,7 @@ def importing(rounds: int) -> list[Outcome]:
         for _ in range(rounds + 1):  # the first fills the file cache and the .pyc files
             empty.append(run(["-c", ""], Path(store))[0])
             for peer in peers:
-                python = PYTHONS.get(peer, sys.executable)
+                python = CHOSEN.python(peer)
                 outcome.samples[peer].append(run(["-c", IMPORTS[peer]], Path(store), python=python)[0])
     for samples in outcome.samples.values():
         samples.pop(0)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from benchmarks import groups, harness, peers, programs
+from benchmarks.startup import Chosen
 
 INFO = {
     "name": "Toy", "relative_path": "a/toy", "module_name": "toy", "func_name": "kernel",
@@ -48,7 +49,7 @@ def test_a_clone_is_a_group_for_each_preset(clone: Path) -> None:
 
 
 def test_all_versions_of_a_program_are_measured(clone: Path, tmp_path: Path) -> None:
-    with peers.started(tmp_path, {}, ["numpy", "numba", "dace"]) as running:
+    with peers.started(tmp_path, Chosen({}, ["numpy", "numba", "dace"])) as running:
         outcome = running.measure("npbench-S-toy", 1, 0.001, False)
     assert {"hloom", "numpy", "numba"} <= {*outcome.samples}
     assert all(note.startswith("dace: not measured") for note in outcome.notes)

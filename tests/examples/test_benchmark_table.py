@@ -15,8 +15,9 @@ import numpy as np
 import pytest
 
 import hloom
-from benchmarks import groups, harness, machine, peers, plot, report, results, translated
+from benchmarks import groups, harness, machine, peers, plot, report, results, startup, translated
 from benchmarks.harness import Case, Mismatch, Outcome, arrays
+from benchmarks.startup import Chosen
 from benchmarks.table import algebra, grids
 from benchmarks.table import every as table
 from benchmarks.table.declare import Row, compiled
@@ -93,12 +94,19 @@ def state_of(process: int) -> str:
     return "R" if state in "RS" else state
 
 
+def test_cases_of_new_processes_measure_the_chosen_peers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(startup, "CHOSEN", Chosen({}, ["numpy"]))
+    (outcome,) = startup.importing(1)
+    assert [*outcome.samples] == ["hloom", "numpy"]
+    assert startup.CHOSEN.about["numpy"].startswith(f"{np.__version__} on Python")
+
+
 def test_peers_are_processes_that_are_stopped_while_others_work(tmp_path: Path) -> None:
-    with peers.started(tmp_path, {}, ["numpy"]) as running:
+    with peers.started(tmp_path, Chosen({}, ["numpy"])) as running:
         outcome = running.measure("chain-small", 2, 0.001, False)
         assert [*outcome.samples] == ["hloom", "numpy"] and all(len(s) == 2 for s in outcome.samples.values())
         assert all(min(samples) > 0 for samples in outcome.samples.values())
-        assert running.about["numpy"].startswith(np.__version__)
+        assert running.chosen.about["numpy"].startswith(np.__version__)
         processes = running.processes()
         assert len(processes) == 2
         if sys.platform == "linux":
@@ -148,15 +156,15 @@ def interpreter(folder: Path, more: str = "") -> str:
 def test_a_peer_with_an_interpreter_of_its_own_runs_the_text_of_a_row(tmp_path: Path) -> None:
     """Or it is named with the reason: names that it lacks, other results, not installed."""
     right, wrong = interpreter(tmp_path / "right"), interpreter(tmp_path / "wrong", "exp = np.cos\n")
-    with peers.started(tmp_path, {"mlx": right}, ["mlx", "iree"]) as running:
+    with peers.started(tmp_path, Chosen({"mlx": right}, ["mlx", "iree"])) as running:
         outcome = running.measure("chain-small", 2, 0.001, False)
-        assert [*outcome.samples] == ["hloom", "mlx"] and running.about["mlx"].startswith("7.5 on Python")
+        assert [*outcome.samples] == ["hloom", "mlx"] and running.chosen.about["mlx"].startswith("7.5 on Python")
         assert outcome.notes == ["iree: not measured, not installed"]
         assert outcome.limit["memory"] > 0 and {*outcome.limit} == {"memory", "arithmetic", "call"}
         lacking = running.measure("gelu", 1, 0.001, False)
         assert [*lacking.samples] == ["hloom"]
         assert "mlx: not measured, AttributeError: mlx has no tanh" in lacking.notes
-    with peers.started(tmp_path, {"mlx": wrong}, ["mlx"]) as running:
+    with peers.started(tmp_path, Chosen({"mlx": wrong}, ["mlx"])) as running:
         differing = running.measure("chain-small", 1, 0.001, False)
         assert [*differing.samples] == ["hloom"] and [*differing.peak] in ([], ["hloom"])
         (note,) = differing.notes
