@@ -72,6 +72,8 @@ class Case:
     title: str
     programs: Mapping[str, Callable[[], Program]]
     tolerance: float = 1e-4
+    equal: float = 0.0
+    """The least share of elements that are equal to the first peer's: less rounding is another computation."""
     wait_each: bool = True
     """Wait for each result; otherwise only for the last of a sample, to measure the cost of a call itself."""
     moments: bool = False
@@ -232,12 +234,13 @@ def compare(results: Mapping[str, Sequence[np.ndarray]], case: Case) -> None:
         if case.moments and {peer, peers[0]} != {"hloom", "jax"}:
             _compare_pair(peers[0], peer, *(_moments(results[p]) for p in (peers[0], peer)), MOMENTS)
         else:
-            _compare_pair(peers[0], peer, results[peers[0]], results[peer], case.tolerance)
+            _compare_pair(peers[0], peer, results[peers[0]], results[peer], case.tolerance, case.equal)
 
 
 def _compare_pair(
-    first: str, second: str, one: Sequence[np.ndarray], other: Sequence[np.ndarray], tolerance: float
-) -> None:
+    first: str, second: str, one: Sequence[np.ndarray], other: Sequence[np.ndarray], tolerance: float,
+    equal: float = 0.0,
+) -> None:  # fmt: skip
     if len(one) != len(other):
         raise Mismatch(f"{first} has {len(one)} results, {second} {len(other)}")
     for a, b in zip(one, other):
@@ -255,6 +258,8 @@ def _compare_pair(
             np.testing.assert_allclose(b / scale, a / scale, rtol=tolerance, atol=tolerance)
         except AssertionError as error:
             raise Mismatch(f"{first} and {second} differ: {error}") from error
+        if equal and (share := float(np.mean(a == b))) < equal:
+            raise Mismatch(f"{first} and {second} round differently: {share:.0%} of the elements are equal")
 
 
 def _moments(arrays: Sequence[np.ndarray]) -> list[np.ndarray]:

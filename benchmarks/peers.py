@@ -160,7 +160,7 @@ class Peers:
             with np.load(files[peer]) as loaded:
                 results[peer] = [loaded[key] for key in loaded.files]
             files[peer].unlink()
-        for peer in [p for p in sides if p in case.translated]:
+        for peer in [p for p in sides if p in case.translated or (case.equal and p not in ("hloom", "jax"))]:
             try:
                 harness.compare({p: results[p] for p in ("hloom", peer)}, case)
             except harness.Mismatch as error:

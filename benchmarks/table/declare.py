@@ -84,6 +84,7 @@ class Row:
     moments: bool = False
     """The results are random: hloom's and JAX's are equal, the others' have the same mean and deviation."""
     tolerance: float = 1e-4
+    equal: float = 0.0
     wide: bool = False
     """With 64 bits: `jax_enable_x64`."""
     wait_each: bool = True
@@ -105,7 +106,8 @@ class Row:
         if self.numba is not None and not self.element and not self.by_name:
             programs["pythran"] = lambda: translated.pythran(self.numba, self.arguments)
         others = frozenset(translated.PEERS)
-        return Case(name, self.title, programs, self.tolerance, self.wait_each, self.moments, others)
+        checks = self.tolerance, self.equal
+        return Case(name, self.title, programs, *checks, self.wait_each, self.moments, others)
 
     def _call(self, function: Function, own: Sequence[Any]) -> Callable[[], Any]:
         if self.by_name:

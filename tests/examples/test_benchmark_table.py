@@ -75,6 +75,10 @@ def test_results_are_compared_by_shape_type_and_value() -> None:
             harness.compare({"hloom": [one], "numpy": [other]}, case)
     with pytest.raises(Mismatch, match="results"):
         harness.compare({"hloom": [one], "numpy": [one, one]}, case)
+    rounded = Case("x", "x", {}, tolerance=1e-2, equal=0.6)  # most elements have the same bits
+    harness.compare({"hloom": [one], "numpy": [one + np.float32([0, 0, 1e-3])]}, rounded)
+    with pytest.raises(Mismatch, match="round differently: 33% of the elements are equal"):
+        harness.compare({"hloom": [one], "numpy": [one + np.float32([0, 1e-3, 1e-3])]}, rounded)
     rng = np.random.default_rng(0)
     drawn, again, scaled = (rng.random(100_000, np.float32) * s for s in (1, 1, np.float32(0.8)))
     moments = Case("x", "x", {}, moments=True)
