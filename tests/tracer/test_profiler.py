@@ -28,7 +28,7 @@ from hloom.numba_backend.runtime.kernel import KernelSource, Parameter
 from hloom.numba_backend.runtime.program import Program, ProgramBuilder, pointer, programs, size
 from hloom.numba_backend.runtime.recorder_code import EXECUTE
 from hloom.numba_backend.runtime.store import default_store
-from hloom.numba_backend.runtime.threads import get_num_threads
+from hloom.numba_backend.runtime.threads import get_num_threads, set_num_threads
 
 import hloom
 import hloom.numpy as jnp
@@ -100,9 +100,9 @@ def test_all_that_happens_is_on_a_track(tmp_path: Path) -> None:
     assert len(loops) == 3, "a native loop is one event"
 
 
-@pytest.mark.skipif(get_num_threads() < 2, reason="one thread")
-def test_pieces_are_in_the_threads_that_computed_them() -> None:
-    """On a busy machine kernels are not split for a while, 1,024 calls at most: see threads.py."""
+def recorded_pieces() -> tuple[Timeline, list[Span], list[Span]]:
+    """60 calls of a program with one kernel: the timeline, the kernel's spans, and those of its pieces. On a busy
+    machine kernels are not split for a while, 1,024 calls at most: see threads.py."""
     f = hloom.jit(lambda x: jnp.exp(x) * jnp.sin(x))
     x = jnp.ones((500, 500))
     f(x)
@@ -116,6 +116,31 @@ def test_pieces_are_in_the_threads_that_computed_them() -> None:
         pieces = [span for span in kernels if span.kind is Kind.PIECE]
         if pieces:
             break
+    return timeline, kernels, pieces
+
+
+@pytest.mark.skipif(get_num_threads() < 2, reason="one thread")
+def test_threads_keep_their_parts() -> None:
+    """A worker begins in the second half of each range, even if it comes late."""
+    set_num_threads(2)
+    try:
+        _, kernels, pieces = recorded_pieces()
+    finally:
+        set_num_threads(None)
+    assert pieces
+    extent = max(piece.arguments["to"] for piece in pieces)
+    for row in kernels:
+        if row.kind is not Kind.PIECE:
+            own = [piece for piece in pieces if row.start <= piece.start and piece.end <= row.end]
+            at_work = {}
+            for piece in sorted(own, key=lambda piece: piece.start):
+                at_work.setdefault(piece.thread, piece.arguments["from"])
+            assert all(begin >= extent // 2 for thread, begin in at_work.items() if thread != row.thread)
+
+
+@pytest.mark.skipif(get_num_threads() < 2, reason="one thread")
+def test_pieces_are_in_the_threads_that_computed_them() -> None:
+    timeline, kernels, pieces = recorded_pieces()
     whole = [span for span in kernels if span.kind is not Kind.PIECE]
     assert len(whole) == 60 and len({span.thread for span in whole}) == 1
     extents = set()
