@@ -17,18 +17,22 @@ operations in the same order.
 That is right if no statement of a later row that now runs before one of an earlier row uses memory that the latter
 stores, or stores memory that it uses: the indices are sums of counters with known factors (affine.py), or the array is
 only read. Variables must not go from row to row.
+
+If all rows are stored in one place, they can be lanes of vectors (wavefront.py); then this is for the rows that are
+left.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
-from ...hlo.support.records import dataclass
 from .affine import Indices, Range, constant_difference
 from .carried_loads import with_carried_loads
 from .expressions import ZERO, Binary, Call, Expr, Load, Name, Number, call
 from .rewrite import Substitution
-from .statements import Assign, Block, Comment, For, Store, expressions_of, walk, with_blocks
+from .statements import Assign, Block, Comment, For, Store, expressions_of, names_of, walk, with_blocks
 from .straight_lines import (
     Access,
     Ranges,
@@ -42,6 +46,7 @@ from .straight_lines import (
     targets,
 )
 from .vectorized_calls import LONG
+from .wavefront import Rows, in_wavefront
 
 ROWS = 4
 """Iterations at once: with eight, the variables are more than the registers."""
@@ -58,22 +63,14 @@ _ASSOCIATIVE = frozenset(("add", "multiply", "minimum", "maximum", "bit_and", "b
 def jammed(block: Block, sizes: Mapping[str, int], fresh: Callable[[str], str]) -> Block:
     """The statements with such loops changed. `sizes`: the numbers that arguments stand for; `fresh`: a new name like
     a given one."""
-    return _Jam(sizes, fresh).block(block, {})
-
-
-@dataclass(frozen=True, slots=True)
-class _Rows:
-    """A loop of the form above."""
-
-    outer: For
-    before: Block
-    inner: For
-    after: Block
+    return _Jam(sizes, fresh, Counter(names_of(block))).block(block, {})
 
 
 class _Jam:
-    def __init__(self, sizes: Mapping[str, int], fresh: Callable[[str], str]) -> None:
+    def __init__(self, sizes: Mapping[str, int], fresh: Callable[[str], str], reads: Counter[str]) -> None:
         self._sizes, self._fresh = sizes, fresh
+        self._reads = reads
+        """How often the whole program reads names."""
 
     def block(self, block: Block, ranges: Ranges) -> Block:
         result: Block = []
@@ -89,12 +86,20 @@ class _Jam:
         rows = _rows_of(loop)
         if rows is not None and self._pays(rows, ranges):
             inside = {**ranges, rows.inner.variable.name: range_of(rows.inner, self._sizes, ranges)}
-            if self._is_independent(rows, inside):
-                return self._written(rows, inside)
+            if self._waits(rows, inside):
+                front: Block = []
+                found = in_wavefront(rows, self._sizes, inside, self._fresh, is_read=self._is_read(rows))
+                if found is not None:
+                    front, first = found
+                    rows = replace(rows, outer=replace(rows.outer, start=first))
+                if self._is_independent(rows, inside):
+                    return front + self._written(rows, inside)
+                if front:
+                    return [*front, rows.outer]
         body = self.block(loop.body, ranges)
         return [For(loop.variable, loop.start, loop.stop, loop.step, body, loop.kind)]
 
-    def _pays(self, rows: _Rows, ranges: Ranges) -> bool:
+    def _pays(self, rows: Rows, ranges: Ranges) -> bool:
         outer, inner = ranges[rows.outer.variable.name].count, range_of(rows.inner, self._sizes, ranges).count
         if outer is None or outer < LEAST_OUTER or inner is None or inner < LEAST_INNER:
             return False
@@ -104,16 +109,29 @@ class _Jam:
         operations += OF_FUNCTION * sum(isinstance(part, Call) and part.function in LONG for part in parts)
         return operations <= MOST_OPERATIONS
 
-    def _is_independent(self, rows: _Rows, ranges: Ranges) -> bool:
-        """True if the inner loop waits for itself, and the rows may run at once."""
+    def _is_read(self, rows: Rows) -> bool:
+        """True if a variable of the rows is read after them."""
+        within = Counter(names_of([rows.outer]))
+        straight = [*rows.before, *rows.inner.body, *rows.after]
+        return any(self._reads[name] > within[name] for name in assigned(straight))
+
+    def _waits(self, rows: Rows, ranges: Ranges) -> bool:
+        """True if the inner loop waits for itself."""
+        indices = Indices(self._sizes, ranges, dict.fromkeys(assigned([*rows.before, *rows.inner.body, *rows.after])))
+        list(accesses(rows.before, indices))
+        forget(rows.inner.body, indices)
+        j = rows.inner.variable.name
+        inside = list(accesses(rows.inner.body, indices))
+        return _variable_waits(rows.inner.body) or _memory_waits(inside, j, ranges[j])
+
+    def _is_independent(self, rows: Rows, ranges: Ranges) -> bool:
+        """True if the rows may run at once."""
         straight = [*rows.before, *rows.inner.body, *rows.after]
         indices = Indices(self._sizes, ranges, dict.fromkeys(assigned(straight)))
         before = list(accesses(rows.before, indices))
         forget(rows.inner.body, indices)
         inside = list(accesses(rows.inner.body, indices))
         j, t = rows.inner.variable.name, rows.outer.variable.name
-        if not (_variable_waits(rows.inner.body) or _memory_waits(inside, j, ranges[j])):
-            return False
         moved = [(later, True) for later in before] + [(later, False) for later in inside]
         return not any(
             _may_meet(earlier, later, t, j, ranges[j], is_before)
@@ -122,7 +140,7 @@ class _Jam:
             if later.array == earlier.array and (later.is_store or earlier.is_store)
         )
 
-    def _written(self, rows: _Rows, ranges: Ranges) -> Block:
+    def _written(self, rows: Rows, ranges: Ranges) -> Block:
         outer, inner = rows.outer, rows.inner
         count = outer.stop if outer.start is None else call("maximum", outer.stop - outer.start, ZERO)
         rest = Name(self._fresh("rest"))
@@ -141,7 +159,7 @@ class _Jam:
             For(outer.variable, rest, outer.stop, 1, outer.body),
         ]
 
-    def _names(self, rows: _Rows, row: int) -> Substitution:
+    def _names(self, rows: Rows, row: int) -> Substitution:
         """One of the rows with variables of its own; the last one has the loop's."""
         outer = rows.outer
         straight = [*rows.before, *rows.inner.body, *rows.after]
@@ -162,7 +180,7 @@ def _in_turn(names: Sequence[Substitution], block: Block) -> Block:
     return [s for k, row in enumerate(names) for s in row.block(rest if k else block)]
 
 
-def _rows_of(outer: For) -> _Rows | None:
+def _rows_of(outer: For) -> Rows | None:
     """The parts of a loop that has one loop in it, over the same range each time, and otherwise only assignments."""
     loops = [k for k, s in enumerate(outer.body) if isinstance(s, For)]
     if len(loops) != 1 or outer.kind != "range" or outer.step != 1:
@@ -187,7 +205,7 @@ def _rows_of(outer: For) -> _Rows | None:
         return None
     if _carried([*before, *after], assigned(inner.body)):  # the inner loop may have no iteration
         return None
-    return _Rows(outer, before, inner, after)
+    return Rows(outer, before, inner, after)
 
 
 def _carried(block: Block, names: set[str]) -> set[str]:

@@ -9,9 +9,10 @@ is
 
 * stores, and names that nothing else reads. The elements that iteration `j` reads and writes are at the index of
   iteration 0 plus `j`; and an element that is written may be read, or written again, only at the same index, or at
-  another multiple of the number of iterations. Values are arithmetic, comparisons and selects of floating point,
-  comparisons of the counter, sums, differences and products of integers, products of words, values that are the same in
-  all iterations, or an element of any type that is copied; or
+  another multiple of the number of iterations. Of an array that is only read, iteration `j` may also read element
+  ``maximum(j - 1, 0)``: its left neighbour. Values are arithmetic, comparisons and selects of floating point,
+  comparisons of the counter, comparisons, extrema, sums, differences and products of integers, products of words,
+  values that are the same in all iterations, or an element of any type that is copied; or
 * one sum, ``total = reduce_add(total, term)``; or
 * one ``for k in range(16):`` around a copy; the index of the store follows `j` and the index of the load follows `k`: a
   square block that is transposed.
@@ -25,7 +26,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from ..machine import LINE
-from .expressions import Binary, Call, Expr, Load, Name, Number, Unary
+from .expressions import ZERO, Binary, Call, Expr, Load, Name, Number, Unary, maximum
 from .statements import Assign, Block, Comment, For, Statement, Store, with_blocks
 from .typing import BITS
 
@@ -56,6 +57,8 @@ WORDS = frozenset(("dot_bytes", "dot_shorts", "dot_bf16", "dot_bf16_normal"))
 OF_INTEGERS = {"add": "add", "subtract": "sub", "multiply": "mul"}
 OF_FLOATS = {"add": "fadd", "subtract": "fsub"}
 """Functions of numbers of one type."""
+EXTREMA = {"minimum": "min", "maximum": "max"}
+"""How LLVM's names of the extrema of integers end; those of floating point have the names of the functions."""
 
 
 class NotLanes(ValueError):
@@ -172,8 +175,8 @@ def _check_transpose(body: Sequence[Statement], outer: str, inner: str, count: i
 
 def _check_steps(steps: Sequence[Statement], variable: str, count: int) -> None:
     stores = [step for step in steps if isinstance(step, Store)]
-    if not stores or (len(stores) < len(steps) and len({store.pointer.type for store in stores}) > 1):
-        raise NotLanes("a store, and with names stores of one type")
+    if not stores or (len(stores) < len(steps) and len({WIDTHS.get(s.pointer.type[:-1]) for s in stores}) > 1):
+        raise NotLanes("a store, and with names stores of one width")
     body = _Body(variable, count, stores, [t.name for s in steps if isinstance(s, Assign) for t in s.targets])
     for step in steps:
         match step:
@@ -201,8 +204,8 @@ class _Body:
 
     def name(self, target: Name, value: Expr) -> None:
         """``target = value``"""
-        if target.type not in FLOATS | {"bool"}:
-            raise NotLanes(f"names of floating point and bool: {target.name} is {target.type}")
+        if target.type not in FLOATS | INTEGERS | {"bool"}:
+            raise NotLanes(f"names of numbers and bool: {target.name} is {target.type}")
         self.check(value, target.type)
         self._names[target.name] = target.type
         self._later.discard(target.name)
@@ -259,7 +262,8 @@ class _Body:
             case Name(name=name) if name in self._names:
                 return
             case Load(pointer=pointer, index=index):
-                self._check_place(pointer, index)
+                if not (is_left_neighbour(index, self._variable) and pointer.name not in self._arrays):
+                    self._check_place(pointer, index)
                 return
             case Binary(op=op, left=Name(name=self._variable), right=bound) if (
                 op in COMPARISONS and bound.type == "int64" and not self._varies(bound)
@@ -267,7 +271,7 @@ class _Body:
                 if any(isinstance(part, Load) for part in bound.walk()):
                     raise NotLanes(f"a bound in memory: {bound.text}")
                 return
-            case Binary(op=op) if op in COMPARISONS and value.left.type in FLOATS:
+            case Binary(op=op) if op in COMPARISONS and value.left.type in FLOATS | INTEGERS:
                 parts = [(part, value.left.type) for part in value.parts]
             case Binary(op=op) if op in DECISIONS or (op in ARITHMETIC and type_ in FLOATS):
                 parts = [(part, type_) for part in value.parts]
@@ -277,6 +281,10 @@ class _Body:
                 parts = [(condition, "bool"), *((choice, type_) for choice in choices)]
             case Call(function=function, arguments=arguments) if function in INTRINSICS and type_ in FLOATS:
                 parts = [(argument, type_) for argument in arguments]
+            case Call(function=function, arguments=arguments) if function in EXTREMA and type_ in FLOATS | INTEGERS:
+                parts = [(argument, type_) for argument in arguments]
+            case Call(function=function, arguments=(test,)) if function in INTEGERS and test.type == "bool":
+                parts = [(test, "bool")]
             case Call(function=function, arguments=(word,)) if (
                 function in INTEGERS and word.type in INTEGERS
                 and (WIDTHS[function] >= WIDTHS[word.type] or self._is_in_memory(word))
@@ -293,6 +301,16 @@ class _Body:
                 raise NotLanes(f"no form in vectors for {value.text}")
         for part, kind in parts:
             self.check(part, kind)
+
+
+def left_neighbour(variable: Name) -> Expr:
+    """The index of the element before an iteration's own; the first one has none, and reads its own."""
+    return maximum(variable - 1, ZERO)
+
+
+def is_left_neighbour(index: Expr, variable: str) -> bool:
+    """True for such an index."""
+    return index.text == left_neighbour(Name(variable)).text
 
 
 def follows(index: Expr, variable: str, names: Collection[str] = (), tables: Collection[str] = ()) -> bool:

@@ -18,11 +18,13 @@ from typing import Any, NamedTuple
 
 import llvmlite.ir as llir
 
-from ..loops.expressions import Binary, Call, Expr, Load, Name, Unary
+from ..loops.expressions import Binary, Call, Expr, Load, Name, Number, Unary
 from ..loops.lanes import (
     ARITHMETIC,
     COMPARISONS,
     DECISIONS,
+    EXTREMA,
+    FLOATS,
     INTEGERS,
     INTRINSICS,
     LANES,
@@ -31,6 +33,7 @@ from ..loops.lanes import (
     OF_FLOATS,
     OF_INTEGERS,
     WIDTHS,
+    is_left_neighbour,
 )
 from ..loops.statements import Assign, LoopProgram, Statement, Store, expressions_of, walk
 from .dialect_words import in_vectors
@@ -149,12 +152,17 @@ class LaneWriter:
         if isinstance(value, Name):
             return self._names[value.name]
         if isinstance(value, Load):
+            if is_left_neighbour(value.index, self._variable):
+                return self._left_neighbours(value, first, lanes)
             place = self._place(value.pointer, value.index, first, lanes)
             return builder.load(place, align=_align(value.type))
-        if isinstance(value, Binary) and value.left.type == "int64":
+        if isinstance(value, Binary) and isinstance(value.left, Name) and value.left.name == self._variable:
             return self._counted(value, first, lanes)
         parts = [self._value(part, first, lanes) for part in value.parts]
         match value:
+            case Binary(op=op) if op in COMPARISONS and value.left.type in INTEGERS:
+                unsigned = value.left.type.startswith("u")
+                return (builder.icmp_unsigned if unsigned else builder.icmp_signed)(op, *parts)
             case Binary(op=op) if op in COMPARISONS:
                 return (builder.fcmp_unordered if op == "!=" else builder.fcmp_ordered)(op, *parts)
             case Binary(op=op):
@@ -163,6 +171,13 @@ class LaneWriter:
                 return builder.not_(parts[0])
             case Unary():
                 return builder.fsub(_repeated(builder, constant(value.type, -0.0), lanes), parts[0])
+            case Call(function=function) if function in EXTREMA:
+                kind = parts[0].type
+                if value.type not in FLOATS:
+                    function = ("u" if value.type.startswith("u") else "s") + EXTREMA[function]
+                return call_intrinsic(builder, f"llvm.{function}.{type_suffix(kind)}", kind, *parts)
+            case Call(function=to, arguments=(test,)) if to in INTEGERS and test.type == "bool":
+                return builder.zext(parts[0], _vector(to, lanes))
             case Call(function=to, arguments=(word,)) if to in INTEGERS:
                 return self._converted(parts[0], word.type, to, lanes)
             case Call(function="float64"):
@@ -176,6 +191,16 @@ class LaneWriter:
         assert isinstance(value, Call)
         kind = parts[0].type
         return call_intrinsic(builder, f"llvm.{INTRINSICS[value.function]}.{type_suffix(kind)}", kind, *parts)
+
+    def _left_neighbours(self, load: Load, first: int, lanes: int) -> Any:
+        """The elements before those of the iterations; the first of all iterations has its own."""
+        start = Number(max(first - 1, 0))
+        place = self._place(load.pointer, start, first, lanes)
+        vector = self._builder.load(place, align=_align(load.type))
+        if first:
+            return vector
+        lanes_before = llir.Constant(llir.VectorType(_I32, lanes), [max(lane - 1, 0) for lane in range(lanes)])
+        return self._builder.shuffle_vector(vector, vector, lanes_before)
 
     def _converted(self, vector: Any, of: str, to: str, lanes: int) -> Any:
         """Integers as others."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 import itertools
 import random
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,11 +19,13 @@ from hloom.numba_backend.loops.jam import jammed
 from hloom.numba_backend.loops.printer import to_text
 from hloom.numba_backend.loops.reader import read
 from hloom.numba_backend.loops.statements import Block, LoopProgram
+from hloom.numba_backend.machine import ANY_TARGET, compiling_for
 
 ROW, COUNT = 24, 800
 SCOPE: dict[str, Any] = {
-    "int32": np.int32, "int64": int, "add": lambda a, b: a + b, "multiply": lambda a, b: a * b, "minimum": min,
-    "maximum": max, "select": lambda test, a, b: a if test else b,
+    "int32": np.int32, "int64": int, "add": lambda a, b: a + b, "subtract": lambda a, b: a - b,
+    "multiply": lambda a, b: a * b, "minimum": min, "maximum": max, "select": lambda test, a, b: a if test else b,
+    "lanes": range, "local_array": lambda count, dtype: np.full(count, 77, dtype),
 }  # fmt: skip
 
 
@@ -136,6 +139,70 @@ def test_a_narrow_index_that_wraps_is_not_the_next_one(last: int) -> None:
     sizes = {"n": 1, "m": 3 if last == 7 else 140, "n0": last}
     new = changed(lines, carried, sizes, namer())
     assert ("carried" in new) == (last == 7)
+
+
+def in_one_place(rng: random.Random) -> tuple[str, int, int]:
+    """Rows that are stored over each other, in ways that a wavefront has and, now and then, in others."""
+    tame = rng.random() < 0.7
+    places = ("j + 1", "j + 1", "j") if tame else ("j + 1", "j + 1", "j", "j + 2", "t + j", "3", "j * 2")
+    others = ("j", "j + 2", "t", "7", "40 - j") if tame else ("j", "t + j", "t * 2", "j * 2", "at")
+
+    def value() -> str:
+        parts = [f"a[{rng.choice(places)}]", f"b[{rng.choice(others)}]", rng.choice(("s", "u", "c")), "s"]
+        if not tame:
+            parts.append("int32(j)")
+        rng.shuffle(parts)
+        whole = parts[0]
+        for part in parts[1 : rng.randint(2, len(parts))]:
+            whole = f"{rng.choice(('add', 'minimum', 'maximum', 'subtract'))}({whole}, {part})"
+        test = f"{whole} {rng.choice(('<', '!=', '>='))} {rng.choice(parts)}"
+        return rng.choice((f"add({whole}, int32(1))", f"select({test}, {whole}, c)", f"add({whole}, int32({test}))"))
+
+    head = ["def k(lo, hi, a, b, n, m, n0):", "    for t in range(n):", "        at = t + 1"]
+    head += ["        u = a[0]", "        s = add(b[t], int32(t))", "        c = b[at]"]
+    if rng.random() < 0.7:
+        head.append(f"        a[{rng.choice(('0', '0', '60') if tame else ('0', '1', '5', 't'))}] = s")
+    if not tame and rng.random() < 0.4:
+        head.append(f"        b[{rng.choice(('2', '60', 't'))}] = u")
+    head.append("        for j in range(m):")
+    lines = [f"            {rng.choice(('s', 'u'))} = {value()}" for _ in range(rng.randint(0, 2))]
+    if rng.random() < 0.2:
+        lines.append(f"            b[{rng.choice(('j', 'j + 1', 'j + 3', '60 + j'))}] = {value()}")
+    lines.append(f"            a[{'j + 1' if tame else rng.choice(places)}] = {rng.choice((value(), 's'))}")
+    lines += [f"            u = {value()}" for _ in range(rng.randint(0, 1))]
+    tail = ["    b[1] = s"] if rng.random() < 0.3 else []
+    return "\n".join(head + lines + tail) + "\n", rng.randint(32, 50), rng.randint(32, 40)
+
+
+@pytest.mark.parametrize("register", [32, 64])
+@pytest.mark.parametrize("seed", range(3))
+def test_rows_as_lanes(seed: int, register: int) -> None:
+    """Of each hundred programs, some become wavefronts, and none changes its results."""
+    rng = random.Random(seed)
+    waves = 0
+    with compiling_for(replace(ANY_TARGET, register_bytes=register)):
+        for _ in range(100):
+            text, rows, columns = in_one_place(rng)
+            new = changed(text, jammed, {"n": rows, "m": columns, "n0": ROW}, namer())
+            waves += "in lanes(" in new
+            for one, other in zip(outcome(text, rows, columns, ROW), outcome(new, rows, columns, ROW), strict=True):
+                np.testing.assert_array_equal(one, other, text + new)
+    assert waves > 15
+
+
+def test_few_lanes_and_short_rows_are_left_alone() -> None:
+    lines = """def k(lo, hi, a, b, n, m, n0):
+    for t in range(n):
+        s = b[t]
+        for j in range(m):
+            s = maximum(s, add(a[j], b[j]))
+            a[j] = s
+"""
+    for register, rows, columns, is_wave in ((64, 32, 32, True), (16, 32, 32, False), (64, 31, 32, False),
+                                             (64, 32, 31, False), (32, 16, 16, True)):  # fmt: skip
+        with compiling_for(replace(ANY_TARGET, register_bytes=register)):
+            new = changed(lines, jammed, {"n": rows, "m": columns, "n0": ROW}, namer())
+        assert ("in lanes(" in new) == is_wave
 
 
 def with_copy(rng: random.Random) -> str:

@@ -7,14 +7,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hloom.numba_backend.machine import target_machine
 
 import hloom
 import hloom.numpy as jnp
 from hloom import lax
 
 Array = np.ndarray[Any, Any]
-SIZES = ((20, 66), (21, 65), (22, 81), (23, 70), (22, 33), (3, 70), (20, 1))
-"""Numbers of rows and columns: with rows that are left over, and too few to run at once."""
+SIZES = ((20, 66), (21, 65), (22, 81), (23, 70), (22, 33), (3, 70), (20, 1), (32, 65), (55, 99))
+"""Numbers of rows and columns: with rows that are left over, too few to run at once, and enough for vectors."""
 
 
 def nested(row: Callable[..., Any], start: Any, xs: Any) -> Any:
@@ -46,6 +47,36 @@ def distance_by_hand(a: Array, b: Array) -> Array:
         row[0] = i + 1
         for j, other in enumerate(b):
             row[j + 1] = min(min(row[j], above[j + 1]) + 1, above[j] + (letter != other))
+    return row
+
+
+def warping(a: Any, b: Any) -> Any:
+    """The same in floating point, with bytes beside it, and a comparison that chooses."""
+
+    def row(above: Any, letter: Any) -> Any:
+        def element(state: Any, at: Any) -> Any:
+            left, corner = state
+            up, other, skips = at
+            best = jnp.abs(letter - other) + jnp.minimum(jnp.minimum(left, up), corner)
+            best = jnp.where(skips == 2, up, best)
+            return (best, up), best
+
+        end = jnp.float32(jnp.inf)
+        return lax.scan(element, (end, end), (above, b, (b * 2).astype(jnp.uint8)))[1], None
+
+    return nested(row, jnp.where(jnp.arange(b.shape[0]) > 3, jnp.inf, 0).astype(jnp.float32), a)
+
+
+def warping_by_hand(a: Array, b: Array) -> Array:
+    row = np.where(np.arange(len(b)) > 3, np.float32(np.inf), np.float32(0))
+    for letter in a:
+        left = corner = np.float32(np.inf)
+        for j, other in enumerate(b):
+            up = row[j]
+            left = np.abs(letter - other) + np.minimum(np.minimum(left, up), corner)
+            if other * 2 == 2:
+                left = up
+            corner, row[j] = up, left
     return row
 
 
@@ -173,7 +204,15 @@ def numbers(rng: np.random.Generator, rows: int, columns: int) -> list[Array]:
     return [u, np.zeros_like(u)]
 
 
+def lengths(rng: np.random.Generator, rows: int, columns: int) -> list[Array]:
+    """Some numbers that are none, or infinite."""
+    a, b = (np.float32(x) for x in letters(rng, rows, columns))
+    a[rows // 2], a[-1] = np.nan, np.inf
+    return [a, b]
+
+
 CASES = {
+    "warping": (warping, warping_by_hand, lengths, True, True),
     "distance": (distance, distance_by_hand, letters, True, True),
     "corners": (corners, corners_by_hand, letters, False, None),
     "table": (table(mixed, 0), table_by_hand(mixed, 0), letters, True, True),
@@ -199,3 +238,6 @@ def test_rows_at_once(name: str, size: tuple[int, int]) -> None:
     assert ("rest0" in text) == at_once
     if is_in_place:
         assert "w0" not in text
+    lanes = target_machine().register_bytes // 4
+    enough = lanes >= 8 and min(size) >= 2 * lanes
+    assert ("[maximum(r - 1, 0)]" in text) == (enough and name in ("distance", "warping"))
