@@ -134,6 +134,7 @@ def _tiles_first(
     by_images = context.has_pieces and policy.is_by_images(geometry)
     if context.has_pieces and not by_images:
         geometry = policy.in_strips(geometry, tile)
+        by_images = policy.has_images_for_threads(geometry)
     strips = geometry.strips
     offsets = context.constant(geometry.tap_offsets())
     if by_images or strips > 1:

@@ -396,6 +396,15 @@ def is_by_images(geometry: Geometry) -> bool:
     return sizes.batch >= FEW_IMAGES and per_image <= image_bytes()
 
 
+def has_images_for_threads(geometry: Geometry) -> bool:
+    """True if each thread should copy and multiply as many images as the others, though they are few, and not in
+    strips. Threads that share a copy read what the other one wrote: on two cores, two volumes of 16 x 24 x 24 x 24 with
+    a window of 3 x 3 x 3 take 0.8 of that time. An image may be larger than a second-level cache."""
+    sizes, cores = geometry.sizes, target_machine().cores
+    per_image = geometry.image * sizes.element_type.byte_width
+    return geometry.strips == 1 and cores > 1 and sizes.batch % cores == 0 and per_image <= block_bytes()
+
+
 def shares_weights(sizes: Sizes, tile: Tile) -> bool:
     """Channels last: True if images should be multiplied together, since one has few rows, or too few for the time
     that it takes to read all weights."""

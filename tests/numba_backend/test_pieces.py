@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 from hloom.hlo import parse
 from hloom.hlo.evaluator import evaluate
 from hloom.numba_backend.compiler import NumbaCompiler
+from hloom.numba_backend.machine import compiling_for, target_machine
 from hloom.numba_backend.output_fusion import find, fuse
 from hloom.numba_backend.policy import convolutions, windows
 from hloom.numba_backend.runtime import threads
@@ -112,6 +114,23 @@ def test_results_are_those_of_the_evaluator(name: str) -> None:
             guarded = GuardedProgram(module, at_end=at_end, pattern=0xFF)
             for wanted, actual in zip(expected, guarded.run(list(args)), strict=True):
                 np.testing.assert_allclose(actual, wanted, rtol=2e-5, atol=2e-5)
+
+
+@pytest.mark.parametrize(("images", "cores", "row"), [(2, 2, Op.CHAIN), (6, 3, Op.CHAIN), (3, 2, None), (2, 1, None)])
+def test_a_few_images_are_pieces_if_each_thread_has_as_many(
+    images: int, cores: int, row: Op | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(convolutions, "FEW_IMAGES", 8)
+    x = numbers(images, 5, 7, 6, 7)
+    w = numbers(4, 5, 3, 3, 3)
+    module = parse(hloom.jit(lambda x, w: lax.conv(x, w, (1, 1, 1), "SAME")).lower(x, w).as_text())
+    (expected,) = evaluate(module, x, w)
+    with small_pieces(), compiling_for(replace(target_machine(), cores=cores)):
+        executable = NumbaCompiler().compile(module)
+        assert [r.op for r in executable._program.rows if r.op is Op.CHAIN] == ([row] if row else [])
+        (guarded,) = GuardedProgram(module, at_end=True, pattern=0xFF).run([x, w])
+    for actual in (*executable.execute([x, w]), guarded):
+        np.testing.assert_allclose(actual, expected, rtol=2e-5, atol=2e-5)
 
 
 def test_scratch_memory_is_that_of_a_few_images(monkeypatch: pytest.MonkeyPatch) -> None:
