@@ -374,8 +374,8 @@ class _Loop:
                     head[k] = h.joined(w) if k in turn.sums and hopeless < 2 else self.widened(k, h, w, hopeless)
         else:
             raise AssertionError("the ranges of a loop's state do not settle")
-        if (widened or turn.steps != self.constant_steps) and self.analysis.budget > 0:
-            smaller = [h if w is None else w for h, w in zip(head, turn.wanted, strict=True)]
+        smaller = [h if w is None else w for h, w in zip(head, turn.wanted, strict=True)]
+        if (widened or smaller != head or turn.steps != self.constant_steps) and self.analysis.budget > 0:
             again = _Iteration(self, smaller, turn.steps)
             turn = again if again.is_right else turn
         log.extend(turn.log)

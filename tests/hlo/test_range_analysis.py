@@ -242,6 +242,16 @@ FOUND: dict[str, tuple[str, dict[str, tuple[int, int]]]] = {
         ),
         {"e0": (1, 7), "n": (0, 6), "after": (0, 0)},
     ),
+    "downwards from a range": (
+        loop_text(
+            "s32 pred", "a, k", "k = pred[] parameter(0)  l = s32[] parameter(1)  one = s32[] constant(1)  "
+            "nine = s32[] constant(9)  a = s32[] clamp(one, l, nine)",
+            "c = s32[] constant(0)  q = pred[] compare(e0, c), direction=GT  f = s32[] negate(e0)  "
+            "ROOT p = pred[] and(e1, q)",
+            "one = s32[] constant(1)  n = s32[] subtract(e0, one)  ROOT t = (s32[], pred[]) tuple(n, e1)",
+        ),
+        {"e0": (1, 9), "n": (0, 8), "f": (-9, 0), "after": (0, 9)},
+    ),
     "two counters": (
         loop_text(
             "s32 s32", "a, b", TWO.format(3), less("5"),
@@ -319,12 +329,13 @@ FOUND: dict[str, tuple[str, dict[str, tuple[int, int]]]] = {
 
 @pytest.mark.parametrize("name", FOUND)
 def test_ranges_found(name: str) -> None:
-    """The range of each instruction of the body and the entry that is known; no other one but constants."""
+    """The range of each instruction of the body, the condition and the entry that is known; of `e0`, the body's."""
     text, expected = FOUND[name]
     module = parse(text)
     known = known_ranges(module).known
-    body = next(c for c in module.computations if c.name == "body")
-    found = {i.name.split(".")[0]: known.get(i) for i in (*body.instructions, module.entry.root)}
+    condition, body = (next(c for c in module.computations if c.name == name) for name in ("condition", "body"))
+    every = (*condition.instructions, *body.instructions, module.entry.root)
+    found = {i.name.split(".")[0]: known.get(i) for i in every}
     for instruction, wanted in expected.items():
         assert found[instruction] == wanted
     if not expected:
