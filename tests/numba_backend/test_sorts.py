@@ -18,7 +18,7 @@ from hloom.hlo import (
 )
 from hloom.hlo import Opcode as O
 from hloom.hlo.ops.elementwise import ComparisonType
-from hloom.hlo.ops.sort import SortAttributes
+from hloom.hlo.ops.sort import SortAttributes, TopKAttributes
 from hloom.numba_backend.compiler import NumbaCompiler
 from hloom.numba_backend.emit import long_sort, network_sort, radix_sort
 from hloom.numba_backend.emit.sort_keys import keys_of
@@ -274,3 +274,28 @@ def test_a_sort_in_a_loop_stays_native() -> None:
     x = np.random.default_rng(3).standard_normal(50).astype(np.float32)
     np.testing.assert_array_equal(executable.execute([x])[0], -np.sort(x))
     assert "callback" not in executable._program.to_text()
+
+
+@pytest.mark.parametrize("t", [E.F32, E.F64, E.S32, E.U32, E.S64, E.BF16, E.U8], ids=str)
+@pytest.mark.parametrize("largest", [True, False])
+def test_topk_with_and_without_columns(t: ElementType, largest: bool) -> None:
+    """Rows that are a multiple of a block, and others; the best elements in any order, at the end, or all equal."""
+    rng = np.random.default_rng(7)
+    for k, size in ((1, 128), (16, 131), (9, 160), (16, 127), (17, 1000), (5, 1030)):
+        x = _values(t, (6, size), rng)
+        if t is not E.BF16:
+            x[1] = np.sort(x[1])
+            x[2] = np.sort(x[2])[::-1]
+        x[3] = x[0, 0]
+        x[4] = np.zeros((), x.dtype)
+        x[4, -1] = 1
+        operand = make_parameter(0, hlo.Shape.array(t, x.shape))
+        root = make_instruction(O.TOPK, [operand], TopKAttributes(k, largest))
+        module = make_module("topk", make_computation("main", root, [operand]))
+        columns = any("high" in text for text in NumbaCompiler().compile(module).kernels().values())
+        assert columns == (k <= 16 and size >= 128 and not t.is_small)
+        expected = hlo.evaluate(module, x)
+        with small_pieces():
+            results = GuardedProgram(module, at_end=True, pattern=0xFF).run([x])
+            for actual, wanted in zip(results, expected, strict=True):
+                np.testing.assert_array_equal(_bits(actual), _bits(np.asarray(wanted)))
