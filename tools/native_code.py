@@ -204,7 +204,7 @@ def elementary_functions() -> tuple[elementary.Function, ...]:
     return tuple(found)
 
 
-# ---- products of matrices, convolutions
+# ---- products of matrices, convolutions, transposes
 
 
 def machine_of(name: str) -> Machine:
@@ -214,12 +214,12 @@ def machine_of(name: str) -> Machine:
 
 @cache
 def kernels(name: str) -> tuple[KernelSource, ...]:
-    """The kernels of products and convolutions of floats, on the processors of a file."""
+    """The kernels of products, convolutions and transposes of floats, on the processors of a file."""
     machine = machine_of(name)
     with compiling_for(machine):
         dots = [dot for dot in products() if suits_tiles(dot) or is_kernel(dot, machine)]
         made = [source_of(tiles(dot)) for dot in dots]
-        for module in convolutions():
+        for module in (*convolutions(), *transposes()):
             made += [kernel for kernel, *_ in lowered(module).calls if kernel.name in KERNEL_NAMES]
     return tuple({kernel.identity: kernel for kernel in made}.values())
 
@@ -249,6 +249,31 @@ def convolutions() -> tuple[HloModule, ...]:
         arguments = [hloom.ShapeDtypeStruct(shape, "float32") for shape in shapes]
         found.append(hloom.make_hlo(partial(_with_derivatives, convolve))(*arguments))
     return tuple(found)
+
+
+TRANSPOSES = {
+    (1, 0): ((200, 200), (16, 200), (12, 200)),
+    (0, 2, 1): (
+        *((20, rows, columns) for rows, columns in itertools.product((20, 16), repeat=2)),
+        *((3, few, 2000) for few in (4, 5, 8, 12, 16)), *((3, 2000, few) for few in (4, 5, 8, 12, 16)),
+        (20, 8, 8), (20, 12, 8),
+    ),
+    (2, 1, 0): (
+        (3, 3, 200), (3, 8, 200), (8, 8, 20), (20, 3, 20), (200, 3, 3), (200, 3, 200), (4, 12, 24), (5, 12, 24),
+        (9, 8, 24), (16, 4, 24), (200, 200, 200),
+    ),
+}
+"""Orders of dimensions, and sizes: each is cut in another way."""
+
+
+@cache
+def transposes() -> tuple[HloModule, ...]:
+    """Transposes of arrays with few and many rows and columns."""
+    return tuple(
+        hloom.make_hlo(partial(hloom.numpy.transpose, axes=order))(hloom.ShapeDtypeStruct(sizes, element))
+        for element, (order, some) in itertools.product(("float32", "float64"), TRANSPOSES.items())
+        for sizes in some
+    )
 
 
 def _with_derivatives(convolve: Callable[..., Any], x: Any, w: Any) -> Any:

@@ -352,6 +352,8 @@ def _transposed_nest(nest: NestEmitter, domain: HloInstruction) -> EmittedKernel
     writer, elements, sizes, last = nest.writer, nest.elements, domain.shape.dimensions, domain.shape.rank - 1
     tiled = strided_dimension(nest.roots)
     assert tiled is not None
+    for d in range(last):
+        nest.sizes.mark_outer(domain, d)
     widths = [root.shape.element.byte_width for root in nest.roots]
     together, line = _columns_together(nest), target_machine().cache_line
     widest = max(*widths, *(p.shape.element.byte_width for p, _ in _transposed_operands(nest, domain)))

@@ -50,8 +50,8 @@ _ROWS, _RUN_LINES, _ROW_LINES = 64, 2, 4
 """A run takes in dimensions until it has so many elements, or lines (`_RUN_LINES`). These, and at most
 `_ROW_LINES`, are what a tile has of the operand's run, if the result's run fills the tile."""
 
-_MOST_ELEMENTS = 8192
-"""Most elements of a tile."""
+_MOST_ELEMENTS, _MOST_BYTES = 8192, 1 << 15
+"""Most elements and bytes of a tile."""
 
 _MOST_ENTRIES = 1024
 """Elements of a tile along one run."""
@@ -116,13 +116,14 @@ def moved_parameter(root: HloInstruction) -> tuple[HloInstruction, tuple[int, ..
 
 
 def _capacity(width: int) -> int:
-    """Elements of the local array of a tile, including the padding of its rows."""
-    return 2 * _tile_elements(width)
+    """Elements of the local array of a tile, including the padding of its rows: a number in the text, which is the same
+    on all machines."""
+    return 2 * min(_MOST_BYTES // width, _MOST_ELEMENTS)
 
 
 def _tile_elements(width: int) -> int:
     """The most elements of a tile, which takes half of a first-level cache."""
-    return min(target_machine().first_cache // 2 // width, _MOST_ELEMENTS)
+    return min(min(target_machine().first_cache // 2, _MOST_BYTES) // width, _MOST_ELEMENTS)
 
 
 def _pitch(elements: int, line: int) -> int:
@@ -185,8 +186,9 @@ class TransposeEmitter:
         self.root, self.parameter, self.where = root, parameter, where
         self.width, self.line = root.shape.element.byte_width, target_machine().cache_line
         self.dimensions: tuple[int, ...] = root.shape.dimensions
-        for d in range(root.shape.rank):
-            if self.dimensions[d] > _BLOCK or d == 0:
+        blocks = [run.dimensions for run in (tiles.rows, tiles.columns) if run.elements == tiles.side]
+        for d in range(root.shape.rank):  # few texts are all transposes, and their code comes with the package
+            if (d,) not in blocks:
                 sizes.mark_outer(root, d)
 
     def _offsets(self, index: Mapping[int, Expr]) -> tuple[Expr, Expr]:

@@ -7,7 +7,8 @@ kernels of elementary functions (`../elementary.py`) are in a file for each kind
 multiply-adds: `x86_64_v3-linux.txt` for AVX2, `x86_64_v4-linux.txt` for AVX-512 in whole registers,
 `aarch64_neon-linux.txt`. Their arithmetic is written out (`math/`), so that all files give the same results bit for
 bit, and so does a kernel that is compiled for the processor itself. Another file of each kind has the kernels of
-products and convolutions (`policy/`) with many uses, as their text depends on few sizes: LLVM takes 50 ms for one.
+products, convolutions (`policy/`) and transposes with many uses, as their text depends on few sizes or none: LLVM takes
+50 ms for one.
 
 An image is compressed, in base 64, under the identity of its text. If the text of a function has changed since, it is
 compiled like every other kernel, and so are all functions on other systems. `python tools/native_code.py` says whether
@@ -39,10 +40,10 @@ PATHS = {machine: os.path.join(FOLDER, f"{machine}-linux.txt") for machine in PR
 LEVELS = {n: os.path.join(FOLDER, f"{n}-linux.txt") for n in ("x86_64_v3", "x86_64_v4", "aarch64_neon")}
 """The files with elementary functions, by `code_level`."""
 KERNELS = {level: os.path.join(FOLDER, f"{level}_kernels-linux.txt") for level in LEVELS}
-"""The files with products and convolutions, by `code_level`."""
+"""The files with products, convolutions and transposes, by `code_level`."""
 KERNEL_NAMES = frozenset((
     "shallow_product", "deep_product", "blocked_product", "convolution_tiles", "convolution_tiles_last",
-    "convolution_gradient", "padded", "panels",
+    "convolution_gradient", "padded", "panels", "fused_transpose",
 ))  # fmt: skip
 """The names of the kernels in these files. A kernel with such a name may have another text, of other types or with
 another schedule."""

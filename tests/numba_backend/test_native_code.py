@@ -138,6 +138,25 @@ def test_convolutions_are_not_compiled(tool: ModuleType, layout: str) -> None:
 
 
 @needs_images
+@pytest.mark.skipif(code_level() not in native_code.KERNELS, reason="kernels are for AVX2, AVX-512 and NEON")
+@pytest.mark.parametrize(
+    ("sizes", "order"),
+    [
+        ((300, 70), (1, 0)), ((16, 300), (1, 0)), ((5, 30, 40), (0, 2, 1)), ((20, 16, 16), (0, 2, 1)),
+        ((32, 8, 300), (0, 2, 1)), ((32, 300, 11), (0, 2, 1)), ((40, 24, 3, 3), (2, 3, 1, 0)),
+        ((3, 3, 16, 16), (3, 2, 0, 1)), ((8, 16, 16, 32), (0, 3, 1, 2)),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("element", ["float32", "float64"])
+def test_transposes_are_not_compiled(tool: ModuleType, sizes: tuple[int, ...], order: Any, element: str) -> None:
+    """Of other sizes than those in the tool, whatever the caches are."""
+    module = hloom.make_hlo(lambda x: x.transpose(order))(hloom.ShapeDtypeStruct(sizes, element))
+    with compiling_for(replace(tool.machine_of(code_level()), first_cache=48 << 10)):
+        ((kernel, *_),) = tool.lowered(module).calls
+    assert kernel.name == "fused_transpose" and native_code.delivered(kernel)
+
+
+@needs_images
 def test_a_first_program_compiles_its_kernels_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HLOOM_CACHE_DIR", str(tmp_path / "store"))
     printed = python(
