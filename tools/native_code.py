@@ -56,7 +56,7 @@ from hloom.numba_backend.runtime.ffi import FFI_FUNCTIONS  # noqa: E402
 from hloom.numba_backend.runtime.frontend import to_llvm  # noqa: E402
 from hloom.numba_backend.runtime.kernel import KernelSource, digest  # noqa: E402
 from hloom.numba_backend.runtime.lapack import LAPACK_FUNCTIONS  # noqa: E402
-from hloom.numba_backend.runtime.llvm_backend import emit_object, host_target, optimise  # noqa: E402
+from hloom.numba_backend.runtime.llvm_backend import emit_object, host_target, optimise, tuned  # noqa: E402
 from hloom.numba_backend.runtime.loader import Image, link  # noqa: E402
 from hloom.numba_backend.runtime.long_kernels import LONG_PIECE, RUN_LONG  # noqa: E402
 from hloom.numba_backend.runtime.native_code import KERNEL_NAMES, KERNELS, LEVELS, PATHS, made_by, read, write  # noqa: E402
@@ -100,8 +100,9 @@ def target(name: str) -> Any:
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
     processor = PROCESSORS[name]
-    return llvm.Target.from_triple(f"{processor.machine}-unknown-linux-gnu").create_target_machine(
-        cpu=processor.cpu, features="", opt=2, reloc="pic", codemodel="default", jit=True
+    triple = f"{processor.machine}-unknown-linux-gnu"
+    return llvm.Target.from_triple(triple).create_target_machine(
+        cpu=processor.cpu, features=tuned(triple, ""), opt=2, reloc="pic", codemodel="default", jit=True
     )
 
 

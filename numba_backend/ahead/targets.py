@@ -13,7 +13,7 @@ import llvmlite.binding as llvm
 
 from ...hlo.errors import HloError
 from ...hlo.support.records import dataclass
-from ..runtime.llvm_backend import host_target
+from ..runtime.llvm_backend import host_target, tuned
 
 _TRIPLE = re.compile(r"[A-Za-z0-9_.]+(-[A-Za-z0-9_.]+){1,3}")
 _WORD = re.compile(r"[A-Za-z0-9_.+-]*")
@@ -85,6 +85,7 @@ def _target_machine(triple: str, cpu: str, features: str) -> Any:
     if cpu or features:
         _check(triple, cpu, features)
     reloc = "static" if triple.startswith("wasm") else "pic"  # a module of WebAssembly has addresses of its own
+    features = tuned(triple, features)
     machine = target.create_target_machine(cpu=cpu, features=features, opt=2, reloc=reloc, codemodel="default")
     if not str(machine.target_data).startswith("e"):
         raise TargetError(f"{triple} stores the most significant byte first; constants are written the other way round")

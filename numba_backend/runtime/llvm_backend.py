@@ -32,6 +32,19 @@ if hasattr(_llvmlite_lock, "__enter__"):
     kept_out_of_forks(Order.LLVM, lambda: _llvmlite_lock)
 
 
+def tuned(triple: str, features: str) -> str:
+    """The features of a processor, and how LLVM is to use it: on x86 without gathers and scatters.
+
+    They take an address for each element, and the processor does not see a stream that it could fetch ahead. Every
+    third number of 6 MiB of f64 took 1.3 ms from memory and 0.2 ms from the cache, and takes 0.35 and 0.08 ms with a
+    load for each; every second number of f32 increased in place 1.5 ms, and takes 0.3 ms (Zen 5, AVX-512). A table in
+    the cache that is read at indices takes the same.
+    """
+    if not triple.startswith(("x86_64", "i686")):
+        return features
+    return ",".join(filter(None, [features, "+prefer-no-gather", "+prefer-no-scatter"]))
+
+
 @functools.cache
 def _native_target() -> tuple[str, str, str]:
     """(triple, CPU name, feature string) of this process; initialises LLVM's native target."""
@@ -73,7 +86,7 @@ class _Machine:
             _, cpu, features = _native_target()
             target = llvm.Target.from_triple(_loaded_triple())
             self.machine = target.create_target_machine(
-                cpu=cpu, features=features, opt=2, reloc="pic", codemodel="default", jit=True
+                cpu=cpu, features=tuned(target.triple, features), opt=2, reloc="pic", codemodel="default", jit=True
             )
 
     def __del__(self) -> None:
