@@ -6,6 +6,7 @@ device.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -594,9 +595,18 @@ def _multiply_add(x: Value, y: Value, z: Value) -> Value:
 def _rounded_places(kind: np.dtype[Any], part: Any, count: int, begin: int = 0) -> Value:
     """k * part for k = begin, ..., count - 1, rounded: no compiler contracts these products with a sum."""
     if kind == np.float64:
-        return as_value(np.arange(begin, count, dtype=kind) * part)
+        return (_few_places if count - begin <= _FEW_PLACES else _known_places)(part, count, begin)
     k = ops.shift(ops.convert(lax.iota(dtypes.int32, count - begin), kind, False), begin)
     return _multiply_add(k, ops.full_like(k, part), ops.zeros(k.aval))
+
+
+def _known_places(part: Any, count: int, begin: int) -> Value:
+    return as_value(np.arange(begin, count, dtype=np.float64) * part)
+
+
+_FEW_PLACES = 64
+_few_places = functools.lru_cache(maxsize=64)(_known_places)
+"""Two equal ranges in a program then capture one array, and are merged with all that is computed from them."""
 
 
 def _rest(k: Value, part: Any, count: int, steps: int, columns: int) -> Value:

@@ -52,6 +52,22 @@ def test_short_ranges_hold_no_arrays() -> None:
         assert [v for v in traced.jaxpr.consts if v is not stop] == []
 
 
+def test_equal_ranges_are_computed_once() -> None:
+    """With all that follows from them: the bins of two histograms of the same numbers."""
+    import hloom
+    import hloom.numpy as jnp
+
+    def mean_in_bins(x: Any, weights: Any) -> Any:
+        return jnp.histogram(x, 1000, weights=weights)[0] / jnp.histogram(x, 1000)[0]
+
+    with hloom.enable_x64(True):
+        x = jnp.asarray(np.random.default_rng(0).random(5000))
+        lowered = hloom.jit(mean_in_bins).lower(x, x * x)
+        assert "captured.1" not in lowered.as_text()
+        once = hloom.jit(lambda x: jnp.histogram(x, 1000)[0]).lower(x).compile().as_text().count(" gather(")
+        assert lowered.compile().as_text().count(" gather(") == once
+
+
 if __name__ == "__main__":
     import jax.numpy
 
