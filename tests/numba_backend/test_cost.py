@@ -154,7 +154,6 @@ NO_COSTS = {
     "runtime/program.py: _LEAST_NANOSECONDS": "so that a loop's fuel ends",
     "runtime/store_disk.py: _MOST_BYTES": "of a file",
     "schedule/given.py: _LOCAL_BYTES": "of a thread's stack, for schedules of users",
-    "runtime/threads.py: _BLOCK_BYTES": "of the pool's words",
     "stored_programs.py: _MOST_BYTES": "of a file",
 }
 """Numbers with such names that say nothing of a processor, or nothing that decides how a kernel is made."""
