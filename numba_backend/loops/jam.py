@@ -122,7 +122,7 @@ class _Jam:
         forget(rows.inner.body, indices)
         j = rows.inner.variable.name
         inside = list(accesses(rows.inner.body, indices))
-        return _variable_waits(rows.inner.body) or _memory_waits(inside, j, ranges[j])
+        return variable_waits(rows.inner.body) or _memory_waits(inside, j, ranges[j])
 
     def _is_independent(self, rows: Rows, ranges: Ranges) -> bool:
         """True if the rows may run at once."""
@@ -260,7 +260,7 @@ def _memory_waits(inside: Sequence[Access], j: str, counter: Range) -> bool:
     return False
 
 
-def _variable_waits(block: Block) -> bool:
+def variable_waits(block: Block) -> bool:
     """True if a variable depends on its value in the iteration before, and is no sum."""
     carried = _carried(block, assigned(block))
     read = [p.name for s in block for e in expressions_of(s) for p in e.walk() if isinstance(p, Name)]

@@ -37,6 +37,7 @@ from ..fused_computations import FusedComputations
 from ..loops.carried_loads import carried
 from ..loops.dead import without_dead_variables
 from ..loops.expressions import ZERO, Binary, Call, Expr, Name, Number, Unary, call
+from ..loops.fission import split_ahead
 from ..loops.forward import forwarded
 from ..loops.in_place import in_place
 from ..loops.jam import jammed
@@ -158,7 +159,7 @@ class _Emitter(Storage):
         body = in_place(body, sizes, {parameter.name for parameter, _ in self._scratch})
         used = set(names_of(body))
         self._scratch = [(parameter, nbytes) for parameter, nbytes in self._scratch if parameter.name in used]
-        return carried(jammed(body, sizes, self.fresh), sizes, self.fresh)
+        return split_ahead(carried(jammed(body, sizes, self.fresh), sizes, self.fresh), sizes, self.fresh)
 
     def _open_parameters(self) -> Block:
         """The memory of the operands and results. Gives the statements at the end, which store the results."""

@@ -1,0 +1,299 @@
+"""Compute ahead, for a block of iterations, what waits for no other iteration (loop fission).
+
+    for t in range(n):                     ahead0 = local_array(64, float32)
+        r = cos(x[t])                      for first in range(0, n, 64):
+        s = s * r - f(s)         ->            last = minimum(first + 64, n)
+                                               for at in range(last - first):
+                                                   ahead0[at] = cos(x[first + at])
+                                               for t in range(first, last):
+                                                   r = ahead0[t - first]
+                                                   s = s * r - f(s)
+
+A loop whose iterations wait for each other has no vectors. The random numbers of a sampler, and what a filter makes of
+its input, depend on the counter alone: LLVM makes vectors of the loop that computes them. Without elements of arrays it
+always computes a whole block, so that no code is needed for what is left over.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from .affine import Indices
+from .expressions import ZERO, Binary, Call, Expr, Load, Name, Number, Unary, minimum
+from .jam import variable_waits
+from .rewrite import rewritten
+from .statements import (
+    Assign,
+    Augment,
+    Block,
+    Break,
+    Continue,
+    For,
+    If,
+    LocalArray,
+    Statement,
+    Store,
+    names_of,
+    walk,
+    with_blocks,
+    with_values,
+)
+from .straight_lines import Ranges, is_straight, loads_of, range_of, targets
+from .typing import BITS, is_integer, pointer_to
+from .vectorized_calls import LONG
+
+BLOCK = 64
+"""Iterations of a block, at most."""
+LEAST_TRIPS = 32
+PAYS = 8
+"""Operations for a value that goes through memory."""
+_CHEAP = 2
+"""Operations of a value that is as well computed again."""
+MOST = 8
+"""Values of an iteration that go through memory."""
+_OF_FUNCTION, _OF_CONVERSION = 16, 6
+"""Operations that an elementary function, and a conversion of a float to an integer, count as."""
+
+
+def split_ahead(block: Block, sizes: Mapping[str, int], fresh: Callable[[str], str]) -> Block:
+    """The statements with such loops split. `sizes`: the numbers that arguments stand for; `fresh`: a new name like a
+    given one."""
+    return _Fission(sizes, fresh, Counter(names_of(block))).block(block, {})
+
+
+class _Fission:
+    def __init__(self, sizes: Mapping[str, int], fresh: Callable[[str], str], reads: Counter[str]) -> None:
+        self._sizes, self._fresh = sizes, fresh
+        self._reads = reads
+        """How often the whole program reads names."""
+
+    def block(self, block: Block, ranges: Ranges) -> Block:
+        result: Block = []
+        for statement in block:
+            if not isinstance(statement, For):
+                result.append(with_blocks(statement, lambda inner: self.block(inner, ranges)))
+                continue
+            within = {**ranges, statement.variable.name: range_of(statement, self._sizes, ranges)}
+            outside = set(self._reads - Counter(names_of(statement.body)))
+            statement = replace(statement, body=self.block(statement.body, within))
+            result += self._split(statement, within, outside) or [statement]
+        return result
+
+    def _split(self, loop: For, ranges: Ranges, outside: set[str]) -> Block | None:
+        trips = ranges[loop.variable.name].count
+        if loop.kind != "range" or loop.step != 1 or trips is None or trips < LEAST_TRIPS:
+            return None
+        changing = _assigned(loop.body)
+        ends = (loop.stop,) if loop.start is None else (loop.start, loop.stop)
+        if any(isinstance(p, Load) or (isinstance(p, Name) and p.name in changing) for e in ends for p in e.walk()):
+            return None
+        if _leaves(loop.body):
+            return None
+        indices = Indices(self._sizes, ranges, dict.fromkeys(changing))
+        return _Loop(loop, indices, changing, outside, self._fresh).written()
+
+
+def _leaves(block: Block) -> bool:
+    """True if a `break` or `continue` in a loop's body is the loop's own."""
+    return any(
+        isinstance(s, (Break, Continue))
+        or (isinstance(s, If) and any(map(_leaves, (*(body for _, body in s.branches), s.otherwise or []))))
+        for s in block
+    )
+
+
+def _assigned(block: Block) -> set[str]:
+    """All names that a block assigns to, its counters too."""
+    found: set[str] = set()
+    for statement in walk(block):
+        found |= {target.name for target in targets(statement)}
+        if isinstance(statement, For):
+            found.add(statement.variable.name)
+        elif isinstance(statement, Augment):
+            found.add(statement.target.name)
+        elif isinstance(statement, LocalArray):
+            found.add(statement.name.name)
+    return found
+
+
+class _Loop:
+    """One loop. `outside`: the names that are read elsewhere, too."""
+
+    def __init__(
+        self, loop: For, indices: Indices, changing: set[str], outside: set[str], fresh: Callable[[str], str]
+    ) -> None:
+        self._loop, self._indices, self._fresh = loop, indices, fresh
+        self._changing, self._outside = changing, outside
+        self._stored = {s.pointer.name for s in walk(loop.body) if isinstance(s, Store)}
+        self._now: dict[str, Name] = {}
+        """The names, in the code ahead, of values that wait for nothing, by those in the loop at this point."""
+        self._ahead: dict[str, Expr] = {}
+        """The values of these names; in the order in which they are computed."""
+        self._cheap: set[str] = set()
+        """Those that are as well computed again."""
+        self._kept: dict[str, tuple[Name, Name]] = {}
+        """The array of a value that the rest reads, and the name of the value."""
+        self._rest: list[tuple[Statement, Name | None]] = []
+        """The loop's statements, and if a statement only names such a value, its name."""
+
+    def written(self) -> Block | None:
+        for statement in self._loop.body:
+            self._read(statement)
+        rest = self._remaining()
+        needed = self._needed()
+        if not needed or len(self._kept) > MOST or not _waits(rest):
+            return None
+        cost = sum(_operations(self._ahead[name]) for name in needed)
+        if cost < PAYS * len(self._kept):
+            return None
+        return self._loops([Assign((Name(n, self._ahead[n].type),), (self._ahead[n],)) for n in needed], rest)
+
+    def _read(self, statement: Statement) -> None:
+        match statement:
+            case Assign(targets=(target,), values=(value,)) if self._is_free(value):
+                name = self._now[target.name] = self._named(target.name, value)
+                self._rest.append((statement, name))
+                self._indices.known[target.name] = self._indices.of(value) if is_integer(value.type) else None
+            case Assign() | Store():
+                self._rest.append((with_values(statement, self._with_parts_ahead), None))
+                self._forget(statement)
+            case _:
+                self._rest.append((statement, None))
+                self._forget(statement)
+
+    def _forget(self, statement: Statement) -> None:
+        for name in _assigned([statement]):
+            self._now.pop(name, None)
+            self._indices.known[name] = None
+
+    def _named(self, stem: str, value: Expr) -> Name:
+        own = rewritten(value, lambda part: self._now.get(part.name) if isinstance(part, Name) else None)
+        name = Name(self._fresh(stem), value.type)
+        self._ahead[name.name] = own
+        reads = {p.name for p in own.walk() if isinstance(p, Name)}
+        is_short = _operations(own) <= _CHEAP and not any(isinstance(p, Load) for p in own.walk())
+        if is_short and reads.isdisjoint(self._ahead.keys() - self._cheap):
+            self._cheap.add(name.name)
+        return name
+
+    def _is_free(self, e: Expr) -> bool:
+        """True if a value depends on the counter alone, and on what does not change."""
+        for part in e.walk():
+            if isinstance(part, Name) and part.name in self._changing and part.name not in self._now:
+                return False
+            if isinstance(part, Load) and not self._is_in_order(part):
+                return False
+        return True
+
+    def _is_in_order(self, load: Load) -> bool:
+        """True for an element of an array that is only read, in the order of the counter."""
+        known = self._indices.of(load.index)
+        own = self._loop.variable.name
+        return load.pointer.name not in self._stored and known is not None and known.get(own, 0) in (0, 1)
+
+    def _with_parts_ahead(self, e: Expr) -> Expr:
+        """A value of the rest, with its free parts computed ahead if they take long."""
+
+        def change(part: Expr) -> Expr | None:
+            if _operations(part) < PAYS or not self._is_free(part):
+                return None
+            name = self._named("free", part)
+            return self._element(name)
+
+        return rewritten(e, change)
+
+    def _element(self, name: Name) -> Expr:
+        """What the rest reads in the place of a name of the code ahead. The index is that of the block's iteration."""
+        found = self._kept.get(name.name)
+        if found is None:
+            found = self._kept[name.name] = Name(self._fresh("ahead"), pointer_to(name.type)), name
+        return Load(found[0], _IN_BLOCK)
+
+    def _remaining(self) -> Block:
+        """The statements of the rest: values that they read are computed again, or loaded."""
+        body = [statement for statement, name in self._rest if name is None]
+        read = {*names_of(body), *self._outside}
+        result: Block = []
+        for statement, name in reversed(self._rest):
+            if name is None:
+                result.append(statement)
+                continue
+            assert isinstance(statement, Assign)
+            if statement.targets[0].name not in read:
+                continue
+            if name.name in self._cheap:
+                read |= {part.name for part in statement.values[0].walk() if isinstance(part, Name)}
+                result.append(statement)
+            else:
+                result.append(Assign(statement.targets, (self._element(name),)))
+        return result[::-1]
+
+    def _needed(self) -> list[str]:
+        """The names that must be computed ahead, in order."""
+        wanted = set(self._kept)
+        for name in reversed(self._ahead):
+            if name in wanted:
+                wanted |= {part.name for part in self._ahead[name].walk() if isinstance(part, Name)}
+        return [name for name in self._ahead if name in wanted]
+
+    def _loops(self, ahead: Block, rest: Block) -> Block | None:
+        if any(name.type not in BITS for _, name in self._kept.values()):
+            return None  # bool has no array
+        loop, count = self._loop, self._length()
+        first, last, at = (Name(self._fresh(stem)) for stem in ("first", "last", "at"))
+        whole = not any(load for statement in ahead for load in loads_of(statement))
+        values = {loop.variable.name: first + at}
+        body: Block = [with_values(s, lambda value: _replaced(value, values)) for s in ahead]
+        body += [Store(array, at, name) for array, name in self._kept.values()]
+        inside = {_IN_BLOCK.name: loop.variable - first}
+        return [
+            *(LocalArray(array, count, name.type) for array, name in self._kept.values()),
+            For(first, loop.start or ZERO, loop.stop, count, [
+                Assign((last,), (minimum(first + count, loop.stop),)),
+                For(at, None, Number(count) if whole else last - first, 1, body),
+                For(loop.variable, first, last, 1, [_with_values_within(s, inside) for s in rest]),
+            ]),
+        ]  # fmt: skip
+
+    def _length(self) -> int:
+        """The iterations of a block: no more than the loop has if it is itself a part of a longer one."""
+        match self._loop.stop:
+            case Call(function="minimum", arguments=(Binary(op="+", left=left, right=Number(value=value)), _)) if (
+                self._loop.start is not None and left.text == self._loop.start.text
+            ):
+                return min(int(value), BLOCK)
+        return BLOCK
+
+
+_IN_BLOCK = Name("in_block")
+"""Stands for the number of an iteration in its block."""
+
+
+def _replaced(e: Expr, values: Mapping[str, Expr]) -> Expr:
+    return rewritten(e, lambda part: values.get(part.name) if isinstance(part, Name) else None)
+
+
+def _with_values_within(statement: Statement, values: Mapping[str, Expr]) -> Statement:
+    return with_values(statement, lambda value: _replaced(value, values))
+
+
+def _operations(e: Expr) -> int:
+    found = 0
+    for part in e.walk():
+        if isinstance(part, Call) and part.function in LONG:
+            found += _OF_FUNCTION
+        elif isinstance(part, Call) and part.function.startswith("convert_f"):
+            found += _OF_CONVERSION
+        elif isinstance(part, (Binary, Unary, Call, Load)):
+            found += 1
+    return found
+
+
+def _waits(rest: Block) -> bool:
+    """True if LLVM makes no vectors of a loop with this body: it has inner blocks, or iterations wait for others."""
+    if not is_straight(rest):
+        return True
+    loaded = {load.pointer.name for statement in rest for load in loads_of(statement)}
+    return variable_waits(rest) or any(isinstance(s, Store) and s.pointer.name in loaded for s in rest)

@@ -1,0 +1,147 @@
+"""Random loops: with values computed ahead, for blocks of iterations, they give the same results."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+from hloom.numba_backend.loops.fission import split_ahead
+from hloom.numba_backend.loops.printer import to_text
+from hloom.numba_backend.loops.reader import read
+from hloom.numba_backend.loops.statements import Block, LoopProgram
+
+import hloom
+import hloom.numpy as jnp
+from hloom import lax
+
+COUNT = 200
+SCOPE: dict[str, Any] = {
+    "int32": np.int32, "int64": int, "add": lambda a, b: a + b, "multiply": lambda a, b: a * b, "minimum": min,
+    "maximum": max, "bit_xor": lambda a, b: a ^ b, "select": lambda test, a, b: a if test else b,
+    "local_array": lambda count, dtype: np.full(count, 77, dtype),
+}  # fmt: skip
+ARGUMENTS = ["int64", "int64", "int32*", "int32*", "int32*", "int64", "int64"]
+NAMES = ("s", "u", "v", "w")
+
+
+def drawn(rng: random.Random) -> str:
+    """A loop with variables that are carried, that depend on the counter alone, or both, one after the other."""
+
+    def value(depth: int = 0) -> str:
+        if depth > rng.randint(1, 3):
+            return rng.choice((
+                *NAMES, "int32(t)", "int32(7)", f"a[{rng.choice(('t', 't + 1', 'at', '3', 'n - t'))}]", "b[t]", "c[t]",
+                "b[int64(minimum(maximum(s, int32(0)), int32(9)))]",
+            ))  # fmt: skip
+        parts = value(depth + 1), value(depth + 1)
+        if rng.random() < 0.2:
+            return f"select({parts[0]} < {parts[1]}, {value(depth + 1)}, {value(depth + 1)})"
+        return f"{rng.choice(('add', 'multiply', 'bit_xor', 'minimum', 'maximum'))}({parts[0]}, {parts[1]})"
+
+    def statement(indent: int) -> list[str]:
+        space = " " * indent
+        kind = rng.random()
+        if kind < 0.7 or indent > 12:
+            return [f"{space}{rng.choice(NAMES)} = {value()}"]
+        if kind < 0.85:
+            return [f"{space}{rng.choice(('c[t]', 'c[t]', 'c[3]', 'b[t + 1]'))} = {value()}"]
+        if kind < 0.9:
+            return [f"{space}at = t + {rng.randint(0, 3)}"]
+        head = rng.choice((f"if {value()} > int32(3):", "for i in range(3):"))
+        return [f"{space}{head}", *(line for _ in range(2) for line in statement(indent + 4))]
+
+    lines = ["def k(lo, hi, a, b, c, n, m):", "    at = 0"]
+    lines += [f"    {name} = int32({rng.randint(-9, 9)})" for name in NAMES]
+    nested = rng.random() < 0.3
+    lines.append("    for q in range(2):" if nested else "    q = 0")
+    indent = 8 if nested else 4
+    start = rng.choice(("", "", "m, ", "q, "))
+    lines.append(f"{' ' * indent}for t in range({start}{rng.choice(('n', 'n', 'minimum(m + 40, n)'))}):")
+    for _ in range(rng.randint(2, 7)):
+        lines += statement(indent + 4)
+    lines += [f"    c[{180 + k}] = {name}" for k, name in enumerate(NAMES) if rng.random() < 0.5]
+    return "\n".join(lines) + "\n"
+
+
+def outcome(text: str, *sizes: int) -> list[np.ndarray[Any, Any]]:
+    scope = dict(SCOPE)
+    exec(text, scope)
+    arrays = [np.arange(COUNT, dtype=np.int32) * factor % 101 - 9 for factor in (7, 5, 3)]
+    with np.errstate(over="ignore"):
+        scope["k"](0, 1, *arrays, *sizes)
+    return arrays
+
+
+def changed(text: str, sizes: dict[str, int]) -> str:
+    numbers = itertools.count()
+    program = read(text, ARGUMENTS, "k")
+    body: Block = split_ahead(program.body, sizes, lambda stem: f"{stem}_{next(numbers)}")
+    return to_text(LoopProgram("k", program.parameters, body))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_values_ahead(seed: int) -> None:
+    """Of each hundred programs, some change, and none changes its results."""
+    rng = random.Random(seed)
+    splits = 0
+    for _ in range(100):
+        text, n = drawn(rng), rng.choice((33, 64, 65, 130))
+        new = changed(text, {"n": n, "m": 1})
+        splits += "ahead" in new
+        for one, other in zip(outcome(text, n, 1), outcome(new, n, 1), strict=True):
+            np.testing.assert_array_equal(one, other, text + new)
+    assert splits > 8
+
+
+HEAD = "def k(lo, hi, a, b, c, n, m):\n    s = int32(1)\n    for t in range(n):\n"
+HASH = "bit_xor(multiply(int32(t), int32(77)), multiply(add(int32(t), int32(5)), bit_xor(int32(m), int32(9))))"
+CUBE = "minimum(a[t], minimum(int32(3), minimum(a[t], minimum(a[t], a[t]))))"
+KEPT = {
+    "a sum, of which LLVM makes vectors": f"        s = add(s, {HASH})\n",
+    "little to compute": "        s = maximum(multiply(s, s), add(a[t], b[t]))\n",
+    "an array that is stored": f"        c[t + 1] = s\n        s = add(multiply(s, s), {CUBE.replace('a[', 'c[')})\n",
+    "out of order": f"        s = add(multiply(s, s), {CUBE.replace('[t]', '[n - t]')})\n",
+    "an end": f"        s = add(multiply(s, s), {HASH})\n        if s > int32(9):\n            break\n",
+}
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_loops_that_stay_one(name: str) -> None:
+    assert "ahead" not in changed(HEAD + KEPT[name] + "    c[0] = s\n", {"n": 70, "m": 1})
+
+
+def test_a_loop_that_is_split() -> None:
+    text = HEAD + f"        s = add(multiply(s, int32(3)), {HASH})\n    c[0] = s\n"
+    new = changed(text, {"n": 70, "m": 1})
+    assert "ahead" in changed(HEAD + f"        s = add(multiply(s, s), {CUBE})\n    c[0] = s\n", {"n": 70, "m": 1})
+    assert "range(64)" in new and "local_array(64, int32)" in new
+    assert "ahead" not in changed(text, {"n": 31, "m": 1})
+    in_chunks = text.replace("range(n)", "range(m, minimum(m + 32, n))")
+    assert "local_array(32, int32)" in changed(in_chunks, {"n": 70, "m": 1})
+
+
+@pytest.mark.parametrize("count", [31, 64, 100, 5_001])
+def test_a_program(count: int) -> None:
+    """Functions of the counter and of the input, beside a state: the end of the input is not passed."""
+
+    def f(x: Any) -> Any:
+        def step(state: Any, at: Any) -> Any:
+            t, value = at
+            state = jnp.where(state > 0, -0.5, 0.5) * state + jnp.floor(8 * jnp.sin(0.25 * t)) + jnp.abs(value - 3) * 2
+            return state, state
+
+        return lax.scan(step, jnp.float32(1), (jnp.arange(count), x))
+
+    x = np.random.default_rng(3).integers(-9, 9, count).astype(np.float32)
+    jitted = hloom.jit(f)
+    state, want = np.float32(1), []
+    for t in range(count):
+        turn = np.floor(8 * np.sin(np.float32(0.25) * np.float32(t)))
+        state = np.float32(-0.5 if state > 0 else 0.5) * state + turn + np.abs(x[t] - 3) * 2
+        want.append(state)
+    np.testing.assert_allclose(np.asarray(jitted(x)[1]), want, rtol=1e-5, atol=1e-4)
+    (text,) = [t for t in map(str, jitted.lower(x).compile().kernels().values()) if "native_loop" in t]
+    assert ("ahead0" in text) == (count > 31)
