@@ -20,7 +20,7 @@ from .loops.dead import without_dead_variables
 from .loops.expressions import Name
 from .loops.opaque import with_opaque_sums
 from .loops.printer import to_text
-from .loops.split import split_loops
+from .loops.split import split_loops, with_copies
 from .loops.statements import KernelParameter, LoopProgram, PointerParameter, SizeParameter
 from .loops.typing import SHORT, pointer_to
 from .loops.vectorized_calls import vectorized_calls
@@ -88,7 +88,9 @@ def program_of(
     program = _made.get(key)
     if program is None:
         parts = split_loops(whole)
-        body = vectorized_calls(whole if parts is whole else without_dead_variables(parts), writer.fresh)
+        if parts is not whole:
+            parts = with_copies(without_dead_variables(parts))
+        body = vectorized_calls(parts, writer.fresh)
         program = LoopProgram(name, names, with_opaque_sums(body), notes, vector_bits)
         if len(_made) >= _MOST_MADE:
             _made.clear()

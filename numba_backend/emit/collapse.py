@@ -20,6 +20,7 @@ from ...hlo.opcode import Opcode
 from ...hlo.ops import is_elementwise
 from ...hlo.ops.movement import (
     BroadcastAttributes,
+    ConcatenateAttributes,
     DynamicSliceAttributes,
     IotaAttributes,
     ReverseAttributes,
@@ -190,6 +191,8 @@ def _regrouped(old: HloInstruction, operands: tuple[HloInstruction, ...], groups
     position = positions(groups)
     if opcode is Opcode.IOTA and attributes.iota_dimension in position:
         attributes = IotaAttributes(position[attributes.iota_dimension])
+    elif opcode is Opcode.CONCATENATE and all(len(positions(groups_of(v))) == rank for v in (*old.operands, old)):
+        attributes = ConcatenateAttributes(position[attributes.dimension])
     elif opcode is Opcode.REVERSE:
         attributes = ReverseAttributes(tuple([position[d] for d in attributes.dimensions if d in position]))
     elif opcode is Opcode.GATHER:
@@ -321,15 +324,17 @@ def _removable(instruction: HloInstruction) -> Iterator[tuple[Side, ...]]:
                 yield (RESULT, d), (0, source[d])
             elif d not in source and d + 1 not in source:
                 yield ((RESULT, d),)
-    elif opcode in (Opcode.SLICE, Opcode.REVERSE, Opcode.IOTA):
+    elif opcode in (Opcode.SLICE, Opcode.REVERSE, Opcode.IOTA, Opcode.CONCATENATE):
         changed = _changed(instruction)
         operand = range(len(instruction.operands))
         yield from [((RESULT, d), *[(k, d) for k in operand]) for d in boundaries if not {d, d + 1} & changed]
 
 
 def _changed(instruction: HloInstruction) -> set[int]:
-    """The dimensions that a slice, a reverse or an iota goes along in its own way."""
+    """The dimensions that a slice, a reverse, an iota or a concatenation goes along in its own way."""
     a = instruction.attributes
+    if instruction.opcode is Opcode.CONCATENATE:
+        return {a.dimension}
     if instruction.opcode is Opcode.IOTA:
         return {a.iota_dimension}
     if instruction.opcode is Opcode.REVERSE:

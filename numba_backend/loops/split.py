@@ -19,12 +19,14 @@ from __future__ import annotations
 import itertools
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 
 from ...hlo.support.records import dataclass
 from .expressions import ZERO, Binary, Expr, Name, Number, all_of, call, minus, plus
 from .forward import assigned
+from .lanes import in_lanes
 from .rewrite import Substitution
-from .statements import Assign, Block, For, If, walk, with_blocks
+from .statements import Assign, Block, For, If, Store, walk, with_blocks
 from .typing import type_of_binary
 
 MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
@@ -148,6 +150,29 @@ def _split(loop: For) -> Block:
             first = None if isinstance(start, Number) and start.value == 0 else start
             result.append(For(loop.variable, first, stop, 1, body))
     return result
+
+
+def with_copies(block: Block, within: bool = False) -> Block:
+    """The statements, with loops over lanes for short loops in other short ones that have become copies, as
+    ``part0 = x[i]; out[i] = part0`` is ``out[i] = x[i]``: LLVM would write down each element. `within`: the block is
+    in a short loop."""
+    result: Block = []
+    for statement in block:
+        short = isinstance(statement, For) and (_trip_count(statement) or 0) > 1
+        inner = with_blocks(statement, partial(with_copies, within=within or short))
+        result.append(_copy(inner) if within and isinstance(inner, For) else inner)
+    return result
+
+
+def _copy(loop: For) -> For:
+    match loop.body:
+        case [Assign(targets=(name,), values=(value,)), Store(value=Name(name=same)) as store] if (
+            name.name == same and name.type == value.type and not store.index.reads(same)
+            and name.depth >= loop.variable.depth
+        ):
+            copied = in_lanes(replace(loop, body=[replace(store, value=value)]), ())
+            return copied if copied.kind == "lanes" else loop
+    return loop
 
 
 _Part = tuple[Expr, Expr, Block]

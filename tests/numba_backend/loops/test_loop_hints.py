@@ -328,3 +328,46 @@ def test_a_loop_with_a_state_of_three_elements_is_scalar() -> None:
     kernels = run.lower(jnp.ones(3)).compile().kernels()
     (text,) = (str(kernel) for kernel in kernels.values() if "for step0 in" in str(kernel))
     assert "\ndef native_loop_" in text and re.findall(r"local_array\((\d+)", text) == ["3"]
+
+
+BLOCKS = """def k(lo, hi, x, y, out, p):
+    for i in range(lo, hi):
+        acc = float32(0)
+        for j in range(hi):
+            for k in range({count}):
+                {body}
+        out[i] = acc
+"""
+
+
+@pytest.mark.parametrize(
+    ("count", "body", "is_kept"),
+    [
+        (16, "acc = reduce_add(acc, x[(j * 16 + k) * hi + i])", True),
+        (16, "acc = reduce_add(acc, x[(j * 16 + k) * hi + i] - y[i])", True),
+        (16, "out[(i * hi + j) * 16 + k] = x[(j * 16 + k) * hi + i]", True),
+        (16, "out[(i * hi + j) * 16 + k] = x[((i * hi + j) * 16 + k) * 3]", True),
+        (8, "out[(i * hi + j) * 8 + k] = x[((i * hi + j) * 8 + k) * 3]", False),  # a group of eight
+        (16, "acc = reduce_add(acc, x[(i * hi + j) * 16 + k])", False),  # neighbours
+        (16, "acc = reduce_add(acc, x[(i * 16 + k) * hi + j])", False),  # neighbours along the outer loop
+        (16, "acc = reduce_add(acc, x[(j * 16 + k) * hi + i] * y[k])", False),
+        (16, "out[(i * hi + j) * 16 + k] = y[i]", False),
+    ],
+)
+def test_loops_around_short_ones_without_neighbours_have_no_vectors(count: int, body: str, is_kept: bool) -> None:
+    text = lowered(BLOCKS.format(count=count, body=body))
+    assert ("llvm.loop.vectorize.width" in text) is is_kept
+
+
+def test_a_short_copy_in_a_short_loop_is_a_vector() -> None:
+    """And dimensions after a concatenation's own are one, whatever they are."""
+    def kernel(sizes: tuple[int, ...], axis: int) -> str:
+        x = hloom.ShapeDtypeStruct(sizes, "float32")
+        (text,) = hloom.jit(lambda x, y: jnp.concatenate([x, y], axis)).lower(x, x).compile().kernels().values()
+        return text.partition("\n")[2]
+
+    assert kernel((5, 20, 8, 8), 1) == kernel((5, 20, 24, 3), 1)
+    joined = hloom.jit(lambda x, y: jnp.stack([x, y], 2))
+    x = hloom.ShapeDtypeStruct((20, 4, 8), "float32")
+    (text,) = joined.lower(x, x).compile().kernels().values()
+    assert text.count("in lanes(8)") == 2
