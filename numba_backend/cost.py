@@ -68,6 +68,9 @@ OPERATION, OPERATION_OF_FUNCTION, UPDATED, MULTIPLICATION = 0.05, 0.6, 0.2, 0.3
 of a fused computation; an element that is updated in place; a multiplication of a small product."""
 KERNEL_OF_LOOP = 40_000.0
 """A kernel that takes as long is a row of its own, which threads share, and no part of a native loop."""
+IN_STAGES = 100_000.0
+"""A kernel that takes as long computes chains of long functions in stages: it takes 0.65 of the time for two functions
+on 1M elements, and 20 ms longer to compile."""
 PARTED, TURN_OF_PART = 300_000.0, 100.0
 """A native loop over a batch runs part by part if it takes at least this long: two threads then gain. An iteration
 takes at least so long for a thread's part: its kernels' loops take some 20 each to begin."""

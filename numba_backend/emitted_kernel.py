@@ -7,7 +7,7 @@ in which the emitter meets things, not on names that a user or a file chose, so 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import field
+from dataclasses import field, replace
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -15,9 +15,10 @@ from ..hlo.element_type import ElementType
 from ..hlo.support.lazy import lazy_property
 from ..hlo.support.memory_pressure import on_pressure
 from ..hlo.support.records import dataclass
-from .cost import nanoseconds
+from .cost import IN_STAGES, nanoseconds
 from .loops.dead import without_dead_variables
 from .loops.expressions import Name
+from .loops.long_chains import in_stages
 from .loops.opaque import with_opaque_sums
 from .loops.printer import to_text
 from .loops.split import split_loops, with_copies
@@ -59,6 +60,16 @@ class EmittedKernel:
         values = {p.name: p.value for p in self.parameters if isinstance(p, SizeParameter)}
         return nanoseconds(self.program, {"lo": 0, "hi": self.extent, **values}, target_machine())
 
+    def in_stages(self) -> EmittedKernel:
+        """The same kernel with its chains of long functions in stages; itself if it has none, or takes little time."""
+        if self.nanoseconds < IN_STAGES:
+            return self
+        if self.program not in _staged:
+            made = in_stages(self.program)
+            _staged[self.program] = None if made is self.program else made
+        program = _staged[self.program]
+        return self if program is None else replace(self, program=program, cost=self.nanoseconds / self.extent)
+
     @lazy_property
     def source(self) -> str:
         """The program as Python."""
@@ -70,6 +81,8 @@ class EmittedKernel:
 
 
 _texts: WeakKeyDictionary[LoopProgram, str] = WeakKeyDictionary()
+_staged: WeakKeyDictionary[LoopProgram, LoopProgram | None] = WeakKeyDictionary()
+"""Programs in stages; None for those that have none."""
 
 
 def program_of(

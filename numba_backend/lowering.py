@@ -386,7 +386,7 @@ class _Lowering(LoweringContext):
         """See `LoweringContext`."""
         if not kernel.extent:  # an empty array, even if its buffer has bytes of padding
             return
-        kernel = self._scheduled(name, kernel)
+        kernel = self._scheduled(name, kernel.in_stages())
         arguments = [_argument(p, operands, outputs) for p in kernel.parameters]
         grain = self._grain(kernel, self._share(name))
         self.builder.kernel(self._source(kernel), arguments, kernel.extent, grain, kernel.nanoseconds)
