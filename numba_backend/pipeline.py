@@ -11,6 +11,7 @@ from dataclasses import replace
 from ..hlo.passes.expand.expand import Expand
 from ..hlo.passes.fuse.align_reshapes import AlignReshapes
 from ..hlo.passes.fuse.clusters import FusionLimits
+from ..hlo.passes.fuse.columns_of_loops import ColumnsOfLoops
 from ..hlo.passes.fuse.excess_precision import ExcessPrecision
 from ..hlo.passes.fuse.flatten_call_graph import FlattenCallGraph
 from ..hlo.passes.fuse.fusion import Fusion
@@ -138,7 +139,8 @@ def pipeline(
             LayoutNormalization(),  # the passes after it need row-major again
             replace(simplify, only_after="layout-normalization"),  # transposes that now meet other transposes
             DotCanonicalizer(is_gemm),  # after simplification, which would fold its transposes back
-            LoopInvariantCodeMotion(),  # moves transposes before dots out of loops
+            ColumnsOfLoops(),  # after simplification too: its matrices are elements of the state
+            LoopInvariantCodeMotion(),  # moves transposes out of loops: those before dots, and of matrices
             SpareLoopState(),  # after simplification, which would find the second copy of an array to be the first
             UnrollRotation(),  # after simplification, which finds out what moves through the state of loops
             VECTOR_DOTS,  # after simplification, which makes dots of sums
