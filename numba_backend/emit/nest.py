@@ -545,11 +545,15 @@ def _sliced_nest(
     tiled = strided_dimension(nest.roots) if len(dimensions) > sliced + 1 else None
     last = len(dimensions) - 1
     row = last + 1 - nest.row if tiled is None and domain is nest.roots[0] else last + 1
-    bounds = {sliced: (LO, HI), **{d: (ZERO, nest.sizes.of(domain, d)) for d in range(sliced + 1, len(dimensions))}}
+    innermost = None
     if tiled is not None and min(dimensions[tiled], dimensions[last]) <= _FEW:
-        if dimensions[tiled] <= _FEW and tiled != sliced:
-            bounds[tiled] = bounds.pop(tiled)  # innermost
+        innermost = tiled if dimensions[tiled] <= _FEW and tiled != sliced else None
         tiled = None
+    for d in range(sliced, last if tiled is not None else sliced):  # around tiles, or cut to tiles
+        nest.sizes.mark_outer(domain, d)
+    bounds = {sliced: (LO, HI), **{d: (ZERO, nest.sizes.of(domain, d)) for d in range(sliced + 1, len(dimensions))}}
+    if innermost is not None:
+        bounds[innermost] = bounds.pop(innermost)
     with ExitStack() as stack:
         starts: dict[int, Name] = {}
         index: dict[int, Expr] = dict.fromkeys(range(sliced), ZERO)

@@ -42,3 +42,17 @@ def _texts(size: int, side: int) -> set[str]:
 def test_a_batch_of_six_has_the_kernels_of_eight(side: int) -> None:
     """8 and 4 x 4 places are powers of two, 6 is not."""
     assert _texts(6, side) == _texts(8, side)
+
+
+def test_a_small_size_between_tiles_is_an_argument() -> None:
+    """As in the update of a convolution's weights, whose gradient is in another order."""
+
+    def text(channels: int) -> str:
+        x = np.random.default_rng(0).standard_normal((9, channels, 20)).astype(np.float32)
+        y = np.ones((20, channels, 9), np.float32)
+        compiled = hloom.jit(lambda x, y: 2 * jnp.transpose(x) + y).lower(x, y).compile()
+        np.testing.assert_array_equal(compiled(x, y), 2 * x.T + y)
+        (kernel,) = compiled.kernels().values()
+        return str(kernel).partition("\n")[2]
+
+    assert "_tile" in text(16) and text(16) == text(8) == text(30)
