@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import ctypes
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from itertools import islice
 from typing import Any
 
 import numba
 import numpy as np
+from hloom.numba_backend.runtime.chain import CHAIN_ITEMS
 from hloom.numba_backend.runtime.executor import WATCH_WORDS, Op
 from hloom.numba_backend.runtime.kernel import KernelSource
 from hloom.numba_backend.runtime.program import Argument, Label, ProgramBuilder
@@ -68,6 +70,8 @@ class PlainProgram:
         for row in self._rows:
             if row.op in (Op.GEMM, Op.CALLBACK, Op.PYTHON):
                 raise NoKernel(row.op.name)
+            if row.op in (Op.KERNEL, Op.CHAIN) and any(k.convention == "native" for k in _kernels(row.operands)):
+                raise NoKernel("function of the runtime")
 
     def run(self, bases: Sequence[int]) -> None:
         at = 0
@@ -83,13 +87,15 @@ class PlainProgram:
             assert label.row is not None
             return label.row
 
-        if op in (Op.KERNEL, Op.NATIVE_LOOP):
-            kernel, first, extent = operands[:3]
+        if op in (Op.KERNEL, Op.NATIVE_LOOP, Op.LONG):
+            kernel, first, extent = operands[op is Op.LONG :][:3]
             words = [address(first + k) for k in range(len(kernel.parameters))]
             watch = np.zeros(WATCH_WORDS, np.int64)
             if op is Op.NATIVE_LOOP:
                 words[operands[4] - first] = watch.ctypes.data
-            call(kernel, words, extent)
+            call(kernel, words, 0, extent)
+        elif op is Op.CHAIN:
+            self._chain(operands, address)
         elif op is Op.COPY:
             ctypes.memmove(address(operands[0]), address(operands[1]), operands[2])
         elif op is Op.ZERO:
@@ -102,10 +108,30 @@ class PlainProgram:
         elif op is Op.SWITCH:
             index, count = ctypes.c_int32.from_address(address(operands[0])).value, operands[1]
             return follow(operands[2 + (index if 0 <= index < count else count - 1)])
+        else:
+            assert op is Op.END, op
         return at + 1
 
+    def _chain(self, operands: tuple[Any, ...], address: Callable[[int], int]) -> None:
+        """All pieces in one range: what only the chain uses is in the place of the first piece."""
+        _, first, items, _, _, rows, step, pieces, _, count, *stages = operands
+        for item in range(items):
+            matrix, piece = divmod(item, pieces)
+            begin = matrix * rows + piece * step
+            end = begin + step if piece < pieces - 1 else (matrix + 1) * rows
+            words = iter(stages)
+            for kernel, given, arguments, iterations in (tuple(islice(words, 4)) for _ in range(count)):
+                moves = [(next(words), next(words)) for _ in range(arguments)]
+                moved = [address(first + given + k) - by * begin for k, (by, _) in enumerate(moves)]
+                lo, hi = (begin * iterations, end * iterations) if iterations else (item, item + 1)
+                call(kernel, moved, lo, hi)
 
-def call(kernel: KernelSource, words: list[int], extent: int) -> None:
+
+def _kernels(operands: tuple[Any, ...]) -> list[KernelSource]:
+    return [word for word in operands if isinstance(word, KernelSource) and word is not CHAIN_ITEMS]
+
+
+def call(kernel: KernelSource, words: list[int], lo: int, hi: int) -> None:
     """Call a kernel with the words of its argument table."""
     arguments = [_value(p.kind, p.dtype, word) for p, word in zip(kernel.parameters, words, strict=True)]
-    compiled(kernel.name, kernel.source)(0, extent, *arguments)
+    compiled(kernel.name, kernel.source)(lo, hi, *arguments)
