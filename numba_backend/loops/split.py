@@ -153,12 +153,12 @@ def _split(loop: For) -> Block:
 
 
 def with_copies(block: Block, within: bool = False) -> Block:
-    """The statements, with loops over lanes for short loops in other short ones that have become copies, as
-    ``part0 = x[i]; out[i] = part0`` is ``out[i] = x[i]``: LLVM would write down each element. `within`: the block is
-    in a short loop."""
+    """The statements, with loops over lanes for short loops in other short ones, perhaps of one iteration, that have
+    become copies, as ``part0 = x[i]; out[i] = part0`` is ``out[i] = x[i]``: LLVM would write down each element.
+    `within`: the block is in a short loop."""
     result: Block = []
     for statement in block:
-        short = isinstance(statement, For) and (_trip_count(statement) or 0) > 1
+        short = isinstance(statement, For) and bool(_trip_count(statement))
         inner = with_blocks(statement, partial(with_copies, within=within or short))
         result.append(_copy(inner) if within and isinstance(inner, For) else inner)
     return result

@@ -368,6 +368,7 @@ def test_a_short_copy_in_a_short_loop_is_a_vector() -> None:
 
     assert kernel((5, 20, 8, 8), 1) == kernel((5, 20, 24, 3), 1)
     joined = hloom.jit(lambda x, y: jnp.stack([x, y], 2))
-    x = hloom.ShapeDtypeStruct((20, 4, 8), "float32")
-    (text,) = joined.lower(x, x).compile().kernels().values()
-    assert text.count("in lanes(8)") == 2
+    for rows, columns in ((4, 8), (30, 16)):
+        x = hloom.ShapeDtypeStruct((20, rows, columns), "float32")
+        (text,) = joined.lower(x, x).compile().kernels().values()
+        assert text.count(f"in lanes({columns})") == 2
