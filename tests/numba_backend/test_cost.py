@@ -151,6 +151,7 @@ NO_COSTS = {
     "runtime/long_kernels.py: STEP_NANOSECONDS": "the same",
     "runtime/machine.py: _BYTES": "a type",
     "runtime/native_code.py: _LINE": "of a text file",
+    "emit/transposes.py: _MOST_BYTES": "of the local array of a tile, whose size is in the text",
     "runtime/program.py: _LEAST_NANOSECONDS": "so that a loop's fuel ends",
     "runtime/store_disk.py: _MOST_BYTES": "of a file",
     "schedule/given.py: _LOCAL_BYTES": "of a thread's stack, for schedules of users",
