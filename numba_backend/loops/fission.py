@@ -76,7 +76,8 @@ class _Fission:
                 result.append(with_blocks(statement, lambda inner: self.block(inner, ranges)))
                 continue
             within = {**ranges, statement.variable.name: range_of(statement, self._sizes, ranges)}
-            outside = set(self._reads - Counter(names_of(statement.body)))
+            own = Counter(names_of(statement.body))
+            outside = {name for name in _assigned(statement.body) if self._reads[name] > own[name]}
             statement = replace(statement, body=self.block(statement.body, within))
             result += self._split(statement, within, outside) or [statement]
         return result
@@ -119,7 +120,7 @@ def _assigned(block: Block) -> set[str]:
 
 
 class _Loop:
-    """One loop. `outside`: the names that are read elsewhere, too."""
+    """One loop. `outside`: the names that it assigns to and that are read after it, too."""
 
     def __init__(
         self, loop: For, indices: Indices, changing: set[str], outside: set[str], fresh: Callable[[str], str]
