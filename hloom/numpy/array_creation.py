@@ -22,6 +22,7 @@ from ..tracer.arrays.array import (
     array_from_numpy,
     array_from_scalar,
     as_value,
+    capturing_block,
     is_absent,
     rank_of,
     refuse_masked,
@@ -595,7 +596,8 @@ def _multiply_add(x: Value, y: Value, z: Value) -> Value:
 def _rounded_places(kind: np.dtype[Any], part: Any, count: int, begin: int = 0) -> Value:
     """k * part for k = begin, ..., count - 1, rounded: no compiler contracts these products with a sum."""
     if kind == np.float64:
-        return (_few_places if count - begin <= _FEW_PLACES else _known_places)(part, count, begin)
+        is_shared = count - begin <= _FEW_PLACES and not capturing_block()  # such a block has numbers of its own
+        return (_few_places if is_shared else _known_places)(part, count, begin)
     k = ops.shift(ops.convert(lax.iota(dtypes.int32, count - begin), kind, False), begin)
     return _multiply_add(k, ops.full_like(k, part), ops.zeros(k.aval))
 

@@ -68,6 +68,22 @@ def test_equal_ranges_are_computed_once() -> None:
         assert lowered.compile().as_text().count(" gather(") == once
 
 
+def test_a_kernel_has_ranges_of_its_own() -> None:
+    """Even if a program before it had an equal one: to a kernel, that one is an array from outside."""
+    import hloom
+    import hloom.numpy as jnp
+    from hloom.experimental import pallas as pl
+
+    def kernel(x_ref: Any, o_ref: Any) -> None:
+        o_ref[...] = x_ref[...] * jnp.linspace(0.0, 1.0, 9)
+
+    with hloom.enable_x64(True):
+        shape = hloom.ShapeDtypeStruct((9,), jnp.float64)
+        expected = hloom.jit(lambda x: jnp.linspace(0.0, 1.0, 9) * x)(2.0)
+        found = pl.pallas_call(kernel, out_shape=shape, interpret=True)(jnp.full(9, 2.0))
+    np.testing.assert_array_equal(found, expected)
+
+
 if __name__ == "__main__":
     import jax.numpy
 
