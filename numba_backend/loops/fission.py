@@ -22,7 +22,7 @@ from dataclasses import replace
 
 from .affine import Indices
 from .expressions import ZERO, Binary, Call, Expr, Load, Name, Number, Unary, minimum
-from .jam import variable_waits
+from .jam import OF_FUNCTION, variable_waits
 from .rewrite import rewritten
 from .statements import (
     Assign,
@@ -53,8 +53,8 @@ _CHEAP = 2
 """Operations of a value that is as well computed again."""
 MOST = 8
 """Values of an iteration that go through memory."""
-_OF_FUNCTION, _OF_CONVERSION = 16, 6
-"""Operations that an elementary function, and a conversion of a float to an integer, count as."""
+_OF_CONVERSION = 6
+"""Operations that a conversion of a float to an integer counts as."""
 
 
 def split_ahead(block: Block, sizes: Mapping[str, int], fresh: Callable[[str], str]) -> Block:
@@ -284,7 +284,7 @@ def _operations(e: Expr) -> int:
     found = 0
     for part in e.walk():
         if isinstance(part, Call) and part.function in LONG:
-            found += _OF_FUNCTION
+            found += OF_FUNCTION
         elif isinstance(part, Call) and part.function.startswith("convert_f"):
             found += _OF_CONVERSION
         elif isinstance(part, (Binary, Unary, Call, Load)):
