@@ -27,6 +27,8 @@ once."""
 SETTLE_SECONDS = 0.06
 """Pause before each sample in this process: threads of the peer before spin for a while when they have no more work
 (OpenBLAS's: 2**26 cycles). A process of another peer is stopped meanwhile."""
+WARM_SHARE = 8
+"""One of so many calls of a sample runs before it: after the pause caches are cold and threads of a pool sleep."""
 LEAST_ROUNDS, LIMIT_SECONDS = 3, 6.0
 """If the rounds of a case take longer than this, the case ends with fewer rounds."""
 
@@ -113,7 +115,7 @@ class Side(Protocol):
         ...
 
     def sample(self, calls: int) -> float:
-        """Seconds for one of so many calls. One more, before them, is not measured."""
+        """Seconds for one of so many calls. Some more, before them, are not measured."""
         ...
 
 
@@ -134,7 +136,7 @@ class Local:
 
     def sample(self, calls: int) -> float:
         time.sleep(self._settle)
-        _sample(self._program, 1, self._wait_each)
+        _sample(self._program, 1 + calls // WARM_SHARE, self._wait_each)
         return _sample(self._program, calls, self._wait_each)
 
 
@@ -199,8 +201,9 @@ def _prepared(program: Program) -> float:
 
 
 def _calls_a_sample(program: Program, wait_each: bool, wanted: float) -> int:
+    """Of the quickest of three: one that is disturbed would make samples of few calls, which are hardly warm."""
     calls = 1
-    while (seconds := _sample(program, calls, wait_each) * calls) < wanted / 4:
+    while (seconds := min(_sample(program, calls, wait_each) for _ in range(3)) * calls) < wanted / 4:
         calls *= 4
     return max(1, round(calls * wanted / seconds))
 

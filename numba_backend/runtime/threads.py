@@ -23,9 +23,9 @@ that gets a ticket two more, so the caller's work does not grow with the number 
 only reads, and goes on towards its sleep.
 
 On a busy machine a worker may lose its CPU in the middle of a chunk, and the caller waits for the other program's time
-slice. When the caller waited longer for a range than it worked on it, the next ranges are not cut: 16 of them, and
-twice as many each time that it happens again, up to 1024. After a short wait the caller sleeps, so that the worker can
-run.
+slice. When the caller waited longer for a range than it worked on it, ranges are not cut for as long as it waited, and
+for twice as long as before each time that it happens again, up to 64 times its wait. After a short wait the caller
+sleeps, so that the worker can run.
 
 The number of threads is the smallest of: the CPUs this process may use (affinity, cgroup quota), `HLOOM_NUM_THREADS`,
 and `set_num_threads`. After a fork the child has its own pool, which starts when it is first needed.
@@ -61,7 +61,7 @@ _SPIN_SECONDS = 30e-6
 _YIELDS = 1000
 _POLITE_YIELDS = 20
 _NAP_SECONDS = 50e-6
-_SERIAL_LEAST, _SERIAL_MOST = 16, 1024
+_MOST_PENALTY = 64  # waits
 _TASK_BYTES = 24  # the next task, the function, its argument
 
 # Byte offsets in the pool's block. Words that several threads write are on separate cache lines.
@@ -126,9 +126,12 @@ _RUN_PARALLEL = f"""
 def run_parallel(pool, entry, arguments, extent, grain, watch):
     threads = load(pool + {THREADS})
     serial = atomic_load(pool + {_SERIAL})
-    if serial > 0:
-        compare_exchange(pool + {_SERIAL}, serial, serial - 1)
-        threads = 1
+    if serial != 0:
+        serial -= cycles()
+        if serial > 0 and serial <= load(pool + {_PENALTY}):
+            threads = 1
+        else:
+            atomic_store(pool + {_SERIAL}, 0)
     if threads < 2 or extent < grain + grain or compare_exchange(pool + {_BUSY}, 0, 1) == 0:
         call_kernel(entry, 0, extent, arguments)
     else:
@@ -172,11 +175,12 @@ def run_parallel(pool, entry, arguments, extent, grain, watch):
                     if status != 0:
                         atomic_store(watch + {8 * STATUS}, status)
         penalty = load(pool + {_PENALTY})
-        if waited > load(pool + {SPINS}) + {_POLITE_YIELDS} and cycles() - worked > worked - started:
-            penalty = smaller(penalty + penalty, {_SERIAL_MOST})
-            if penalty < {_SERIAL_LEAST}:
-                penalty = {_SERIAL_LEAST}
-            atomic_store(pool + {_SERIAL}, penalty)
+        lost = cycles() - worked
+        if waited > load(pool + {SPINS}) + {_POLITE_YIELDS} and lost > worked - started:
+            penalty = smaller(penalty + penalty, lost * {_MOST_PENALTY})
+            if penalty < lost:
+                penalty = lost
+            atomic_store(pool + {_SERIAL}, worked + lost + penalty)
         else:
             penalty = quotient(penalty, 2)
         store(pool + {_PENALTY}, penalty)

@@ -305,3 +305,44 @@ def test_float32_sums_do_not_depend_on_the_number_of_threads() -> None:
         run(program(KernelSource("add", ADD.source, (F32,) * 3), x.size, 1000), x, y, out)
         results.append(out)
     np.testing.assert_array_equal(*results)
+
+
+def test_ranges_are_not_cut_for_a_while_after_a_worker_was_late() -> None:
+    code = """
+import ctypes, threading, time
+from hloom.numba_backend.runtime import threads
+
+threads.oversubscribe(2)
+pool = threads.pool_address()
+delay, ranges = 0.5, []
+
+@ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)
+def kernel(low, high, arguments):
+    ranges.append((low, high))
+    if threading.current_thread() is not threading.main_thread():
+        time.sleep(delay)
+    else:
+        time.sleep(0.01)  # so that the worker gets its part
+    return 0
+
+run = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * 6)(
+    ctypes.c_int64.from_address(pool + threads.RUN_PARALLEL).value
+)
+
+def call():
+    ranges.clear()
+    run(pool, ctypes.cast(kernel, ctypes.c_void_p).value, 0, 2, 1, 0)
+    assert sorted(sum((list(range(*r)) for r in ranges), [])) == [0, 1]
+    return len(ranges)
+
+while True:  # until the worker took its part: it wakes late on a busy machine
+    started = time.perf_counter()
+    call()
+    if time.perf_counter() - started > delay:
+        break
+print(call(), call())
+delay = 0
+time.sleep(1)  # longer than the wait
+print(call())
+"""
+    assert python(code).split() == ["1", "1", "2"]
