@@ -1,16 +1,19 @@
 """sin, cos and tan for every argument.
 
-x = n pi/2 + r, |r| <= pi/4. Up to 2**30 (f64) or 2**40 (f32), n = rint(2 x / pi), and n pi/2, with pi/2 in two or
+x = n pi/2 + r, |r| <= pi/4. Up to 2**30 (f64) or 2**22 (f32), n = rint(2 x / pi), and n pi/2, with pi/2 in two or
 three pieces, is subtracted with fma (Cody and Waite). Above, Payne and Hanek's method is used: of the 1,200 bits of
 2/pi only the 192 that matter are multiplied by x's mantissa, in integers. Such arguments are rare; one test per vector
 finds them (`slow_path_call`).
 
 f32 is computed in f64 throughout and rounded once. Then cos needs no care for rounding errors, and a tiny r none for
-its subnormal square, so that this takes no more instructions than half of it in f32.
+its subnormal square, so that this takes no more instructions than half of it in f32. A loop over a scalar waits for one
+operation after the other, so the chain is short: the square does not wait for the second piece of pi/2, both
+polynomials are computed in pairs, and all signs come with one operation.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from llvmlite import ir
@@ -23,6 +26,7 @@ from .value import (
     INFINITY,
     Boolean,
     Float,
+    FloatFormat,
     Integer,
     absolute,
     call_intrinsic,
@@ -63,7 +67,8 @@ _COS_TAIL = {
         -1.1358741074013254e-11,
     ),
 }
-_CODY_WAITE_LIMIT = {F32: 2.0**40, F64: 2.0**30}
+# f32: up to here n times the second piece of pi/2 is below 2**-32, so that r**2 needs the first one only.
+_CODY_WAITE_LIMIT = {F32: 2.0**22, F64: 2.0**30}
 
 _I64, _I128 = ir.IntType(64), ir.IntType(128)
 # 2/pi, most significant word first, after one word of zeros (the bits before the point).
@@ -76,35 +81,54 @@ _TWO_OVER_PI_WORDS = (
 )  # fmt: skip
 
 
-def _reduce(magnitude: Float) -> tuple[Integer, Float, Float | None]:
-    """(n, r, r_low) with |x| == n pi/2 + (r + r_low), all of 64 bits; at least the two lowest bits of n are right. For
-    f32, r alone is enough."""
-    f = magnitude.format
+def _is_large(f: FloatFormat) -> Callable[[Float], Boolean]:
+    """A test of the f64 |x|, which comes from the format `f`: too large for Cody and Waite."""
     limit = _CODY_WAITE_LIMIT[f]
+    return lambda magnitude: (magnitude >= limit) & (magnitude < INFINITY)
 
-    def is_large(argument: Float) -> Boolean:
-        return (argument >= limit) & (argument < INFINITY)
 
-    wide = magnitude.to_format(F64)
-    if f is F32:
-        wide = slow_path_call("angle", is_large, _small_angle, wide)
-    shifted = fma(wide, TWO_OVER_PI, F64.round_to_integer)
+def _nearest_quarter(magnitude: Float) -> tuple[Integer, Float, Float]:
+    """(bits of n, n, |x| - n pi/2 with the first piece of pi/2) for an f64 |x|; the two lowest bits are those of n."""
+    shifted = fma(magnitude, TWO_OVER_PI, F64.round_to_integer)
     n = shifted - F64.round_to_integer
     # Exact: both operands are multiples of 2**-53 and the result is below 1.
-    first = fma(n, -PI_2_HIGH, wide)
-    if f is F32:
-        return shifted.to_bits(), fma(n, -PI_2_MIDDLE, first), None
-    coded = slow_path_call("quarter_turns", is_large, _coded_quarters, wide)
-    large = is_large(wide)
+    return shifted.to_bits(), n, fma(n, -PI_2_HIGH, magnitude)
+
+
+def _sin_cos_of_remainder(magnitude: Float, f: FloatFormat) -> tuple[Integer, Float, Float]:
+    """(n, sin r, cos r) with |x| == n pi/2 + r, |r| <= pi/4, all of 64 bits, to the accuracy of the format `f`, from
+    which |x| comes. At least the two lowest bits of n are right."""
+    return _of_narrow(magnitude) if f is F32 else _of_wide(magnitude)
+
+
+def _of_narrow(magnitude: Float) -> tuple[Integer, Float, Float]:
+    n_bits, n, first = _nearest_quarter(slow_path_call("angle", _is_large(F32), _small_angle, magnitude))
+    z = first * first
+    cosine = fma(z * z, polynomial_in_pairs(z, _COS_TAIL[F32]), fma(z, -0.5, 1.0))
+    return n_bits, fma(first * z, polynomial_in_pairs(z, _SIN_TAIL[F32]), fma(n, -PI_2_MIDDLE, first)), cosine
+
+
+def _of_wide(magnitude: Float) -> tuple[Integer, Float, Float]:
+    is_large = _is_large(F64)
+    n_bits, n, first = _nearest_quarter(magnitude)
+    coded = slow_path_call("quarter_turns", is_large, _coded_quarters, magnitude)
+    large = is_large(magnitude)
     # The code is r * 2**(128 n), 2**-80 < |r| < 1.
     bits = coded.to_bits()
     coded_n = ((bits.shift_right_logical(52) & 0x7FF) - (1023 - 127)).shift_right_logical(7)
     coded_r = from_bits(bits - (coded_n << (52 + 7)))
-    quarter = select(large, coded_n, shifted.to_bits())
     product, product_error = two_product(n, PI_2_MIDDLE)
-    r, r_error = two_sum(first, -product)
-    low = r_error - fma(n, PI_2_LOW, product_error)
-    return quarter, select(large, coded_r, r), choose(large, 0.0, low, low)
+    reduced, error = two_sum(first, -product)
+    below = error - fma(n, PI_2_LOW, product_error)
+    r, low = select(large, coded_r, reduced), choose(large, 0.0, below, below)
+    z = square(r)
+    tail = polynomial(z, _SIN_TAIL[F64])
+    half = z * 0.5
+    rounded = 1.0 - half
+    cosine_tail = fma(z * z, polynomial(z, _COS_TAIL[F64]), (1.0 - rounded) - half)
+    # sin(r + l) = sin r + l cos r,  cos(r + l) = cos r - l sin r
+    sine = r + fma(r * z, tail, low * rounded)
+    return select(large, coded_n, n_bits), sine, rounded + fma(-r, low, cosine_tail)
 
 
 def _coded_quarters(x: Float) -> Float:
@@ -182,40 +206,31 @@ def _funnel_shift_left(high: Integer, low: Integer, count: Integer) -> Integer:
     return Integer(high.builder, raw)
 
 
-def _sin_cos_of_remainder(r: Float, low: Float | None) -> tuple[Float, Float]:
-    """(sin, cos) of r + low, |r| <= pi/4; to the accuracy of f32 if low is None."""
-    if low is None:
-        z = r * r
-        cosine = fma(z, fma(z, polynomial_in_pairs(z, _COS_TAIL[F32]), -0.5), 1.0)
-        return fma(r * z, polynomial_in_pairs(z, _SIN_TAIL[F32]), r), cosine
-    z = square(r)
-    tail = polynomial(z, _SIN_TAIL[F64])
-    half = z * 0.5
-    rounded = 1.0 - half
-    cosine_tail = fma(z * z, polynomial(z, _COS_TAIL[F64]), (1.0 - rounded) - half)
-    # sin(r + l) = sin r + l cos r,  cos(r + l) = cos r - l sin r
-    sine = r + fma(r * z, tail, low * rounded)
-    return sine, rounded + fma(-r, low, cosine_tail)
-
-
 def sin_cos(x: Float) -> tuple[Float, Float]:
     """Both with one reduction. NaN for infinities."""
-    n, r, low = _reduce(absolute(x))
-    sine, cosine = _sin_cos_of_remainder(r, low)
-    sine, cosine = (_sine_of_quarter(quarter, sine, cosine).to_format(x.format) for quarter in (n, n + 1))
-    return _with_sign_of(x, sine), cosine
+    wide = x.to_format(F64)
+    n, sine, cosine = _sin_cos_of_remainder(absolute(wide), x.format)
+    following = n + 1
+    return (
+        _of_quarter(n, sine, cosine, _sign(n) ^ wide.to_bits()).to_format(x.format),
+        _of_quarter(following, sine, cosine, _sign(following)).to_format(x.format),
+    )
 
 
-def _sine_of_quarter(n: Integer, sine: Float, cosine: Float) -> Float:
-    """sin(r + n pi/2) for the sine and cosine of r."""
+def _of_quarter(n: Integer, sine: Float, cosine: Float, signed: Integer) -> Float:
+    """The size of sin(r + n pi/2) for the sine and cosine of r, with the highest bit of `signed` as sign."""
     value = select((n & 1).equals(0), sine, cosine)
-    return from_bits(value.to_bits() ^ ((n & 2) << (n.bits - 2)))
+    return _with_sign(value, signed)
 
 
-def _with_sign_of(x: Float, value: Float) -> Float:
-    """The value of an odd function at x, from its value at |x|."""
-    bits = x.to_bits()
-    return from_bits(value.to_bits() ^ (bits & bits.constant(-1 << (bits.bits - 1))))
+def _sign(n: Integer) -> Integer:
+    """A word with the sign of sin(r + n pi/2), 0 <= r <= pi/2, as its highest bit."""
+    return n << (n.bits - 2)
+
+
+def _with_sign(value: Float, signed: Integer) -> Float:
+    """The value, negated if the highest bit of `signed` is set."""
+    return from_bits(value.to_bits() ^ (signed & signed.constant(-1 << (signed.bits - 1))))
 
 
 def sin(x: Float) -> Float:
@@ -228,8 +243,8 @@ def cos(x: Float) -> Float:
 
 def tan(x: Float) -> Float:
     """sin / cos, or -cos / sin in odd quarters."""
-    n, r, low = _reduce(absolute(x))
-    sine, cosine = _sin_cos_of_remainder(r, low)
+    wide = x.to_format(F64)
+    n, sine, cosine = _sin_cos_of_remainder(absolute(wide), x.format)
     even = (n & 1).equals(0)
     quotient = select(even, sine, -cosine) / select(even, cosine, sine)
-    return _with_sign_of(x, quotient.to_format(x.format))
+    return _with_sign(quotient, wide.to_bits()).to_format(x.format)
