@@ -76,6 +76,40 @@ def is_never_negative_zero(i: HloInstruction, depth: int = 6) -> bool:
             return False
 
 
+_KEEPS_SIGNS = frozenset({
+    Opcode.ADD, Opcode.MULTIPLY, Opcode.DIVIDE, Opcode.MAXIMUM, Opcode.MINIMUM, Opcode.SQRT, Opcode.CONVERT,
+})  # fmt: skip
+"""No result has a sign where no operand has one."""
+
+
+def is_never_negative(i: HloInstruction, depth: int = 6) -> bool:
+    """True when no element of an array of floats is negative or -0.0, as far as up to `depth` operations before it
+    show. It may be NaN. For example sums of squares."""
+    if not i.shape.element.is_floating:
+        return False
+    if i.opcode in _NOT_NEGATIVE:
+        return True
+    value = splat_value(i)
+    if value is not None:
+        return not np.signbit(value)
+    if not depth:
+        return False
+
+    def all_of(operands: Sequence[HloInstruction]) -> bool:
+        return all(is_never_negative(o, depth - 1) for o in operands)
+
+    match i.opcode:
+        case Opcode.MULTIPLY if i.operands[0] is i.operands[1]:
+            return True
+        case Opcode.SELECT:
+            return all_of(i.operands[1:])
+        case Opcode.REDUCE:
+            is_kept = reducer_opcode(i.attributes.to_apply) in _KEEPS_SIGNS
+            return is_kept and len(i.operands) == 2 and all_of(i.operands)
+        case _:
+            return (i.opcode in _KEEPS_SIGNS or i.opcode in _KEEPS_ELEMENTS) and all_of(i.operands)
+
+
 def is_integer_or_pred(instruction: HloInstruction) -> bool:
     return not instruction.shape.element.is_inexact
 

@@ -9,7 +9,7 @@ from ...hlo.element_type import ElementType
 from ...hlo.ir import HloInstruction
 from ...hlo.opcode import Opcode
 from ...hlo.ops.elementwise import CompareAttributes, ComparisonDirection
-from ...hlo.passes.patterns import convert, make_splat, splat_value
+from ...hlo.passes.patterns import convert, is_never_negative, make_splat, splat_value
 
 _O = Opcode
 
@@ -24,8 +24,8 @@ _SIMPLIFIED = frozenset((-1.0, 0.0, 1.0, 2.0, 3.0))
 def small_power(instruction: HloInstruction) -> HloInstruction | None:
     """power(x, n) for n = 0.5, -0.5, 1.5, -1.5, -2, 2.5, ..., up to 8: rounded once, and several times as fast.
 
-    For x < 0 and a half in n: NaN, but power(-0, n) is power(0, n), and power(-inf, n) is power(inf, n). In f64, which
-    has no wider type, only n = 0.5.
+    For x < 0 and a half in n: NaN, but power(-0, n) is power(0, n), and power(-inf, n) is power(inf, n): two
+    operations, unless x is known to be never negative. In f64, which has no wider type, only n = 0.5.
     """
     x, exponent = instruction.operands
     element = instruction.shape.element
@@ -40,7 +40,9 @@ def small_power(instruction: HloInstruction) -> HloInstruction | None:
     base = x if n == 0.5 else convert(x, _COMPUTED[element])
     whole, half = divmod(int(2 * abs(n)), 2)
     root = None
-    if half:
+    if half and is_never_negative(x):
+        root = make_instruction(_O.SQRT, (base,))
+    elif half:
         lowest, highest = (make_splat(limit, base.shape) for limit in (-np.inf, np.inf))
         is_lowest = make_instruction(_O.COMPARE, (base, lowest), CompareAttributes(ComparisonDirection.EQ))
         base = make_instruction(_O.SELECT, (is_lowest, highest, base))

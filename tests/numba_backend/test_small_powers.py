@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import ml_dtypes
 import numpy as np
 import pytest
 
 import hloom
 import hloom.numpy as jnp
-from hloom import hlo
+from hloom import hlo, lax
 
 EXPONENTS = [k / 2 for k in range(-16, 17)]
 DTYPES = {"f16": np.dtype(np.float16), "bf16": np.dtype(ml_dtypes.bfloat16), "f32": np.dtype(np.float32)}
@@ -75,6 +77,39 @@ def test_the_root_of_f64() -> None:
     expected = np.array([np.inf, np.nan, 0.0, 0.0, np.sqrt(2.0), np.sqrt(1e-310), np.inf, np.nan])
     np.testing.assert_array_equal(np.asarray(got), expected)
     assert not np.signbit(np.asarray(got)[2])
+
+
+NEVER_NEGATIVE = {
+    "a square": lambda x: x * x,
+    "a sum of squares": lambda x: jnp.sum(x * x, 0),
+    "a sum of squares and a number": lambda x: jnp.sum(x * x, 0) + 0.01,
+    "a quotient": lambda x: jnp.abs(x) / jnp.exp(x),
+    "a choice": lambda x: jnp.where(x > 1, x * x, 2.0),
+}
+PERHAPS_NEGATIVE = {
+    "an argument": lambda x: x,
+    "a product": lambda x: x * (x + 1),
+    "a sum": lambda x: jnp.sum(x, 0),
+    "a sum with a negative number": lambda x: x * x - 0.01,
+    "a sum from -0": lambda x: lax.reduce(x * x, np.float32(-0.0), lax.add, (0,)),
+    "a negated square": lambda x: -(x * x),
+    "a choice": lambda x: jnp.where(x > 1, x * x, x),
+}
+
+
+@pytest.mark.parametrize("n", [1.5, -1.5, 2.5])
+@pytest.mark.parametrize("base", [*NEVER_NEGATIVE.items(), *PERHAPS_NEGATIVE.items()])
+def test_the_root_of_a_number_that_is_never_negative_needs_no_tests(base: tuple[str, Any], n: float) -> None:
+    name, function = base
+    x = np.array([[-np.inf, -1, -0.0, 0, 2, 1e-30, np.inf, np.nan], [1, 2, -0.0, -0.0, -2, 1, -np.inf, 3]], np.float32)
+    compiled = hloom.jit(lambda x: function(x) ** n)
+    text = compiled.lower(x).compile().as_text()
+    assert ("constant(-inf)" not in text) == (function in NEVER_NEGATIVE.values())
+    with np.errstate(all="ignore"):
+        exact = np.power(np.asarray(hloom.jit(function)(x)).astype(np.float64), n).astype(np.float32)
+    got, known = np.asarray(compiled(x)), ~np.isnan(exact)
+    np.testing.assert_array_equal(got, exact, err_msg=name)
+    np.testing.assert_array_equal(np.signbit(got[known]), np.signbit(exact[known]), err_msg=name)
 
 
 def test_derivatives() -> None:
