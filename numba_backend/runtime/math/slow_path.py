@@ -10,6 +10,9 @@ which tests all lanes at once and returns immediately when none is rare:
 
 The cost for a kernel: for the usual arguments, a call and a compare per vector; in compile time, one scalar body and
 four small loops.
+
+`shortcut_call` is for a value that is often known without a computation: code that remains scalar then tests, and
+does not wait, since the processor guesses the branch; vectors are computed.
 """
 
 from __future__ import annotations
@@ -52,6 +55,43 @@ def slow_path_call(
     # On the call, not on the function: the vector versions call it too, and must not become calls of themselves.
     add_attribute(call, variants_of(name, len(arguments), widths_of(module)))
     return Float(builder, call)
+
+
+def shortcut_call(
+    name: str, is_known: Callable[..., Boolean], compute: Callable[..., Float], *arguments: Float
+) -> Float:
+    """compute(*arguments), which is the first argument where is_known(*arguments) is true; there, code that remains
+    scalar takes it after a branch. Both functions must be straight-line code (they are also applied to vectors)."""
+    builder = arguments[0].builder
+    module = builder.module
+    name = f"hloom.{name}.{arguments[0].format.name}"
+    scalar = module.globals.get(name)
+    if scalar is None:
+        scalar, type_ = _late_function(module, name, len(arguments), arguments[0].raw.type)
+        within = ir.IRBuilder(scalar.append_basic_block("entry"))
+        known, computed = scalar.append_basic_block("known"), scalar.append_basic_block("computed")
+        branch = within.cbranch(is_known(*(Float(within, argument) for argument in scalar.args)).raw, known, computed)
+        branch.set_weights([1000, 1])  # LLVM would compute both and select
+        within.position_at_end(known)
+        within.ret(scalar.args[0])
+        within.position_at_end(computed)
+        within.ret(compute(*(Float(within, argument) for argument in scalar.args)).raw)
+        variants = []
+        for width in widths_of(module):
+            function, _ = _late_function(module, f"{name}.v{width}", len(arguments), ir.VectorType(type_, width))
+            within = ir.IRBuilder(function.append_basic_block("entry"))
+            within.ret(compute(*(Float(within, argument) for argument in function.args)).raw)
+            variants.append(function)
+        keep(module, variants)
+    call = builder.call(scalar, [argument.raw for argument in arguments])
+    add_attribute(call, variants_of(name, len(arguments), widths_of(module)))
+    return Float(builder, call)
+
+
+def _late_function(module: Any, name: str, parameters: int, type_: Any) -> tuple[Any, Any]:
+    function = pure_function(module, name, [type_] * parameters, type_)
+    add_attribute(function, f'"{INLINED_LATE}"')
+    return function, type_
 
 
 def variants_of(name: str, parameters: int, widths: Sequence[int]) -> str:

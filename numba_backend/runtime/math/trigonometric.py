@@ -19,7 +19,7 @@ from typing import Any
 from llvmlite import ir
 
 from .double_double import two_product, two_sum
-from .slow_path import slow_path_call
+from .slow_path import shortcut_call, slow_path_call
 from .value import (
     F32,
     F64,
@@ -40,6 +40,7 @@ from .value import (
 )
 
 TWO_OVER_PI = 0.6366197723675814
+PI_4 = 0.7853981633974483
 # pi/2 in three f64
 PI_2_HIGH, PI_2_MIDDLE, PI_2_LOW = 1.5707963267948966, 6.123233995736766e-17, -1.4973849048591833e-33
 
@@ -87,12 +88,21 @@ def _is_large(f: FloatFormat) -> Callable[[Float], Boolean]:
     return lambda magnitude: (magnitude >= limit) & (magnitude < INFINITY)
 
 
-def _nearest_quarter(magnitude: Float) -> tuple[Integer, Float, Float]:
-    """(bits of n, n, |x| - n pi/2 with the first piece of pi/2) for an f64 |x|; the two lowest bits are those of n."""
-    shifted = fma(magnitude, TWO_OVER_PI, F64.round_to_integer)
+def _nearest_quarter(x: Float) -> tuple[Integer, Float, Float]:
+    """(bits of n, n, x - n pi/2 with the first piece of pi/2) for an f64; the two lowest bits are those of n."""
+    shifted = fma(x, TWO_OVER_PI, F64.round_to_integer)
     n = shifted - F64.round_to_integer
-    # Exact: both operands are multiples of 2**-53 and the result is below 1.
-    return shifted.to_bits(), n, fma(n, -PI_2_HIGH, magnitude)
+    return shifted.to_bits(), n, shortcut_call("remainder", _is_small, _without_quarters, x, n)
+
+
+def _is_small(x: Float, n: Float) -> Boolean:
+    """True only if n is 0."""
+    return absolute(x) <= PI_4
+
+
+def _without_quarters(x: Float, n: Float) -> Float:
+    """Exact: both operands are multiples of 2**-53 and the result is below 1."""
+    return fma(n, -PI_2_HIGH, x)
 
 
 def _sin_cos_of_remainder(magnitude: Float, f: FloatFormat) -> tuple[Integer, Float, Float]:
@@ -102,7 +112,8 @@ def _sin_cos_of_remainder(magnitude: Float, f: FloatFormat) -> tuple[Integer, Fl
 
 
 def _of_narrow(magnitude: Float) -> tuple[Integer, Float, Float]:
-    n_bits, n, first = _nearest_quarter(slow_path_call("angle", _is_large(F32), _small_angle, magnitude))
+    angle = slow_path_call("angle", _is_large(F32), _small_angle, magnitude)
+    n_bits, n, first = _nearest_quarter(angle)
     z = first * first
     cosine = fma(z * z, polynomial_in_pairs(z, _COS_TAIL[F32]), fma(z, -0.5, 1.0))
     return n_bits, fma(first * z, polynomial_in_pairs(z, _SIN_TAIL[F32]), fma(n, -PI_2_MIDDLE, first)), cosine

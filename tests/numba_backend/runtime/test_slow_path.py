@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import llvmlite.binding as llvm
 import numpy as np
 import pytest
@@ -45,3 +47,29 @@ def test_large_and_small_angles_in_turn(dtype: str) -> None:
         together = hloom.jit(lambda x: (jnp.sin(x), jnp.cos(x), jnp.tan(x)))
         for one, other in zip(take(x), together(x), strict=True):
             np.testing.assert_array_equal(np.asarray(one), np.asarray(other))
+
+
+@pytest.mark.parametrize("element", ["f32", "f64"])
+def test_a_loop_of_scalars_does_not_wait_for_the_quarter_of_a_small_angle(element: str) -> None:
+    kernel = KernelSource("k", TEXT, (Parameter("pointer", element), Parameter("pointer", element)))
+    text = to_llvm(kernel, SCOPE, "one pass")
+    with llvm.create_context() as context, llvm.parse_assembly(text, context) as module:
+        llvm_backend.optimise(module, llvm_backend.widens_straight_lines(text))
+        final = str(llvm_backend.for_code_generator(module, context))
+    body = final[final.index(f"define void @{kernel.symbol}(") :].split("\n}")[0]
+    (test,) = re.findall(r"(%\S+) = fcmp [a-z ]+ double %\S+, 0x3FE921FB54442D18\n", body)
+    assert re.search(rf"br i1 {re.escape(test)},", body) and f"select i1 {test}," not in body
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_scalars_and_vectors_agree_around_the_first_quarter(dtype: str) -> None:
+    with hloom.enable_x64(dtype == "float64"):
+        quarter = np.array(np.pi / 4, dtype)
+        edges = [quarter, np.nextafter(quarter, 0), np.nextafter(quarter, 1), 0, 5e-324, 1e-40, 2.0**22, 2.0**22 + 1]
+        x = np.array([*edges, *np.linspace(0, 7, 301)], dtype)
+        x = np.concatenate([x, -x])
+        one = hloom.jit(lambda x: lax.scan(lambda s, v: (s, (jnp.sin(v), jnp.cos(v), jnp.tan(v))), 0, x)[1])
+        together = hloom.jit(lambda x: (jnp.sin(x), jnp.cos(x), jnp.tan(x)))
+        bits = f"u{x.itemsize}"
+        for a, b in zip(one(x), together(x), strict=True):
+            np.testing.assert_array_equal(np.asarray(a).view(bits), np.asarray(b).view(bits))
