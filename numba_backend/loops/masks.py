@@ -1,4 +1,4 @@
-"""A transform: restrict sums of masked elements to the elements that the mask lets through.
+"""A transform: restrict sums and extrema of masked elements to the elements that the mask lets through.
 
     acc0 = c0                                           acc0 = c0
     for i in range(n0):                                 for i in range(minimum(n0, int64(v0))):
@@ -6,14 +6,16 @@
         acc0 = reduce_add(acc0, select(int32(i) < v0, v1 * v1, c0))     acc0 = reduce_add(acc0, v1 * v1)
 
 Triangular algorithms are written so: a row of fixed size is masked to its part. Here c0 is known to be zero, so that
-adding it changes nothing: a sum that begins as +0 is never -0. The limit is a number that the loop around computes, so
-only the program of that loop shows that it does not change inside.
+adding it changes nothing: a sum that begins as +0 is never -0. A minimum or a maximum takes any number for the hidden
+elements with which it begins. The limit is a number that the loop around computes, so only the program of that loop
+shows that it does not change inside.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection
 
+from ...hlo.support.records import dataclass
 from .expressions import ZERO, Binary, Call, Expr, Name, Number, as_expr, call, minimum, plus
 from .forward import assigned
 from .split import MIRRORED, conditions
@@ -22,32 +24,75 @@ from .statements import Assign, Block, Comment, For, Statement, walk, with_block
 _COUNTERS = ("int32", "int64")
 
 
-def within_masks(block: Block, zeros: Collection[str]) -> Block:
-    """The statements, with loops that only add up masked elements cut to where their masks hold. `zeros`: names that
-    stand for +0. No loop may reach 2**31."""
-    return _within(block, zeros) if zeros and any(map(_masked, walk(block))) else block
+_EXTREMA = ("minimum", "maximum")
+_KEYS = ("minimum_key", "maximum_key")
 
 
-def _masked(statement: Statement) -> tuple[Name, Expr, tuple[Expr, ...]] | None:
-    """Of ``acc = reduce_add(total, select(condition, term, otherwise))``: `acc`, `total`, and the choice."""
+@dataclass(frozen=True)
+class _Masked:
+    """``target = function(total, select(condition, term, otherwise))``, perhaps with a key of the choice."""
+
+    target: Name
+    function: str
+    total: Expr
+    key: str | None
+    condition: Expr
+    term: Expr
+    otherwise: Expr
+
+    def of(self, value: Expr) -> Expr:
+        return value if self.key is None else call(self.key, value)
+
+    def unmasked(self) -> Statement:
+        return Assign((self.target,), (call(self.function, self.total, self.of(self.term)),))
+
+
+@dataclass(frozen=True)
+class _Known:
+    """Names that do not change: `zeros`, which stand for +0, and all `constants`."""
+
+    zeros: Collection[str]
+    constants: Collection[str]
+
+    def is_nothing(self, masked: _Masked, start: Expr | None) -> bool:
+        """True if the hidden elements change nothing in an accumulator that begins as `start`."""
+        if not isinstance(masked.otherwise, Name) or start is None:
+            return False
+        if masked.function == "reduce_add":
+            return all(isinstance(e, Name) and e.name in self.zeros for e in (masked.otherwise, start))
+        return masked.otherwise.name in self.constants and start.text == masked.of(masked.otherwise).text
+
+
+def within_masks(block: Block, zeros: Collection[str], constants: Collection[str]) -> Block:
+    """The statements, with loops that only accumulate masked elements cut to where their masks hold. `zeros`: names
+    that stand for +0; `constants`: names that never change. No loop may reach 2**31."""
+    if not constants or not any(map(_masked, walk(block))):
+        return block
+    return _within(block, _Known(zeros, constants))
+
+
+def _masked(statement: Statement) -> _Masked | None:
     match statement:
-        case Assign(
-            targets=(target,),
-            values=(Call(function="reduce_add", arguments=(total, Call(function="select", arguments=choice))),),
-        ):
-            return target, total, choice
+        case Assign(targets=(target,), values=(Call(function=function, arguments=(total, added)),)):
+            key = None
+            if function in _EXTREMA and isinstance(added, Call) and added.function in _KEYS:
+                key, (added,) = added.function, added.arguments
+            elif function not in _EXTREMA and function != "reduce_add":
+                return None
+            if isinstance(added, Call) and added.function == "select":
+                return _Masked(target, function, total, key, *added.arguments)
     return None
 
 
-def _within(block: Block, zeros: Collection[str]) -> Block:
+def _within(block: Block, known: _Known) -> Block:
     result: Block = []
     starts: dict[str, Expr] = {}
     for statement in block:
         if isinstance(statement, Assign) and len(statement.targets) == 1:
             starts[statement.targets[0].name] = statement.values[0]
         elif isinstance(statement, For):
-            statement = _cut(statement, zeros, starts)
-        new = with_blocks(statement, lambda inner: _within(inner, zeros))
+            statement = _cut(statement, known, starts)
+        new = with_blocks(statement, lambda inner: _within(inner, known))
         for name in assigned([statement]):
             if not isinstance(statement, Assign):
                 starts.pop(name, None)
@@ -55,7 +100,7 @@ def _within(block: Block, zeros: Collection[str]) -> Block:
     return result
 
 
-def _cut(loop: For, zeros: Collection[str], starts: dict[str, Expr]) -> For:
+def _cut(loop: For, known: _Known, starts: dict[str, Expr]) -> For:
     if loop.step != 1:
         return loop
     sums: dict[str, Expr] = {}
@@ -63,8 +108,8 @@ def _cut(loop: For, zeros: Collection[str], starts: dict[str, Expr]) -> For:
     for statement in loop.body:
         if isinstance(statement, Comment):
             continue
-        if mask := _mask(statement, zeros, starts):
-            sums[mask[0]] = mask[1]
+        if mask := _mask(statement, known, starts):
+            sums[mask.target.name] = mask.condition
         elif not _is_value(statement):
             return loop
     if not sums or not _are_read_once(loop.body, sums):
@@ -103,25 +148,18 @@ def _after(limit: Expr, stop: Expr) -> Expr:
 
 
 def _unmasked(statement: Statement, sums: Collection[str]) -> Statement:
-    """A sum without its mask."""
+    """A sum or an extremum without its mask."""
     found = _masked(statement)
-    if found is None or found[0].name not in sums:
-        return statement
-    target, total, choice = found
-    return Assign((target,), (call("reduce_add", total, choice[1]),))
+    return statement if found is None or found.target.name not in sums else found.unmasked()
 
 
-def _mask(statement: Statement, zeros: Collection[str], starts: dict[str, Expr]) -> tuple[str, Expr] | None:
-    """The name `acc`, and the condition under which ``acc = reduce_add(acc, select(condition, term, 0))`` adds
-    anything, if `acc` begins as +0."""
+def _mask(statement: Statement, known: _Known, starts: dict[str, Expr]) -> _Masked | None:
+    """``acc = reduce_add(acc, select(condition, term, 0))`` and the like, if it does nothing where its condition does
+    not hold."""
     found = _masked(statement)
-    if found is None:
+    if found is None or not (isinstance(found.total, Name) and found.total.name == found.target.name):
         return None
-    target, total, (condition, _, otherwise) = found
-    if not (isinstance(total, Name) and total.name == target.name):
-        return None
-    known = [isinstance(e, Name) and e.name in zeros for e in (otherwise, starts.get(target.name))]
-    return (target.name, condition) if all(known) else None
+    return found if known.is_nothing(found, starts.get(found.target.name)) else None
 
 
 def _is_value(statement: Statement) -> bool:

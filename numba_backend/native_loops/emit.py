@@ -335,18 +335,20 @@ class _Emitter(Storage):
         program = kernel.program
         written = Substitution(values, {n: m.access for n, m in memories.items()}, self.fresh).block(program.body)
         self._block.append(Comment(program.name))
-        written = within_masks(written, self._zeros(kernel, values))
+        written = within_masks(written, *self._known_numbers(kernel, values))
         self._block += with_lanes(without_single_iterations(split_loops(written)), self._registers)
         self._nanoseconds += kernel.nanoseconds
         self._kernels.append(program.name.removeprefix("fused_"))
 
-    def _zeros(self, kernel: EmittedKernel, values: Mapping[str, Expr]) -> set[str]:
-        """The names that stand for +0, if masks are looked for: in a kernel with all counters below 2**31."""
+    def _known_numbers(self, kernel: EmittedKernel, values: Mapping[str, Expr]) -> tuple[set[str], set[str]]:
+        """The names that stand for +0, and for any constant, if masks are looked for: in a kernel with all counters
+        below 2**31."""
         sizes = [p.value for p in kernel.parameters if isinstance(p, SizeParameter)]
         if max([kernel.extent, *sizes]) >= 1 << 31:
-            return set()
-        scalars = [p for p in kernel.parameters if isinstance(p, ScalarParameter) and not p.bits]
-        return {name.name for p in scalars if isinstance(name := values[p.name], Name)}
+            return set(), set()
+        scalars = [p for p in kernel.parameters if isinstance(p, ScalarParameter)]
+        names = [(name.name, p.bits) for p in scalars if isinstance(name := values[p.name], Name)]
+        return {name for name, bits in names if not bits}, {name for name, _ in names}
 
     def _operands(self, instruction: HloInstruction) -> list[Memory | None]:
         return [self._memory(b) if b.size else None for b in self._operand_buffers(instruction)]

@@ -131,3 +131,71 @@ def test_limits_that_are_no_limits(name: str, dtype: str) -> None:
         index = np.arange(N, dtype=dtype)
         expected = [np.where(MASKS[name](k, np, index), X, 0).sum(dtype=np.float64) for k in limits]
         np.testing.assert_allclose(hloom.jit(f)(X, limits), expected, rtol=1e-5, atol=1e-6)
+
+
+EXTREMA = {
+    "least": (jnp.min, np.inf, np.min),
+    "largest": (jnp.max, -np.inf, np.max),
+}
+
+
+def extremum(which: str, mask: Callable[[Any, Any, Any], Any], other: Any) -> Callable[[Any], Any]:
+    reduce, _, _ = EXTREMA[which]
+
+    def f(x: Any) -> Any:
+        def step(k: Any, _: Any) -> Any:
+            found = reduce(jnp.where(mask(k, jnp, jnp.arange(N)), x, np.asarray(other, x.dtype)))
+            return k + 5, found
+
+        return lax.scan(step, -5, None, length=len(STARTS))[1]
+
+    return f
+
+
+@pytest.mark.parametrize("which", EXTREMA)
+@pytest.mark.parametrize("name", MASKS)
+def test_masked_extrema(name: str, which: str) -> None:
+    """With NaN, -0 and infinities, of which the mask hides some."""
+    x = X.copy()
+    x[[3, 50]], x[20:22], x[80] = 0, -0.0, np.nan
+    x[70] = EXTREMA[which][1]
+    _, start, of = EXTREMA[which]
+    compiled = hloom.jit(extremum(which, MASKS[name], start)).lower(x).compile()
+    expected = np.array([of(np.where(MASKS[name](k, np, INDEX), x, np.float32(start))) for k in STARTS])
+    np.testing.assert_array_equal(compiled(x), expected)
+    (text,) = [text for text in compiled.kernels().values() if "native_loop" in text]
+    loops = [line for line in text.splitlines() if "for i in range" in line]
+    assert any("minimum(" in loop or "maximum(" in loop for loop in loops) == (name != "only another test"), text
+    assert ("select(" in text) == (name == "with another test"), text  # the only other test is made before the loop
+
+
+@pytest.mark.parametrize("which", EXTREMA)
+@pytest.mark.parametrize("dtype", ["int32", "uint8", "float16"])
+def test_masked_extrema_of_other_types(which: str, dtype: str) -> None:
+    x = np.random.default_rng(1).integers(0, 200, N).astype(dtype)
+    ends = np.iinfo(dtype) if x.dtype.kind in "iu" else None
+    start = {"least": ends.max, "largest": ends.min}[which] if ends else EXTREMA[which][1]
+    mask = MASKS["between"]
+    expected = [EXTREMA[which][2](np.where(mask(k, np, INDEX), x, np.array(start, dtype))) for k in STARTS]
+    np.testing.assert_array_equal(hloom.jit(extremum(which, mask, start))(x), np.array(expected))
+
+
+@pytest.mark.parametrize("which", EXTREMA)
+@pytest.mark.parametrize("other", [0.25, -0.25, np.nan])
+def test_hidden_elements_with_another_number_than_the_first_one_take_part(which: str, other: float) -> None:
+    mask = MASKS["before"]
+    expected = [EXTREMA[which][2](np.where(mask(k, np, INDEX), X, np.float32(other))) for k in STARTS]
+    np.testing.assert_array_equal(hloom.jit(extremum(which, mask, other))(X), np.array(expected))
+
+
+def test_an_extremum_and_a_sum_under_one_mask() -> None:
+    def f(x: Any) -> Any:
+        def step(k: Any, _: Any) -> Any:
+            mask = jnp.arange(N) < k
+            return k + 1, (jnp.sum(jnp.where(mask, x, 0)), jnp.max(jnp.where(mask, x, -jnp.inf)))
+
+        return lax.scan(step, 0, None, length=N)[1]
+
+    sums, largest = hloom.jit(f)(X)
+    np.testing.assert_allclose(sums, [X[:k].sum() for k in range(N)], rtol=1e-4, atol=1e-5)
+    np.testing.assert_array_equal(largest, [max(X[:k], default=-np.inf) for k in range(N)])
