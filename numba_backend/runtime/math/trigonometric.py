@@ -8,7 +8,7 @@ finds them (`slow_path_call`).
 f32 is computed in f64 throughout and rounded once. Then cos needs no care for rounding errors, and a tiny r none for
 its subnormal square, so that this takes no more instructions than half of it in f32. A loop over a scalar waits for one
 operation after the other, so the chain is short: the square does not wait for the second piece of pi/2, both
-polynomials are computed in pairs, and all signs come with one operation.
+polynomials are computed in pairs, all signs come with one operation, and an angle below pi/4 is its own remainder.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from .value import (
 )
 
 TWO_OVER_PI = 0.6366197723675814
-PI_4 = 0.7853981633974483
+_SMALL = 0.78125  # a little less than pi/4, where 2 x / pi may be rounded to 0 or to 1
 # pi/2 in three f64
 PI_2_HIGH, PI_2_MIDDLE, PI_2_LOW = 1.5707963267948966, 6.123233995736766e-17, -1.4973849048591833e-33
 
@@ -97,7 +97,7 @@ def _nearest_quarter(x: Float) -> tuple[Integer, Float, Float]:
 
 def _is_small(x: Float, n: Float) -> Boolean:
     """True only if n is 0."""
-    return absolute(x) <= PI_4
+    return absolute(x) <= _SMALL
 
 
 def _without_quarters(x: Float, n: Float) -> Float:
