@@ -54,7 +54,7 @@ from .arguments import (
     temporary,
     without_elements,
 )
-from .arrays.array import PLACES, Array, as_value, capturing_block, is_placed
+from .arrays.array import ALWAYS_READY, PLACES, Array, as_value, capturing_block, is_placed, read_buffer
 from .arrays.float0 import hide_float0
 from .arrays.operators import ArrayBase
 from .arrays.overlay import storages
@@ -931,7 +931,12 @@ def block_until_ready(x: Any) -> Any:
     >>> hloom.block_until_ready(hloom.jit(jnp.sin)(jnp.zeros(2)))
     Array([0., 0.], dtype=float32)
     """
-    if type(x) is Array:  # the commonest case, which needs no container
+    if type(x) is Array:  # the commonest case, which needs no container, and mostly nothing at all
+        try:
+            if type(read_buffer(x)) in ALWAYS_READY:
+                return x
+        except AttributeError:
+            pass
         return x.block_until_ready()
     for leaf in tree.leaves(x):
         if isinstance(leaf, ArrayBase):

@@ -13,6 +13,8 @@ import pytest
 import hloom
 import hloom.numpy as jnp
 from hloom.errors import DeletedArrayError, OperandError, UnsupportedElementTypeError, UnsupportedError
+from hloom.hlo.host_buffers import HostBuffer
+from hloom.tracer.arrays.array import Array
 from support.evaluator_fixture import on_the_evaluator  # noqa: F401  # a fixture
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
@@ -250,6 +252,36 @@ def test_device_functions() -> None:
     assert isinstance(hloom.device_put({"a": X})["a"], hloom.Array)
     assert isinstance(hloom.device_get([x])[0], np.ndarray)
     assert x.devices() == {hloom.devices()[0]}
+
+
+class _Waited(HostBuffer):
+    """A buffer that counts how often it is waited for."""
+
+    __slots__ = ("waits",)
+
+    def block_until_ready(self) -> None:
+        self.waits = getattr(self, "waits", 0) + 1
+
+
+def test_memory_of_the_process_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    x = hloom.jit(jnp.negative)(X)
+    assert hloom.block_until_ready(x) is x  # now the class of its buffer is known
+    monkeypatch.delattr(Array, "block_until_ready")
+    assert hloom.block_until_ready(x) is x
+    monkeypatch.undo()
+    without = jnp.asarray(X)
+    assert hloom.block_until_ready(without) is without
+    without.delete()
+    with pytest.raises(DeletedArrayError):
+        hloom.block_until_ready(without)
+
+
+def test_each_buffer_of_a_device_is_waited_for() -> None:
+    x = jnp.asarray(X)
+    x._buffer = buffer = _Waited(X, x.aval.hlo)
+    for wait in (hloom.block_until_ready, hloom.block_until_ready, Array.block_until_ready):
+        assert wait(x) is x
+    assert buffer.waits == 3
 
 
 def test_beyond_the_range() -> None:
