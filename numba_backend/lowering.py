@@ -34,6 +34,7 @@ from .emit.physical_layouts import physical_layout_of
 from .emitted_kernel import EmittedKernel
 from .fused_computations import FusedComputations
 from .loops.statements import KernelParameter, PointerParameter, SizeParameter
+from .loops.stored_first import stored_first
 from .lowering_rules import lowering_rule
 from .lowering_rules.table import LoweringContext, PieceMemory, Step
 from .machine import SHARE_NANOSECONDS, target_machine
@@ -62,6 +63,10 @@ LOWERED: Mapping[Opcode, str] = {
 
 NOWHERE = Argument("pointer", -1, 0)
 """The argument for an empty array, which is never read or written."""
+
+
+_LEAST_LEFT_OUT = 1024
+"""A copy without so many bytes in its middle takes less time than the whole, though it is two."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,17 +247,18 @@ class _Lowering(LoweringContext):
         self.kernel(instruction.name, kernel, [self.place(s) for s in operands], [self.place(s) for s in outputs])
 
     def _native_loop(self, instruction: HloInstruction) -> None:
-        """One kernel. A result that is not stored over its operand first gets a copy of the initial value."""
+        """One kernel. A result that is not stored over its operand first gets a copy of the initial value, but for the
+        elements that the loop stores to before it reads them."""
         fused = instruction.attributes.calls
         operands = [self._place_or_nowhere(s) for s in self.assignment.operand_leaves(instruction)]
         outputs = self.assignment.leaves(instruction)
-        for output, operand in overwritten(fused).items():
-            target = self._place_or_nowhere(outputs[output])
-            if target != operands[operand]:
-                self.copy(target, operands[operand], outputs[output].size, instruction.name)
         self._scratch = 0
         with spanning(Track.COMPILING, f"emit {instruction.name}"):
             loop = emit_native_loop(fused, self.bodies)
+        for output, operand in overwritten(fused).items():
+            target, source = self._place_or_nowhere(outputs[output]), operands[operand]
+            if target != source:
+                self._initial(target, source, outputs[output].size, instruction.name, loop.kernel, output)
         operands += [self._scratch_bytes(nbytes) for nbytes in loop.scratch]
         operands += [self.builder.constant(values) for values in loop.constants]
         places = [self._place_or_nowhere(s) for s in outputs]
@@ -265,6 +271,23 @@ class _Lowering(LoweringContext):
         grain = self._grain(kernel, self._share(instruction.name)) if kernel.extent > 1 else 0
         self.builder.native_loop(self._source(kernel), arguments, kernel.extent, grain)
         self._used(instruction.name, kernel)
+
+    def _initial(
+        self, target: Argument, source: Argument, nbytes: int, name: str, kernel: EmittedKernel, output: int
+    ) -> None:
+        """Copy the initial value of a result, as far as the kernel needs it."""
+        parameters = kernel.parameters
+        array = next((p for p in parameters if isinstance(p, PointerParameter) and p.output == output), None)
+        begin = end = 0
+        if array is not None and nbytes >= _LEAST_LEFT_OUT:
+            sizes = {p.name: p.value for p in parameters if isinstance(p, SizeParameter)}
+            first, count = stored_first(kernel.program.body, array.name, sizes)
+            width = array.element_type.byte_width
+            if count * width >= _LEAST_LEFT_OUT and first >= 0 and (first + count) * width <= nbytes:
+                begin, end = first * width, (first + count) * width
+        for start, stop in ((0, begin), (end, nbytes)):
+            if start < stop:
+                self.copy(_moved(target, start), _moved(source, start), stop - start, name)
 
     def operands(self, instruction: HloInstruction) -> list[Argument]:
         """See `LoweringContext`."""
@@ -606,6 +629,11 @@ def _given_band(fusion: HloInstruction, dot: HloInstruction) -> GivenBand | None
         return None
     transposed = tuple(attributes.lhs_contracting_dims) == (rank - 2,)
     return GivenBand(band.transposed() if transposed else band, transposed)
+
+
+def _moved(place: Argument, offset: int) -> Argument:
+    """The address so many bytes further."""
+    return Argument(place.kind, place.base, place.word + offset)
 
 
 def _argument(parameter: KernelParameter, operands: Sequence[Argument], outputs: Sequence[Argument]) -> Argument:

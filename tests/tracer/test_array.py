@@ -9,12 +9,12 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
+from hloom.hlo.host_buffers import HostBuffer
+from hloom.tracer.arrays.array import Array
 
 import hloom
 import hloom.numpy as jnp
 from hloom.errors import DeletedArrayError, OperandError, UnsupportedElementTypeError, UnsupportedError
-from hloom.hlo.host_buffers import HostBuffer
-from hloom.tracer.arrays.array import Array
 from support.evaluator_fixture import on_the_evaluator  # noqa: F401  # a fixture
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
