@@ -118,6 +118,12 @@ class NativeRunner(ABC):
         """From now on machine code calls these functions, if this Python lets it."""
 
     @abstractmethod
+    def take_waits(self, function: object) -> None:
+        """From now on machine code calls this function, the only object of its class, whose first slot `_block` is a
+        `SitesBlock` of one word. It returns its only argument, if that is an array whose elements are in memory of this
+        process, and else asks `__call__`."""
+
+    @abstractmethod
     def add_site(
         self, sites: CallSites | None, where: ThreadSettings, context: object,
         containers: Sequence[SiteContainer], parameters: Sequence[SiteParameter], constants: Mapping[int, object],

@@ -46,10 +46,7 @@ from .tracer.caches import clear_caches as clear_caches
 from .tracer.control_flow.progress import progress as progress
 from .tracer.deferred.jit_scope import jit_scope as jit_scope, jit_scope_report as jit_scope_report
 from .tracer.inlining import CompilerEffortLevel as CompilerEffortLevel, Inline as Inline
-from .tracer.jit import (
-    block_until_ready as block_until_ready, device_get as device_get, eval_shape as eval_shape, jit as jit,
-    make_hlo as make_hlo,
-)
+from .tracer.jit import device_get as device_get, eval_shape as eval_shape, jit as jit, make_hlo as make_hlo
 from .tracer.references.refs import (
     empty_ref as empty_ref, free_ref as free_ref, freeze as freeze, new_ref as new_ref, Ref as Ref,
 )
@@ -91,6 +88,7 @@ from .tracer.sharding.partition_spec import PartitionSpec as _PartitionSpec
 from .tracer.sharding.placement import device_put as device_put, reshard as reshard
 from .tracer.sharding.shardings import NamedSharding as NamedSharding, Shard as Shard
 from .tracer.stages import Compiled as Compiled, Lowered as Lowered
+from .tracer.waiting import block_until_ready as block_until_ready
 from .viewer.view import view as view
 
 Array = _ArrayBase

@@ -54,9 +54,8 @@ from .arguments import (
     temporary,
     without_elements,
 )
-from .arrays.array import ALWAYS_READY, PLACES, Array, as_value, capturing_block, is_placed, read_buffer
+from .arrays.array import PLACES, Array, as_value, capturing_block, is_placed
 from .arrays.float0 import hide_float0
-from .arrays.operators import ArrayBase
 from .arrays.overlay import storages
 from .aval import ShapedArray
 from .caches import BoundedCache, FastTable, belonging_to, caches_of, register_cache
@@ -92,6 +91,7 @@ from .tracer import Tracer, leaked
 from .trees import tree
 from .trees.nodes import on_change, raise_incomparable
 from .trees.patterns import Pattern, pattern_of
+from .waiting import block_until_ready
 from .wrapping import SignatureOfFunction, annotated_as_wrapped, wraps
 
 P = ParamSpec("P")
@@ -501,6 +501,7 @@ class PjitFunction(SharedValue, Generic[P, R]):
                 )
                 fast.call = sites.call
                 runner.take_calls(_FUNCTIONS)
+                runner.take_waits(block_until_ready)
 
     def _compiled(
         self,
@@ -923,25 +924,6 @@ def eval_shape(fun: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
     traced = trace_function(fun, treedef, avals, types_only=True, float0_results=True)
     structs = [ShapeDtypeStruct.of(a) for a in traced.out_avals]
     return tree.unflatten(traced.out_tree, structs)
-
-
-def block_until_ready(x: Any) -> Any:
-    """x (a pytree), when the elements of all its arrays are there (`Array.block_until_ready`).
-
-    >>> hloom.block_until_ready(hloom.jit(jnp.sin)(jnp.zeros(2)))
-    Array([0., 0.], dtype=float32)
-    """
-    if type(x) is Array:  # the commonest case, which needs no container, and mostly nothing at all
-        try:
-            if type(read_buffer(x)) in ALWAYS_READY:
-                return x
-        except AttributeError:
-            pass
-        return x.block_until_ready()
-    for leaf in tree.leaves(x):
-        if isinstance(leaf, ArrayBase):
-            leaf.block_until_ready()
-    return x
 
 
 def device_get(x: Any) -> Any:

@@ -15,10 +15,11 @@ from ..hlo.passes import partitioning
 from ..hlo.passes.history import History, recording
 from ..hlo.support.records import dataclass
 from ..hlo.target import Target
-from ..tracer.jit import block_until_ready, jit
+from ..tracer.jit import jit
 from ..tracer.sharding.shardings import NamedSharding
 from ..tracer.stages import Compiled, Lowered, Traced
 from ..tracer.trees import tree
+from ..tracer.waiting import block_until_ready
 from .running import Times, times_of_runs
 
 

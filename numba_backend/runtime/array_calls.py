@@ -49,6 +49,8 @@ from .array_calls_code import (
     RUN_ARRAYS,
     SITES_HEAD,
     SITES_SLOT,
+    WAIT_FOR,
+    WAIT_WORD,
 )
 from .call import MANY_ARGUMENTS, WORDS_OFFSET, builtin_function, definition
 from .program import Program
@@ -110,9 +112,9 @@ def _api(arrays: ArraySlots, buffers: BufferClasses) -> array[int]:
     offsets = [slot_offset(arrays.kind, name) for name in names]
     offsets += [slot_offset(buffers.small, name) for name in ("_free", "address", "nbytes", "shape")]
     offsets += [slot_offset(buffers.host, name) for name in ("_array", "address")]
-    complete, _, run_known, _, _, free = default_store().get_many(CALL_FUNCTIONS)
+    complete, _, run_known, _, _, free, _ = default_store().get_many(CALL_FUNCTIONS)
     words = [*map(id, objects), id(buffers.host) if HAS_FIELDS else 0, *offsets, PARTS_OFFSET, TWO_DIGITS]
-    table = array("q", [*functions, *words, complete, run_known, 0, 0])
+    table = array("q", [*functions, *words, complete, run_known, 0, 0, 0])
     for kind in buffers.all:
         table.extend([id(kind), slot_offset(kind, "address")])
     table.append(0)
@@ -138,6 +140,17 @@ def _take_calls(functions: CallableSlots, api: array[int]) -> None:
     call.value = default_store().get(CALL_FUNCTION)
 
 
+def _take_waits(function: Any, api: array[int]) -> None:
+    """Machine code becomes `tp_call` of the function's class, once."""
+    kind, known = type(function), _word(function._block, 0)
+    if known.value or slot_offset(kind, "_block") != SITES_SLOT:
+        return
+    call = ctypes.c_size_t.from_address(id(kind) + CALL_OFFSET)
+    api[WAIT_WORD] = call.value
+    known.value = api.buffer_info()[0]
+    call.value = default_store().get(WAIT_FOR)
+
+
 class _Runner(_Block, NativeRunner):
     """The block of `run_arrays`."""
 
@@ -145,6 +158,9 @@ class _Runner(_Block, NativeRunner):
 
     def take_calls(self, functions: CallableSlots) -> None:
         _take_calls(functions, self.api)
+
+    def take_waits(self, function: object) -> None:
+        _take_waits(function, self.api)
 
     def add_site(
         self, sites: CallSites | None, where: ThreadSettings, context: object,

@@ -6,6 +6,7 @@
     run_known(sites, args, names)   the part of these two that finds the program of a known call, and runs it
     complete_call(call, table, donors)
                                     the part of all that makes buffers of results, runs the program and makes arrays
+    wait_for(f, args, names)        calls `block_until_ready`: `tp_call` of its class
     free_result(buffer)             gives the memory of a small result back: `tp_finalize` of its class
 
 They read and write slots of objects and parts of containers directly, since their offsets are known
@@ -57,9 +58,10 @@ _OFFSETS = (
     "FREE", "ADDRESS", "BYTES", "SHAPE", "HOST_ARRAY", "HOST_ADDRESS",
 )  # fmt: skip
 """Of slots: eight of an array (`ArraySlots`), four of a result's buffer, two of a buffer that is a NumPy array."""
-_NAMES = (*FUNCTIONS, *_OBJECTS, *_OFFSETS, "PARTS", "TWO_DIGITS", "COMPLETE", "RUN_KNOWN", "CALL", "RAISE")
-CALL_WORD, RAISE_WORD = (_NAMES.index(name) for name in ("CALL", "RAISE"))
-"""Where the table has what `call_function` calls for unknown calls and for errors (`take_calls`)."""
+_NAMES = (*FUNCTIONS, *_OBJECTS, *_OFFSETS, "PARTS", "TWO_DIGITS", "COMPLETE", "RUN_KNOWN", "CALL", "RAISE", "WAIT")
+CALL_WORD, RAISE_WORD, WAIT_WORD = (_NAMES.index(name) for name in ("CALL", "RAISE", "WAIT"))
+"""Where the table has what `call_function` calls for unknown calls and for errors (`take_calls`), and what `wait_for`
+calls for other arguments (`take_waits`)."""
 _KINDS = 8 * len(_NAMES)
 """Where the classes of buffers begin in the table: a class, the offset of its slot `address`; at the end 0."""
 
@@ -688,6 +690,30 @@ def call_function(function, arguments, names):
 the block of its sites in its first slot, `SITES_SLOT`. An error is raised by a function of Python, which takes the
 function, the error and the arguments."""
 
+WAIT_FOR = _function(
+    "wait_for",
+    """
+def wait_for(function, arguments, names):
+    api = load(load(function + {sites}) + {block})
+    if names == 0 and load(arguments + {size}) == 1:
+        item = load(arguments + {PARTS})
+        if load(item + {type}) == {ARRAY}:
+            buffer = load(item + {BUFFER})
+            if buffer != 0:
+                kind = load(buffer + {type})
+                entry = api + {kinds}
+                while load(entry) != 0:
+                    if load(entry) == kind:
+                        call1({Py_IncRef}, item)
+                        return item
+                    entry += 16
+    return call3({WAIT}, function, arguments, names)
+""",
+    3,
+)
+"""`PyObject *wait_for(PyObject *function, PyObject *arguments, PyObject *names)`: `names` may be 0. The contents of all
+classes of buffers in the table are there when the buffer is."""
+
 FREE_RESULT = _function(
     "free_result",
     """
@@ -708,4 +734,4 @@ def free_result(buffer):
 """`void free_result(PyObject *buffer)`: the bin gets the reference to the address that the buffer had. Where the bin
 has no room, the function of the base class runs `Memory.__del__`."""
 
-CALL_FUNCTIONS = (COMPLETE_CALL, RUN_ARRAYS, RUN_KNOWN, CALL_SITES, CALL_FUNCTION, FREE_RESULT)
+CALL_FUNCTIONS = (COMPLETE_CALL, RUN_ARRAYS, RUN_KNOWN, CALL_SITES, CALL_FUNCTION, FREE_RESULT, WAIT_FOR)

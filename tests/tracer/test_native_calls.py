@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import copy
+import ctypes
 import functools
 import gc
+import inspect
+import pickle
 import sys
 import threading
 import weakref
@@ -15,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 from hloom.hlo.runners import NativeRunner
-from hloom.hlo.support.slots import HAS_SLOTS, TYPE_OFFSET, slot_offset, word_at
+from hloom.hlo.support.slots import CALL_OFFSET, HAS_SLOTS, TYPE_OFFSET, slot_offset, word_at
 from hloom.numba_backend.runtime import array_calls
 from hloom.numba_backend.runtime.memory import allocate, in_use
 from hloom.tracer.arrays.array import Array
@@ -23,6 +27,7 @@ from hloom.tracer.arrays.array import Array
 import hloom
 import hloom.numpy as jnp
 from hloom import lax
+from hloom.errors import DeletedArrayError
 from support.runtime_kernels import python
 
 pytestmark = pytest.mark.skipif(not HAS_SLOTS, reason="this Python has no calls in machine code")
@@ -951,3 +956,43 @@ def _added() -> Any:
     f = hloom.jit(lambda x: x + 1)
     f(X)
     return f
+
+
+def test_waiting_in_machine_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Arrays in memory of this process are ready; all else, and all mistakes, are Python's."""
+    f = hloom.jit(lambda x: x + 1)
+    for _ in range(3):
+        result = f(X)
+    wait = hloom.block_until_ready
+    calls: list[Any] = []
+    kind = vars(type(wait))["__call__"]
+
+    def noted(*args: Any, **kwargs: Any) -> Any:
+        calls.append(args)
+        return kind.__func__(*args, **kwargs)
+
+    code = word_at(id(type(wait)) + CALL_OFFSET)
+    monkeypatch.setattr(type(wait), "__call__", staticmethod(noted))  # this undoes `take_waits`
+    ctypes.c_size_t.from_address(id(type(wait)) + CALL_OFFSET).value = code
+    counts = sys.getrefcount(result)
+    kept = [wait(result) for _ in range(5)]
+    assert all(found is result for found in kept) and not calls
+    assert sys.getrefcount(result) == counts + 5
+    absent = jnp.asarray(X)
+    assert wait(absent) is absent and wait(x=result) is result and wait({"a": result})["a"] is result and wait(3) == 3
+    assert len(calls) == 4
+    for args, kwargs in (((), {}), ((result, result), {}), ((), {"y": result})):
+        with pytest.raises(TypeError, match="block_until_ready"):
+            wait(*args, **kwargs)
+    result.delete()
+    with pytest.raises(DeletedArrayError):
+        wait(result)
+    monkeypatch.undo()
+    ctypes.c_size_t.from_address(id(type(wait)) + CALL_OFFSET).value = code
+
+
+def test_the_function_is_as_others_are() -> None:
+    wait = hloom.block_until_ready
+    assert (wait.__name__, wait.__module__) == ("block_until_ready", "hloom")
+    assert list(inspect.signature(wait).parameters) == ["x"]
+    assert pickle.loads(pickle.dumps(wait)) is wait is copy.deepcopy(wait)
