@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ...hlo.support.records import dataclass
-from .expressions import Binary, Call, Expr, Load, Name, Number
+from .expressions import Binary, Call, Expr, Name, Number
 
 Affine = Mapping[str, int]
 """Factors by name; the constant term has the name ``""``."""
@@ -68,8 +68,7 @@ class Indices:
 
     def _constant(self, e: Expr) -> Affine | None:
         """An expression of names that do not change is a value of its own."""
-        names = {part.name for part in e.walk() if isinstance(part, Name)}
-        if names & self.known.keys() or names & self.ranges.keys() or any(isinstance(p, Load) for p in e.walk()):
+        if e.loads or any(name in self.known or name in self.ranges for name in e.names):
             return None
         return {e.text: 1}
 

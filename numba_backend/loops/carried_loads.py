@@ -19,9 +19,9 @@ from dataclasses import replace
 from ...hlo.support.records import dataclass
 from .affine import Affine, Indices, constant_difference
 from .expressions import ZERO, Call, Expr, Load, Name
-from .rewrite import rewritten
+from .rewrite import rewritten, with_names
 from .statements import Assign, Block, For, Statement, Store, expressions_of, with_blocks, with_values
-from .straight_lines import Ranges, assigned, has_fixed_ends, is_straight, range_of
+from .straight_lines import Ranges, assigned, has_fixed_ends, is_straight, loads_of, range_of
 from .typing import pointee
 
 
@@ -42,7 +42,9 @@ def carried(block: Block, sizes: Mapping[str, int], fresh: Callable[[str], str],
             result.append(with_blocks(statement, lambda inner: carried(inner, sizes, fresh, known)))
             continue
         inside = {**known, statement.variable.name: range_of(statement, sizes, known)}
-        if _may_carry(statement, sizes, inside):
+        if is_straight(statement.body) and not _loads_what_it_stores(statement.body):
+            result.append(statement)
+        elif _may_carry(statement, sizes, inside):
             indices = Indices(sizes, inside, dict.fromkeys(assigned(statement.body)))
             before, loop = with_carried_loads(statement, indices, fresh)
             result += [*before, loop] if before else [statement]
@@ -52,9 +54,15 @@ def carried(block: Block, sizes: Mapping[str, int], fresh: Callable[[str], str],
     return result
 
 
+def _loads_what_it_stores(block: Block) -> bool:
+    stored = {s.pointer.name for s in block if isinstance(s, Store)}
+    return any(load.pointer.name in stored for s in block for load in loads_of(s))
+
+
 def _may_carry(loop: For, sizes: Mapping[str, int], ranges: Ranges) -> bool:
-    runs = has_fixed_ends(loop, sizes) and bool(ranges[loop.variable.name].count)
-    return runs and loop.kind == "range" and abs(loop.step) == 1 and is_straight(loop.body)
+    if loop.kind != "range" or abs(loop.step) != 1 or not is_straight(loop.body):
+        return False
+    return has_fixed_ends(loop, sizes) and bool(ranges[loop.variable.name].count)
 
 
 def with_carried_loads(loop: For, indices: Indices, fresh: Callable[[str], str]) -> tuple[Block, For]:
@@ -73,15 +81,14 @@ class _Carried:
         self._kept: dict[int, Name] = {}
         self._carried: dict[int, Name] = {}
         self._before: Block = []
+        self._own = assigned(loop.body)
         self._read()
 
     def _read(self) -> None:
         self._values[self._loop.variable.name] = ZERO if self._loop.start is None else self._loop.start
         for position, statement in enumerate(self._loop.body):
             for whole in expressions_of(statement):
-                for part in whole.walk():
-                    if isinstance(part, Load):
-                        self._loads.append((position, part, self._indices.of(part.index)))
+                self._loads += [(position, load, self._indices.of(load.index)) for load in whole.loads]
             if isinstance(statement, Store):
                 index = self._indices.of(statement.index)
                 self._stores.append(_Stored(position, statement.pointer.name, index))
@@ -95,16 +102,9 @@ class _Carried:
 
     def _first(self, e: Expr) -> Expr | None:
         """An index in the first iteration, in names that are assigned before the loop; None for other values."""
-        if any(isinstance(part, Load) for part in e.walk()):
+        if e.loads or any(name in self._own and name not in self._values for name in e.names):
             return None
-        free = {part.name for part in e.walk() if isinstance(part, Name)} - self._values.keys()
-        if any(name in self._own for name in free):
-            return None
-        return rewritten(e, lambda part: self._values.get(part.name) if isinstance(part, Name) else None)
-
-    @property
-    def _own(self) -> set[str]:
-        return {target.name for s in self._loop.body if isinstance(s, Assign) for target in s.targets}
+        return with_names(e, self._values)
 
     def written(self) -> tuple[Block, For]:
         replaced: dict[tuple[int, str], Name] = {}
@@ -112,6 +112,8 @@ class _Carried:
             found = self._variable(position, load, index)
             if found is not None:
                 replaced[position, load.text] = found
+        if not replaced:
+            return [], self._loop
         body: Block = []
         for position, statement in enumerate(self._loop.body):
             body += self._statement(position, _with_loads(statement, position, replaced))

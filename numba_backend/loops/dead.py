@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from .expressions import Name
 from .statements import Assign, Block, Comment, If, expressions_of, walk, with_blocks
 
 
@@ -11,7 +10,7 @@ def without_dead_variables(block: Block) -> Block:
     read_by: dict[str, set[str]] = {}
     pending: list[str] = []
     for statement in walk(block):
-        names = {p.name for e in expressions_of(statement) for p in e.walk() if isinstance(p, Name)}
+        names = {name for e in expressions_of(statement) for name in e.names}
         if isinstance(statement, Assign):
             for target in statement.targets:
                 read_by.setdefault(target.name, set()).update(names)

@@ -30,11 +30,13 @@ def _operator(op: str) -> Callable[[Expr, Expr | int], Expr]:
 class Expr:
     """An expression. Two are equal if they have the same text and depend on scopes of the same depth."""
 
-    __slots__ = ("_text", "_type", "depth")
+    __slots__ = ("_loads", "_names", "_text", "_type", "depth")
     precedence: int = ATOM
     depth: int
     _text: str
     _type: str
+    _names: tuple[str, ...]
+    _loads: tuple[Load, ...]
 
     @property
     def text(self) -> str:
@@ -91,9 +93,42 @@ class Expr:
             yield top
             stack.extend(top.parts)
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names in it, each as often as it is there."""
+        try:
+            return self._names
+        except AttributeError:
+            self._find_reads()
+            return self._names
+
+    @property
+    def loads(self) -> tuple[Load, ...]:
+        """The loads in it, outer ones before those in their indices."""
+        try:
+            return self._loads
+        except AttributeError:
+            self._find_reads()
+            return self._loads
+
+    def _find_reads(self) -> None:
+        """Transforms ask for both again and again: one walk answers for as long as the expression lives."""
+        names: list[str] = []
+        loads: list[Load] = []
+        stack: list[Expr] = [self]
+        while stack:
+            top = stack.pop()
+            if type(top) is Name:
+                names.append(top.name)
+                continue
+            if type(top) is Load:
+                loads.append(top)
+            stack.extend(top.parts)
+        self._names, self._loads = tuple(names), tuple(loads)
+
     def reads(self, variable: str) -> bool:
         """True if a variable of this name is part of it."""
-        return any(isinstance(part, Name) and part.name == variable for part in self.walk())
+        return variable in self.names
 
     @property
     def is_simple(self) -> bool:

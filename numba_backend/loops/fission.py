@@ -20,10 +20,11 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
+from ...hlo.support.lazy import lazy_property
 from .affine import Indices
 from .expressions import ZERO, Binary, Call, Expr, Load, Name, Number, Unary, minimum
 from .jam import OF_FUNCTION, variable_waits
-from .rewrite import rewritten
+from .rewrite import rewritten, with_names
 from .statements import (
     Assign,
     Augment,
@@ -35,6 +36,7 @@ from .statements import (
     LocalArray,
     Statement,
     Store,
+    expressions_of,
     names_of,
     walk,
     with_blocks,
@@ -60,14 +62,17 @@ _OF_CONVERSION = 6
 def split_ahead(block: Block, sizes: Mapping[str, int], fresh: Callable[[str], str]) -> Block:
     """The statements with such loops split. `sizes`: the numbers that arguments stand for; `fresh`: a new name like a
     given one."""
-    return _Fission(sizes, fresh, Counter(names_of(block))).block(block, {})
+    return _Fission(sizes, fresh, block).block(block, {})
 
 
 class _Fission:
-    def __init__(self, sizes: Mapping[str, int], fresh: Callable[[str], str], reads: Counter[str]) -> None:
-        self._sizes, self._fresh = sizes, fresh
-        self._reads = reads
+    def __init__(self, sizes: Mapping[str, int], fresh: Callable[[str], str], program: Block) -> None:
+        self._sizes, self._fresh, self._program = sizes, fresh, program
+
+    @lazy_property
+    def _reads(self) -> Counter[str]:
         """How often the whole program reads names."""
+        return Counter(names_of(self._program))
 
     def block(self, block: Block, ranges: Ranges) -> Block:
         result: Block = []
@@ -76,22 +81,26 @@ class _Fission:
                 result.append(with_blocks(statement, lambda inner: self.block(inner, ranges)))
                 continue
             within = {**ranges, statement.variable.name: range_of(statement, self._sizes, ranges)}
-            own = Counter(names_of(statement.body))
-            outside = {name for name in _assigned(statement.body) if self._reads[name] > own[name]}
-            statement = replace(statement, body=self.block(statement.body, within))
-            result += self._split(statement, within, outside) or [statement]
+            inner = replace(statement, body=self.block(statement.body, within))
+            result += self._split(statement.body, inner, within) or [inner]
         return result
 
-    def _split(self, loop: For, ranges: Ranges, outside: set[str]) -> Block | None:
+    def _split(self, before: Block, loop: For, ranges: Ranges) -> Block | None:
+        """`before`: the loop's body before loops in it were split."""
         trips = ranges[loop.variable.name].count
         if loop.kind != "range" or loop.step != 1 or trips is None or trips < LEAST_TRIPS:
             return None
+        own = [s for s in loop.body if isinstance(s, (Assign, Store))]  # a part of it is computed ahead
+        if sum(_operations(e) for s in own for e in expressions_of(s)) < PAYS or not _waits(loop.body):
+            return None
         changing = _assigned(loop.body)
         ends = (loop.stop,) if loop.start is None else (loop.start, loop.stop)
-        if any(isinstance(p, Load) or (isinstance(p, Name) and p.name in changing) for e in ends for p in e.walk()):
+        if any(e.loads or not changing.isdisjoint(e.names) for e in ends):
             return None
         if _leaves(loop.body):
             return None
+        within = Counter(names_of(before))
+        outside = {name for name in _assigned(before) if self._reads[name] > within[name]}
         indices = Indices(self._sizes, ranges, dict.fromkeys(changing))
         return _Loop(loop, indices, changing, outside, self._fresh).written()
 
@@ -170,23 +179,19 @@ class _Loop:
             self._indices.known[name] = None
 
     def _named(self, stem: str, value: Expr) -> Name:
-        own = rewritten(value, lambda part: self._now.get(part.name) if isinstance(part, Name) else None)
+        own = with_names(value, self._now)
         name = Name(self._fresh(stem), value.type)
         self._ahead[name.name] = own
-        reads = {p.name for p in own.walk() if isinstance(p, Name)}
-        is_short = _operations(own) <= _CHEAP and not any(isinstance(p, Load) for p in own.walk())
-        if is_short and reads.isdisjoint(self._ahead.keys() - self._cheap):
+        is_short = not own.loads and _operations(own) <= _CHEAP
+        if is_short and (self._ahead.keys() - self._cheap).isdisjoint(own.names):
             self._cheap.add(name.name)
         return name
 
     def _is_free(self, e: Expr) -> bool:
         """True if a value depends on the counter alone, and on what does not change."""
-        for part in e.walk():
-            if isinstance(part, Name) and part.name in self._changing and part.name not in self._now:
-                return False
-            if isinstance(part, Load) and not self._is_in_order(part):
-                return False
-        return True
+        if any(name in self._changing and name not in self._now for name in e.names):
+            return False
+        return all(map(self._is_in_order, e.loads))
 
     def _is_in_order(self, load: Load) -> bool:
         """True for an element of an array that is only read, in the order of the counter."""
@@ -225,7 +230,7 @@ class _Loop:
             if statement.targets[0].name not in read:
                 continue
             if name.name in self._cheap:
-                read |= {part.name for part in statement.values[0].walk() if isinstance(part, Name)}
+                read.update(statement.values[0].names)
                 result.append(statement)
             else:
                 result.append(Assign(statement.targets, (self._element(name),)))
@@ -236,7 +241,7 @@ class _Loop:
         wanted = set(self._kept)
         for name in reversed(self._ahead):
             if name in wanted:
-                wanted |= {part.name for part in self._ahead[name].walk() if isinstance(part, Name)}
+                wanted.update(self._ahead[name].names)
         return [name for name in self._ahead if name in wanted]
 
     def _loops(self, ahead: Block, rest: Block) -> Block | None:
@@ -246,7 +251,7 @@ class _Loop:
         first, last, at = (Name(self._fresh(stem)) for stem in ("first", "last", "at"))
         whole = not any(load for statement in ahead for load in loads_of(statement))
         values = {loop.variable.name: first + at}
-        body: Block = [with_values(s, lambda value: _replaced(value, values)) for s in ahead]
+        body: Block = [with_values(s, lambda value: with_names(value, values)) for s in ahead]
         body += [Store(array, at, name) for array, name in self._kept.values()]
         inside = {_IN_BLOCK.name: loop.variable - first}
         return [
@@ -272,12 +277,8 @@ _IN_BLOCK = Name("in_block")
 """Stands for the number of an iteration in its block."""
 
 
-def _replaced(e: Expr, values: Mapping[str, Expr]) -> Expr:
-    return rewritten(e, lambda part: values.get(part.name) if isinstance(part, Name) else None)
-
-
 def _with_values_within(statement: Statement, values: Mapping[str, Expr]) -> Statement:
-    return with_values(statement, lambda value: _replaced(value, values))
+    return with_values(statement, lambda value: with_names(value, values))
 
 
 def _operations(e: Expr) -> int:

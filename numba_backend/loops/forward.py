@@ -60,9 +60,7 @@ class _Forward:
                 sources = [self._value(v) for v in values]
                 for target, source in zip(targets, sources, strict=True):
                     self._known.pop(target.name, None)
-                    if source is not None and not any(
-                        isinstance(p, Name) and p.name == t.name for p in source.walk() for t in targets
-                    ):
+                    if source is not None and not any(source.reads(t.name) for t in targets):
                         self._known[target.name] = source
                 return new
             case Augment(target=target):
@@ -99,6 +97,8 @@ class _Forward:
         return None
 
     def _wide(self, e: Expr) -> Expr:
+        if "int64(" not in e.text:
+            return e
         return rewritten(e, self._widened, _index_sum)
 
     def _widened(self, e: Expr) -> Expr | None:

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 
+from ...hlo.support.lazy import lazy_property
 from ...hlo.support.records import dataclass
 from .affine import Indices, Range, constant_difference
 from .expressions import Load, Name
@@ -26,7 +27,7 @@ from .straight_lines import Access, Ranges, accesses, assigned, forget, has_fixe
 def in_place(block: Block, sizes: Mapping[str, int], own: Collection[str]) -> Block:
     """The statements without such copies, where they can be. `sizes`: the numbers that arguments stand for; `own`: the
     arrays that nothing reads before the statements or after them."""
-    return _InPlace(sizes, own, Counter(names_of(block))).block(block, {})
+    return _InPlace(sizes, own, block).block(block, {}) if own else block
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +44,13 @@ class _Step:
 
 
 class _InPlace:
-    def __init__(self, sizes: Mapping[str, int], own: Collection[str], uses: Mapping[str, int]) -> None:
-        self._sizes, self._own, self._uses = sizes, own, uses
+    def __init__(self, sizes: Mapping[str, int], own: Collection[str], program: Block) -> None:
+        self._sizes, self._own, self._program = sizes, own, program
+
+    @lazy_property
+    def _uses(self) -> Counter[str]:
+        """How often the whole program reads names, or stores through them."""
+        return Counter(names_of(self._program))
 
     def block(self, block: Block, ranges: Ranges) -> Block:
         return [self._statement(statement, ranges) for statement in block]

@@ -28,6 +28,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
+from ...hlo.support.lazy import lazy_property
 from .affine import Indices, Range, constant_difference
 from .carried_loads import with_carried_loads
 from .expressions import ZERO, Binary, Call, Expr, Load, Name, Number, call
@@ -63,14 +64,17 @@ _ASSOCIATIVE = frozenset(("add", "multiply", "minimum", "maximum", "bit_and", "b
 def jammed(block: Block, sizes: Mapping[str, int], fresh: Callable[[str], str]) -> Block:
     """The statements with such loops changed. `sizes`: the numbers that arguments stand for; `fresh`: a new name like
     a given one."""
-    return _Jam(sizes, fresh, Counter(names_of(block))).block(block, {})
+    return _Jam(sizes, fresh, block).block(block, {})
 
 
 class _Jam:
-    def __init__(self, sizes: Mapping[str, int], fresh: Callable[[str], str], reads: Counter[str]) -> None:
-        self._sizes, self._fresh = sizes, fresh
-        self._reads = reads
+    def __init__(self, sizes: Mapping[str, int], fresh: Callable[[str], str], program: Block) -> None:
+        self._sizes, self._fresh, self._program = sizes, fresh, program
+
+    @lazy_property
+    def _reads(self) -> Counter[str]:
         """How often the whole program reads names."""
+        return Counter(names_of(self._program))
 
     def block(self, block: Block, ranges: Ranges) -> Block:
         result: Block = []
@@ -195,7 +199,7 @@ def _rows_of(outer: For) -> Rows | None:
         return None
     changing = {outer.variable.name, *assigned(straight)}
     ends = (inner.stop,) if inner.start is None else (inner.start, inner.stop)
-    if any(isinstance(p, Load) or (isinstance(p, Name) and p.name in changing) for e in ends for p in e.walk()):
+    if any(e.loads or not changing.isdisjoint(e.names) for e in ends):
         return None
     if any(isinstance(s, Store) or any(loads_of(s)) for s in after):
         return None
@@ -214,7 +218,7 @@ def _carried(block: Block, names: set[str]) -> set[str]:
     done: set[str] = set()
     for statement in block:
         for whole in expressions_of(statement):
-            found |= {p.name for p in whole.walk() if isinstance(p, Name) and p.name in names} - done
+            found |= (names & set(whole.names)) - done
         done |= assigned([statement])
     return found
 
@@ -263,13 +267,13 @@ def _memory_waits(inside: Sequence[Access], j: str, counter: Range) -> bool:
 def variable_waits(block: Block) -> bool:
     """True if a variable depends on its value in the iteration before, and is no sum."""
     carried = _carried(block, assigned(block))
-    read = [p.name for s in block for e in expressions_of(s) for p in e.walk() if isinstance(p, Name)]
+    read = [name for s in block for e in expressions_of(s) for name in e.names]
     needs: dict[str, set[str]] = {name: {name} for name in carried}
     """The values at the iteration's begin on which the names depend."""
     for statement in block:
         if not isinstance(statement, Assign):
             continue
-        found = [{n for p in v.walk() if isinstance(p, Name) for n in needs.get(p.name, ())} for v in statement.values]
+        found = [{n for name in v.names for n in needs.get(name, ())} for v in statement.values]
         for target, value, names in zip(statement.targets, statement.values, found, strict=True):
             adds_up = _adds_up(target, value) and read.count(target.name) == 1
             needs[target.name] = names - {target.name} if adds_up else names

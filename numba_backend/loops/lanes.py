@@ -108,8 +108,7 @@ def _moves(store: Store, variable: str) -> bool:
 
 
 def _arrays(stores: Sequence[Store]) -> set[str]:
-    loads = (part for store in stores for part in store.value.walk() if isinstance(part, Load))
-    return {store.pointer.name for store in stores} | {load.pointer.name for load in loads}
+    return {store.pointer.name for store in stores} | {load.pointer.name for s in stores for load in s.value.loads}
 
 
 def with_lanes(block: Block, registers: Collection[str] | None = None, own: Collection[str] = ()) -> Block:
@@ -166,7 +165,7 @@ def _check_transpose(body: Sequence[Statement], outer: str, inner: str, count: i
         case [Store(pointer=to, index=at, value=Load(pointer=source, index=of))] if (
             to.type == source.type and to.name != source.name and follows(at, outer) and count & (count - 1) == 0
         ):
-            tables = {part.pointer.name for part in of.walk() if isinstance(part, Load)} - {to.name}
+            tables = {load.pointer.name for load in of.loads} - {to.name}
             if follows(of, inner, tables=tables):
                 return
     raise NotLanes("a block that is transposed: one copy between arrays, whose index follows the outer loop where it "
@@ -244,7 +243,7 @@ class _Body:
     def _varies(self, value: Expr) -> bool:
         """True if the value is not the same in all iterations."""
         return value.reads(self._variable) or (
-            bool(self._names) and any(isinstance(part, Name) and part.name in self._names for part in value.walk())
+            bool(self._names) and not self._names.keys().isdisjoint(value.names)
         )
 
     def check(self, value: Expr, type_: str) -> None:
@@ -254,7 +253,7 @@ class _Body:
         if any(value.reads(name) for name in self._later):
             raise NotLanes(f"names that the body has assigned before: {value.text}")
         if not self._varies(value):
-            if any(isinstance(part, Load) and part.pointer.name in self._arrays for part in value.walk()):
+            if any(load.pointer.name in self._arrays for load in value.loads):
                 raise NotLanes(f"what the loop writes is no number for all iterations: {value.text}")
             return
         parts: Sequence[tuple[Expr, str]]
@@ -268,7 +267,7 @@ class _Body:
             case Binary(op=op, left=Name(name=self._variable), right=bound) if (
                 op in COMPARISONS and bound.type == "int64" and not self._varies(bound)
             ):
-                if any(isinstance(part, Load) for part in bound.walk()):
+                if bound.loads:
                     raise NotLanes(f"a bound in memory: {bound.text}")
                 return
             case Binary(op=op) if op in COMPARISONS and value.left.type in FLOATS | INTEGERS:
@@ -318,11 +317,8 @@ def follows(index: Expr, variable: str, names: Collection[str] = (), tables: Col
     memory except `tables`."""
     if index.type != "int64":
         return False
-    for part in index.walk():
-        if isinstance(part, Load) and part.pointer.name not in tables:
-            return False
-        if isinstance(part, Name) and part.name in names:
-            return False
+    if any(load.pointer.name not in tables for load in index.loads) or any(name in names for name in index.names):
+        return False
     while isinstance(index, Binary) and index.op in ("+", "-"):
         if index.left.reads(variable):
             if index.right.reads(variable):

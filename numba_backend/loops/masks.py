@@ -167,17 +167,17 @@ def _is_value(statement: Statement) -> bool:
     if not isinstance(statement, Assign) or len(statement.targets) != 1:
         return False
     name = statement.targets[0].name
-    return not any(isinstance(p, Name) and p.name == name for p in statement.values[0].walk())
+    return not statement.values[0].reads(name)
 
 
 def _are_read_once(body: Block, sums: Collection[str]) -> bool:
     """True if a sum is read where it is added to, and nowhere else."""
     read = [
-        p.name
+        name
         for statement in body
         if isinstance(statement, Assign)
-        for p in statement.values[0].walk()
-        if isinstance(p, Name) and p.name in sums
+        for name in statement.values[0].names
+        if name in sums
     ]
     return len(read) == len(set(read)) == len(sums)
 

@@ -50,6 +50,13 @@ def rewritten(
     return made(e, tuple([rewritten(part, change, made) for part in e.parts])) if e.parts else e
 
 
+def with_names(e: Expr, values: Mapping[str, Expr]) -> Expr:
+    """The expression with values in the places of names; itself if it has none of the names."""
+    if not values or not any(name in values for name in e.names):
+        return e
+    return rewritten(e, lambda part: values.get(part.name) if isinstance(part, Name) else None)
+
+
 class Substitution:
     """How the names of one program appear in another.
 

@@ -129,6 +129,7 @@ Statement = (
     Assign | Augment | Store | LocalArray | For | While | If | Break | Continue | Return | Evaluate | Comment
 )
 Block = list[Statement]
+_WITH_BLOCKS = frozenset((For, While, If))
 
 
 def inner_blocks(statement: Statement) -> Iterator[Block]:
@@ -144,16 +145,18 @@ def inner_blocks(statement: Statement) -> Iterator[Block]:
 
 def with_blocks(statement: Statement, change: Callable[[Block], Block]) -> Statement:
     """The statement with changed blocks inside; itself if it has none."""
+    kind = type(statement)
+    if kind not in _WITH_BLOCKS:  # nearly all
+        return statement
     match statement:
-        case For(variable, start, stop, step, body, kind):
-            return For(variable, start, stop, step, change(body), kind)
+        case For(variable, start, stop, step, body, kind_of_loop):
+            return For(variable, start, stop, step, change(body), kind_of_loop)
         case While(test, body):
             return While(test, change(body))
         case If(branches=branches, otherwise=otherwise):
             last = None if otherwise is None else change(otherwise)
             return If([(test, change(inner)) for test, inner in branches], last)
-        case _:
-            return statement
+    raise AssertionError(kind)
 
 
 def with_values(statement: Statement, change: Callable[[Expr], Expr]) -> Statement:
@@ -196,15 +199,20 @@ def names_of(block: Block) -> Iterator[str]:
     """The names that statements read or store through."""
     for statement in walk(block):
         for whole in expressions_of(statement):
-            yield from (part.name for part in whole.walk() if isinstance(part, Name))
+            yield from whole.names
 
 
 def walk(block: Block) -> Iterator[Statement]:
     """All statements of a block, outer ones first, in the order of the text."""
-    for statement in block:
-        yield statement
-        for inner in inner_blocks(statement):
-            yield from walk(inner)
+    open_ = [iter(block)]
+    while open_:
+        for statement in open_[-1]:
+            yield statement
+            if type(statement) in _WITH_BLOCKS:
+                open_ += [iter(inner) for inner in reversed(list(inner_blocks(statement)))]
+                break
+        else:
+            open_.pop()
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,7 +42,7 @@ def assigned(statements: Iterable[Statement]) -> set[str]:
 def loads_of(statement: Statement) -> Iterator[Load]:
     """The loads in a statement itself."""
     for whole in expressions_of(statement):
-        yield from (part for part in whole.walk() if isinstance(part, Load))
+        yield from whole.loads
 
 
 def accesses(block: Block, indices: Indices) -> Iterator[Access]:

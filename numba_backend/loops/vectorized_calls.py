@@ -19,8 +19,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import field, replace
 
 from ...hlo.support.records import dataclass
-from .expressions import Call, Expr, Load, Name, Number
-from .rewrite import rewritten
+from .expressions import Call, Expr, Name, Number
+from .rewrite import rewritten, with_names
 from .statements import Assign, Block, Comment, For, LocalArray, Statement, Store, expressions_of, with_values
 from .typing import pointer_to
 
@@ -59,7 +59,7 @@ class _Straight:
 
     def takes(self, statement: Statement) -> bool:
         """Adds the statement, unless it must stay behind the others."""
-        loaded = {p.pointer.name for e in expressions_of(statement) for p in e.walk() if isinstance(p, Load)}
+        loaded = {load.pointer.name for e in expressions_of(statement) for load in e.loads}
         stored = set[str]()
         match statement:
             case Comment() | Assign(targets=(_,)):
@@ -135,29 +135,29 @@ class _Versions:
     def __init__(self, fresh: Callable[[str], str]) -> None:
         self._fresh = fresh
         self._seen: set[str] = set()
-        self._now: dict[str, tuple[Name, Name]] = {}
+        self._now: dict[str, Name] = {}
+        self._targets: dict[str, Name] = {}
 
     def of(self, statement: Statement) -> Statement:
         """The statement, which reads the values that names have now."""
-        self._seen.update(p.name for e in expressions_of(statement) for p in e.walk() if isinstance(p, Name))
+        self._seen.update(name for e in expressions_of(statement) for name in e.names)
         match statement:
             case Assign(targets=(target,), values=(value,)):
                 value = self._reading(value)
                 if target.name in self._seen:
                     version = Name(self._fresh("next"), target.type)
-                    self._now[target.name] = target, version
+                    self._now[target.name], self._targets[target.name] = version, target
                     target = version
                 self._seen.add(target.name)
                 return Assign((target,), (value,))
         return with_values(statement, self._reading)
 
     def _reading(self, e: Expr) -> Expr:
-        now = self._now
-        return rewritten(e, lambda p: now[p.name][1] if isinstance(p, Name) and p.name in now else None)
+        return with_names(e, self._now)
 
     def at_the_end(self) -> Block:
         """The last values, for later statements."""
-        return [Assign((name,), (version,)) for name, version in self._now.values()]
+        return [Assign((self._targets[name],), (version,)) for name, version in self._now.items()]
 
 
 class _Waiting(Call):

@@ -29,7 +29,7 @@ from ..machine import target_machine
 from .affine import Affine, Indices, constant_difference
 from .expressions import ZERO, Binary, Call, Expr, Load, Name, Number, call, maximum, minimum
 from .lanes import WIDTHS, NotLanes, check_kind, left_neighbour
-from .rewrite import Substitution, rewritten
+from .rewrite import Substitution, rewritten, with_names
 from .statements import Assign, Block, Comment, For, LocalArray, Statement, Store, expressions_of, walk
 from .straight_lines import Access, Ranges, accesses, assigned, forget, has_fixed_ends, targets
 from .typing import pointee, pointer_to
@@ -185,7 +185,7 @@ class _Wavefront:
                     raise _Refused
 
     def _in_counters(self, e: Expr) -> Expr:
-        return rewritten(e, lambda part: self._definitions.get(part.name) if isinstance(part, Name) else None)
+        return with_names(e, self._definitions)
 
     def _value(self, e: Expr) -> Expr:
         return rewritten(e, self._in_lane)
@@ -308,7 +308,7 @@ class _Wavefront:
     def _at(self, index: Expr, column: Expr) -> Expr:
         """An index of the array, at a column."""
         found = _replaced(index, {self._column.name: column})
-        if any(isinstance(p, Name) and p.name in self._own for p in found.walk()):
+        if any(name in self._own for name in found.names):
             raise _Refused  # one that is computed for each row
         return found
 
@@ -317,4 +317,4 @@ class _Wavefront:
 
 
 def _replaced(e: Expr, values: Mapping[str, Expr]) -> Expr:
-    return rewritten(e, lambda part: values.get(part.name) if isinstance(part, Name) else None)
+    return with_names(e, values)

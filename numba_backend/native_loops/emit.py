@@ -30,6 +30,7 @@ from ...hlo.element_type import ElementType
 from ...hlo.errors import UnsupportedError
 from ...hlo.ir import HloComputation, HloInstruction
 from ...hlo.opcode import Opcode
+from ...hlo.support.memory_pressure import on_pressure
 from ...hlo.support.records import dataclass
 from ..cost import PATIENCE
 from ..emitted_kernel import EmittedKernel, memory_type
@@ -333,12 +334,36 @@ class _Emitter(Storage):
                 literal = parameter.name in divisors
                 values[parameter.name] = self._scalar(parameter.element_type, parameter.value, literal=literal)
         program = kernel.program
-        written = Substitution(values, {n: m.access for n, m in memories.items()}, self.fresh).block(program.body)
         self._block.append(Comment(program.name))
-        written = within_masks(written, *self._known_numbers(kernel, values))
-        self._block += with_lanes(without_single_iterations(split_loops(written)), self._registers)
+        self._block += self._written(program, values, memories, self._known_numbers(kernel, values))
         self._nanoseconds += kernel.nanoseconds
         self._kernels.append(program.name.removeprefix("fused_"))
+
+    def _written(
+        self, program: LoopProgram, values: Mapping[str, Expr], memories: Mapping[str, Memory],
+        numbers: tuple[set[str], set[str]],
+    ) -> Block:  # fmt: skip
+        """The statements of a kernel with the loop's names. They say nothing of sizes that are arguments, so that they
+        are known from the loop at another size; they are the same objects then. `numbers`: see `_known_numbers`."""
+        key = (
+            tuple([(e.text, e.type) for e in values.values()]),
+            tuple([(m.place.text, m.place.type, m.is_variable, m.place.text in self._registers)
+                   for m in memories.values()]),
+            tuple(map(frozenset, numbers)),
+            tuple(self._numbers.items()),
+        )  # fmt: skip
+        known = _written.setdefault(program, {})
+        found = known.get(key)
+        if found is None:
+            accesses = {name: memory.access for name, memory in memories.items()}
+            block = within_masks(Substitution(values, accesses, self.fresh).block(program.body), *numbers)
+            block = with_lanes(without_single_iterations(split_loops(block)), self._registers)
+            if len(known) >= _MOST_WRITTEN:
+                known.clear()
+            found = known[key] = block, dict(self._numbers)
+        block, taken = found
+        self._numbers = dict(taken)
+        return block
 
     def _known_numbers(self, kernel: EmittedKernel, values: Mapping[str, Expr]) -> tuple[set[str], set[str]]:
         """The names that stand for +0, and for any constant, if masks are looked for: in a kernel with all counters
@@ -555,6 +580,12 @@ def _stays_in_range(counter: Counter) -> bool:
 def _index(value: Expr) -> Expr:
     return value if value.type == "int64" else Call("int64", (value,))
 
+
+_written: WeakKeyDictionary[LoopProgram, dict[tuple[object, ...], tuple[Block, dict[str, int]]]] = WeakKeyDictionary()
+"""The statements of kernels in loops, and the numbers that new names have after them."""
+_MOST_WRITTEN = 64
+
+on_pressure(_written.clear)
 
 _known_divisors: WeakKeyDictionary[LoopProgram, frozenset[str]] = WeakKeyDictionary()
 
