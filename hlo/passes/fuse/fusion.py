@@ -199,7 +199,32 @@ class _Materialiser:
                     source = self.fuser.resolve(operand)[0]
                     if source in cluster.members and source not in cluster.inlined and is_kept_in(source, space):
                         needed.add(source)
-        return [m for m in members if m in needed]
+        return _in_own_order([m for m in members if m in needed], members)
+
+
+def _in_own_order(outputs: list[HloInstruction], members: list[HloInstruction]) -> list[HloInstruction]:
+    """The outputs in an order that depends on how they are computed, and not on where they are in the program: equal
+    clusters have equal kernels. Those of few steps are the first. Sizes do not matter, lest another size have another
+    kernel; outputs that are alike stay as they are."""
+    if len(outputs) < 2:
+        return outputs
+    steps: dict[HloInstruction, int] = {}
+    forms: dict[HloInstruction, int] = {}
+    for member in members:
+        most, form = 0, _NUMBERS[member.opcode] * 8 + member.shape.rank if member.shape.is_array else 0
+        for operand in member.operands:
+            while operand not in steps and operand.operands and is_free(operand):
+                operand = operand.operands[0]
+            most = max(most, steps.get(operand, 0))
+            form = form * 31 + forms.get(operand, 0)  # what is read may be computed in any way
+        for called in member.called_computations():
+            form = form * 31 + _NUMBERS[called.root.opcode]
+        steps[member], forms[member] = most + 1, form & _MASK
+    return sorted(outputs, key=lambda output: (steps[output], forms[output]))
+
+
+_NUMBERS = {opcode: number for number, opcode in enumerate(Opcode)}
+_MASK = (1 << 61) - 1
 
 
 def _in_order(outputs: list[HloInstruction], needed: list[HloInstruction]) -> list[HloInstruction]:
