@@ -134,9 +134,7 @@ class LoopHints:
         depends on the loop's counter."""
         around = False
         for node in walk(loop.body):
-            parts = [part for whole in expressions_of(node) for part in whole.walk()]
-            names = {part.name for part in parts if isinstance(part, Name)}
-            names |= {part.pointer.name for part in parts if isinstance(part, Load)}
+            names = {name for whole in expressions_of(node) for name in whole.names}
             if isinstance(node, LocalArray) or not names.isdisjoint(self.local_arrays):
                 return False
             if isinstance(node, If) and loop.variable.name in names:
@@ -194,7 +192,7 @@ def carries_a_value(loop: For) -> bool:
             return True
         if isinstance(node, Assign):
             names = {target.name for target in node.targets}
-            if any(isinstance(part, Name) and part.name in names for value in node.values for part in value.walk()):
+            if any(not names.isdisjoint(value.names) for value in node.values):
                 return True
     return False
 
@@ -273,7 +271,7 @@ def _gathers_rows(loop: For) -> bool:
 def _has_no_neighbours(inner: For, outer: str) -> bool:
     variable = inner.variable.name
     wholes = (whole for statement in inner.body for whole in expressions_of(statement))
-    indices = [part.index for whole in wholes for part in whole.walk() if isinstance(part, Load)]
+    indices = [load.index for whole in wholes for load in whole.loads]
     varying = [index for index in indices if index.reads(variable)]
     near = any(index.reads(name) and _steps_by_one(index, name) for index in indices for name in (variable, outer))
     return bool(varying) and not near
@@ -287,14 +285,14 @@ def _takes_a_few(loop: For) -> bool:
 def _looks_up(loop: For) -> bool:
     loaded: set[str] = set()
 
-    def is_loaded(part: Expr) -> bool:
-        return isinstance(part, Load) or (isinstance(part, Name) and part.name in loaded)
+    def is_loaded(whole: Expr) -> bool:
+        return bool(whole.loads) or not loaded.isdisjoint(whole.names)
 
     for statement in loop.body:
-        parts = [part for whole in expressions_of(statement) for part in whole.walk()]
-        if any(isinstance(part, Load) and any(map(is_loaded, part.index.walk())) for part in parts):
+        wholes = expressions_of(statement)
+        if any(is_loaded(load.index) for whole in wholes for load in whole.loads):
             return True
-        if isinstance(statement, Assign) and any(map(is_loaded, parts)):
+        if isinstance(statement, Assign) and any(map(is_loaded, wholes)):
             loaded.update(target.name for target in statement.targets)
     return False
 
@@ -316,15 +314,13 @@ def _counts_places(loop: For) -> bool:
     written = {store.pointer.name for store in stores}
     places: set[str] = set()
 
-    def is_place(part: Expr) -> bool:
-        if isinstance(part, Load):
-            return part.pointer.name in written
-        return isinstance(part, Name) and part.name in places
+    def is_place(whole: Expr) -> bool:
+        return any(load.pointer.name in written for load in whole.loads) or not places.isdisjoint(whole.names)
 
     for node in statements:
-        if isinstance(node, Assign) and any(is_place(part) for value in node.values for part in value.walk()):
+        if isinstance(node, Assign) and any(map(is_place, node.values)):
             places.update(target.name for target in node.targets)
-    return any(is_place(part) for store in stores for part in store.index.walk())
+    return any(is_place(store.index) for store in stores)
 
 
 def _updates_places(loop: For) -> bool:
@@ -338,15 +334,15 @@ def _updates_places(loop: For) -> bool:
         return False
     places: set[str] = set()
 
-    def is_place(part: Expr) -> bool:
-        return isinstance(part, Load) or (isinstance(part, Name) and part.name in places)
+    def is_place(whole: Expr) -> bool:
+        return bool(whole.loads) or not places.isdisjoint(whole.names)
 
     for node in loop.body:
-        if isinstance(node, Assign) and any(is_place(part) for value in node.values for part in value.walk()):
+        if isinstance(node, Assign) and any(map(is_place, node.values)):
             places.update(target.name for target in node.targets)
     for store in (node for node in loop.body if isinstance(node, Store)):
-        updated = any(isinstance(p, Load) and p.pointer.name == store.pointer.name for p in store.value.walk())
-        if updated and any(map(is_place, store.index.walk())):
+        updated = any(load.pointer.name == store.pointer.name for load in store.value.loads)
+        if updated and is_place(store.index):
             return True
     return False
 
@@ -382,7 +378,7 @@ def _is_a_row(loop: For, local_arrays: Collection[str]) -> bool:
             accesses = []
         else:
             return False
-        accesses += [e for whole in expressions_of(statement) for e in whole.walk() if isinstance(e, Load)]
+        accesses += [load for whole in expressions_of(statement) for load in whole.loads]
         for access in accesses:
             name, index = access.pointer.name, access.index
             if not _steps_by_one(index, loop.variable.name):
