@@ -93,21 +93,22 @@ class InVariables(Accumulators):
 
     def __init__(self, nest: NestEmitter) -> None:
         super().__init__(nest)
-        self.names: dict[HloInstruction, list[Name]] = {}
+        self.names: dict[tuple[HloInstruction, Index], list[Name]] = {}
+        """By reduction and the index of the result."""
 
     def begin(self, reduce: HloInstruction, at: Index) -> None:
         keys, writer = key_functions(reduce), self.writer
         inits = [self.elements.value(init, ()) for init in reduce.operands[len(reduce.operands) // 2 :]]
-        self.names[reduce] = [
+        self.names[reduce, at] = [
             writer.assign(writer.fresh("acc"), call(keys[0], init) if keys else init) for init in inits
         ]
 
     def cells(self, reduce: HloInstruction, at: Index) -> list[Cell]:
-        return [Cell(name, partial(self.writer.assign, name)) for name in self.names[reduce]]
+        return [Cell(name, partial(self.writer.assign, name)) for name in self.names[reduce, at]]
 
     def accumulate(self, reductions: Sequence[HloInstruction], indices: Sequence[Index], at: Index) -> None:
         for reduce in reductions:
-            elements, names = self.elements_at(reduce, indices), self.names[reduce]
+            elements, names = self.elements_at(reduce, indices), self.names[reduce, at]
             if keys := key_functions(reduce):
                 new: list[Expr] = [names[0]]
                 for (element,) in elements:
@@ -118,7 +119,7 @@ class InVariables(Accumulators):
 
     def end(self, reduce: HloInstruction, at: Index) -> None:
         """The reduction is complete: its results are known from here on."""
-        values: Sequence[Expr] = self.names[reduce]
+        values: Sequence[Expr] = self.names[reduce, at]
         if key_functions(reduce):
             values = [self.writer.assign(self.writer.fresh("found"), call("from_key", values[0]))]
         self.publish(reduce, values, at)

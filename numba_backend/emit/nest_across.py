@@ -306,7 +306,8 @@ class AcrossNest(StagedNest):
         with self.writer.neighbours("c", self.lanes) as self.lane:
             yield {self.plan.rows: row, self.plan.lanes: self.first + self.lane}
 
-    def write_stage(self, stage: int, outer: Mapping[int, Expr], level: int) -> None:
+    def write_stage(self, stage: int, rows: Sequence[Mapping[int, Expr]], level: int) -> None:
+        (outer,) = rows
         reductions = [r for r in self.reductions if self.level[r] == stage]
         (last,) = self.reduced
         size = self.sizes.of(self.domain, last)

@@ -9,6 +9,7 @@ and from the computation::
     Split("i", "rows", 4, "rest")           rows that are added together (`Unroll`), before they are added to these
     Split("j", "block", 4096, "short")      a long sum is made in blocks, and their sums are added up (`Collect`)
     Split("j_search", "searched", 512, "short")         the largest element of a row is looked for block by block
+    Split("i", "together", 4, "rest")       rows, so many at a time in all stages
 
 So a given schedule is read for its steps `Split`. It is refused if it has other steps than follow from them. Blocks in
 which neighbouring results are vectors are in `nest_across.py`.
@@ -66,6 +67,8 @@ class Blocks:
     stages: tuple[StageBlocks, ...]
     columns: Split | None = None
     collect: Collect | None = None
+    together: Split | None = None
+    """Of the rows: so many are computed at a time (`Unroll`), in all stages."""
 
 
 def stage_loops(nest: ReductionNest, stage: int) -> list[str]:
@@ -83,27 +86,43 @@ def search_loop(nest: ReductionNest, stage: int) -> str:
     return f"{loop_variable(nest.reduced[0])}_search{suffix(stage)}"
 
 
-def outer_loop(nest: ReductionNest, columns: Split | None) -> str:
+def outer_loop(nest: ReductionNest, columns: Split | None, together: Split | None = None) -> str:
     """The innermost of the loops that all stages share; "" if there is none."""
+    if split := columns or together:
+        return split.outer
     shared = (*nest.parts, *nest.along)
-    return columns.outer if columns else loop_variable(shared[-1]) if shared else ""
+    return loop_variable(shared[-1]) if shared else ""
+
+
+def rows_of(nest: ReductionNest) -> str:
+    """The loop over rows of which several may be computed at a time: those that have columns beside them, or those that
+    threads share. "" if there is none."""
+    rows = nest.along if nest.columns else nest.parts if len(nest.parts) == 1 else ()
+    if nest.inner or nest.has_tiles or not (rows and nest.reduced):
+        return ""
+    if any(nest.masks_at(stage) or nest.searched_at(stage) for stage in range(nest.stages + 1)):
+        return ""
+    return loop_variable(rows[-1])
 
 
 def steps_of(nest: ReductionNest, blocks: Blocks) -> Schedule:
     """The whole schedule of a nest with these blocks."""
-    columns, outer = blocks.columns, outer_loop(nest, blocks.columns)
+    columns, together = blocks.columns, blocks.together
+    outer = outer_loop(nest, columns, together)
     inner = [loop_variable(d) for d in nest.inner]
-    around = [*[loop_variable(d) for d in (*nest.parts, *nest.along)], *([columns.outer] if columns else [])]
-    steps: list[Step] = [columns] if columns else []
+    around = [loop_variable(d) for d in (*nest.parts, *nest.along)]
+    within = [around.pop()] if together else []  # the rows
+    around += [split.outer for split in (together, columns) if split]
+    steps: list[Step] = [split for split in (together, columns) if split]
     places: list[Step] = []
     for stage, own in enumerate(blocks.stages):
-        splits = [split for split in (columns, own.sums, own.rows) if split]
+        splits = [split for split in (together, columns, own.sums, own.rows) if split]
         reduced = stage_loops(nest, stage)
         steps += [split for split in (own.sums, own.rows, own.searched) if split]
         if nest.has_main_loop(stage) and not nest.has_tiles:
             first = [own.sums.outer] if own.sums else []
             last = ([own.rows.outer], [reduced[-1]]) if own.rows else (reduced[-1:], [])
-            order = [*around, *first, *reduced[:-1], *last[0], *inner, *last[1]]
+            order = [*around, *first, *reduced[:-1], *last[0], *inner, *last[1], *within]
             names = [loop_variable(d) for d in range(nest.domain.shape.rank)]
             for d, name in zip(nest.reduced, reduced, strict=True):
                 names[d] = name
@@ -117,10 +136,13 @@ def steps_of(nest: ReductionNest, blocks: Blocks) -> Schedule:
     if blocks.collect and any(own.sums for own in blocks.stages):
         steps.append(Collect(outer, blocks.collect.into, blocks.collect.wide))
     shared: list[Step] = []
-    if nest.parts:
+    if together and not nest.columns:
+        shared = [Slice(together.loop)]  # of whole groups of rows
+    elif nest.parts:
         shared = [Parallel(tuple(loop_variable(d) for d in nest.parts))]
     elif nest.inner:
         shared = [Slice(inner[0])]
+    steps += [Unroll(name) for name in within]
     return (*steps, *dict.fromkeys(places), *shared)
 
 
@@ -150,7 +172,12 @@ def blocks_of(nest: ReductionNest, given: Schedule) -> Blocks:
         stages.append(StageBlocks(sums, rows, searched))
     collect = next((step for step in given if isinstance(step, Collect)), None)
     columns = block(loop_variable(nest.inner[0]), "short") if nest.inner else None
-    found = Blocks(tuple(stages), columns, collect)
+    together = block(rows_of(nest), "rest")
+    if together and not nest.columns and nest.domain.shape.dimensions[nest.parts[0]] % size_of(together):
+        raise ScheduleError(f"the rows along {together.loop} are no whole groups of {size_of(together)}")
+    if size_of(together) > MOST_SUMS:
+        raise ScheduleError(f"{size_of(together)} rows are written out, {MOST_SUMS} at most")
+    found = Blocks(tuple(stages), columns, collect, together)
     if nest.has_tiles and splits[nest.shares_columns :]:
         raise ScheduleError("the loops go through the tiles of an array, and not in other blocks")
     if columns is None and nest.shares_columns:

@@ -57,6 +57,17 @@ first loop of a row that computes their elements::
             out0[i * n0 + j] = acc0
 
 Results do not depend on the number of threads: the program says which rows are a part.
+
+Several rows may be computed at a time. The accumulators of columns are then read and written once for all of them, and
+a processor reads several rows of a large array faster than one::
+
+    for i in range(lo * 4, hi * 4, 4):                              Split("i", "together", 4, "rest"), Unroll("i")
+        row0 = i + 1; ...
+        acc0 = c0; ...
+        for j in range(n0):
+            acc0 = reduce_add(acc0, x0[i * n0 + j])
+            acc1 = reduce_add(acc1, x0[row0 * n0 + j]); ...
+        out[i] = acc0; ...
 """
 
 from __future__ import annotations
@@ -115,14 +126,38 @@ class StagedNest(ReductionNest):
 
     def write(self) -> None:
         """Write all loops."""
-        with self.sliced() as part:
+        for parts in self._parts():
             level = 1 if self.parts or self._tiles else 0
-            if self.columns:
+            for part in parts if self.columns else ():
                 with self.loops_over(self.reduced, level) as column:
                     for reduce in self.columns:
                         self.of_columns.begin(reduce, self._column({**part, **column}))
-            with self.loops_over(self.along, level) as row, self._blocks_of_columns():
-                self.write_stages({**part, **row}, level + len(self.along))
+            for rows in self._rows(level):
+                with self._blocks_of_columns():
+                    every = [{**part, **row} for part in parts for row in rows]
+                    self.write_stages(every, level + len(self.along))
+
+    def _parts(self) -> Iterator[Sequence[Mapping[int, Expr]]]:
+        """The sliced loop; gives what one iteration takes: one index, or several rows that have no columns beside
+        them. There are whole groups of these: a row that is left over might be added up in another order."""
+        together = 0 if self.columns else size_of(self.blocks.together)
+        if not together:
+            with self.sliced() as index:
+                yield [index]
+            return
+        ((d,), name, writer) = self.parts, loop_variable(0), self.writer
+        self.extent = self.domain.shape.dimensions[d] // together
+        with writer.loop(name, LO * together, HI * together, step=together) as first:
+            rest = [writer.let("row", first + k) for k in range(1, together)]
+            yield [{d: each} for each in (first, *rest)]
+
+    def _rows(self, level: int) -> Iterator[Sequence[Mapping[int, Expr]]]:
+        """The loops over the rows that have columns beside them; gives the rows that all stages take at once."""
+        if self.columns and size_of(self.blocks.together):
+            yield from self._several(self.along, level, None, size_of(self.blocks.together))
+        else:
+            with self.loops_over(self.along, level) as row:
+                yield [row]
 
     @contextmanager
     def sliced(self) -> Iterator[Mapping[int, Expr]]:
@@ -196,13 +231,14 @@ class StagedNest(ReductionNest):
             with self.loops_over(self.inner, level, self._block) as index:
                 yield index
 
-    def write_stages(self, outer: Mapping[int, Expr], level: int) -> None:
-        """All stages, and what follows from each. Loop variables are named from `level` on."""
+    def write_stages(self, rows: Sequence[Mapping[int, Expr]], level: int) -> None:
+        """All stages, and what follows from each, for one row or several. Loop variables are named from `level` on."""
         for stage in range(self.stages + 1):
             if stage < self.stages or self._complete_at(stage):
                 with self.inner_loops(level) as inner:
-                    self._between(stage, self._known({**outer, **inner}, stage, all_columns=False))
-            self.write_stage(stage, outer, level)
+                    for outer in rows:
+                        self._between(stage, self._known({**outer, **inner}, stage, all_columns=False))
+            self.write_stage(stage, rows, level)
 
     def _complete_at(self, stage: int) -> list[int]:
         """The outputs with one element per kept index, except for accumulators, that are written before the loops of a
@@ -238,36 +274,39 @@ class StagedNest(ReductionNest):
             if self.level[reduce] == stage:
                 self.accumulators.begin(reduce, kept_index)
 
-    def write_stage(self, stage: int, outer: Mapping[int, Expr], level: int) -> None:
+    def write_stage(self, stage: int, rows: Sequence[Mapping[int, Expr]], level: int) -> None:
         """The loops of one stage."""
         reductions, searched = self.reductions_at(stage), self.searched_at(stage)
         in_variables = self.accumulators if isinstance(self.accumulators, InVariables) else None
         together = [r for r in reductions if r not in searched]
         if self.has_main_loop(stage):
-            with self._blocks(stage, together, outer, level) as bounds:
-                for rows in self._reduced_loops(stage, outer, level, bounds):
+            with self._blocks(stage, together, rows, level) as bounds:
+                for elements in self._reduced_loops(stage, rows[0], level, bounds):
                     with self.inner_loops(level + len(self.reduced)) as inner:
-                        indices = [{**outer, **row, **inner} for row in rows]
-                        kept_index = self._known(indices[0], stage, all_columns=True)
-                        elements = [self._index(index) for index in indices]
+                        found = [[{**outer, **element, **inner} for element in elements] for outer in rows]
+                        at = [self._known(indices[0], stage, all_columns=True) for indices in found]
                         if len(elements) == 1:
-                            self._visit(stage, elements[0])
-                        self.accumulators.accumulate(together, elements, kept_index)
+                            self._visit(stage, [self._index(indices[0]) for indices in found])
+                        for indices, kept_index in zip(found, at, strict=True):
+                            self.accumulators.accumulate(together, list(map(self._index, indices)), kept_index)
         if in_variables is None:
             return
-        for reduce in searched:
-            (d,) = self.reduced
-            first, block = self._index({**outer, d: ZERO}), size_of(self.blocks.stages[stage].searched)
-            row = ArgReduction(self.elements, reduce, self.sizes.of(self.domain, d), first, block)
-            row.emit(loop_variable(level), in_variables.names[reduce])
-        for reduce in reductions:
-            in_variables.end(reduce, tuple(outer[d] for d in self.kept))
+        for outer in rows:
+            kept_index = tuple(outer[d] for d in self.kept)
+            for reduce in searched:
+                (d,) = self.reduced
+                first, block = self._index({**outer, d: ZERO}), size_of(self.blocks.stages[stage].searched)
+                row = ArgReduction(self.elements, reduce, self.sizes.of(self.domain, d), first, block)
+                row.emit(loop_variable(level), in_variables.names[reduce, kept_index])
+            for reduce in reductions:
+                in_variables.end(reduce, kept_index)
 
-    def _visit(self, stage: int, index: Index) -> None:
-        """Write the work of a stage's loop for each element of the domain, besides its reductions."""
+    def _visit(self, stage: int, indices: Sequence[Index]) -> None:
+        """Write the work of a stage's loop for elements of one column, besides its reductions of rows."""
         columns = [sink for sink in self.sinks_at(stage) if sink in self.columns]
-        self.of_columns.accumulate(columns, [index], self._column(dict(enumerate(index))))
-        self.store_full(stage, index)  # which may overwrite operands of the columns
+        self.of_columns.accumulate(columns, indices, self._column(dict(enumerate(indices[0]))))
+        for index in indices:
+            self.store_full(stage, index)  # which may overwrite operands of the columns
 
     def _index(self, index: Mapping[int, Expr]) -> Index:
         return tuple(index[d] for d in range(self.domain.shape.rank))
@@ -278,7 +317,7 @@ class StagedNest(ReductionNest):
 
     @contextmanager
     def _blocks(
-        self, stage: int, reductions: Sequence[HloInstruction], outer: Mapping[int, Expr], level: int
+        self, stage: int, reductions: Sequence[HloInstruction], rows: Sequence[Mapping[int, Expr]], level: int
     ) -> Iterator[tuple[Expr, Expr] | None]:
         """Around the reduced loops of a stage; gives the bounds of the first of them, if sums are made in blocks."""
         block, collect = size_of(self.blocks.stages[stage].sums), self.blocks.collect
@@ -286,14 +325,15 @@ class StagedNest(ReductionNest):
             yield None
             return
         writer = self.writer
-        totals = {reduce: self._total(reduce) for reduce in reductions if collect and is_inexact_sum(reduce)}
+        sums = [reduce for reduce in reductions if collect and is_inexact_sum(reduce)]
+        totals = [(reduce, outer, self._total(reduce)) for outer in rows for reduce in sums]
 
         def each(act: Callable[[HloInstruction, Cell, Cell], object]) -> None:
             if not totals:
                 return
             with self.inner_loops(level) as inner:
-                index = {**outer, **inner}
-                for reduce, total in totals.items():
+                for reduce, outer, total in totals:
+                    index = {**outer, **inner}
                     (cell,) = self.accumulators.cells(reduce, tuple(index[d] for d in self.kept))
                     act(reduce, cell, total(inner))
 
@@ -358,18 +398,25 @@ class StagedNest(ReductionNest):
             with self.loops_over(self.reduced, level, bounds) as row:
                 yield [row]
         else:
-            *around, last = self.reduced
-            size, name = self.sizes.of(self.domain, last), loop_variable(level + len(around))
-            with self.loops_over(around, level, bounds) as row:
-                start: Expr = ZERO
-                if bounds is not None and not around:  # blocks begin at multiples of these rows
-                    start, size = bounds[0], self.writer.let("end", bounds[1])
-                if not isinstance(size, Number) or size.value >= together:
-                    with self.writer.loop(name, start, size - (together - 1), step=together) as first:
-                        rest = [self.writer.let("row", first + k) for k in range(1, together)]
-                        yield [{**row, last: each} for each in (first, *rest)]
-                with self.writer.loop(name, size // together * together, size) as one:
-                    yield [{**row, last: one}]
+            yield from self._several(self.reduced, level, bounds, together)
+
+    def _several(
+        self, dimensions: Sequence[int], level: int, bounds: tuple[Expr, Expr] | None, together: int
+    ) -> Iterator[Sequence[Mapping[int, Expr]]]:
+        """Loops over some dimensions that take so many indices of the last one at a time, and those that are left over
+        one by one. `bounds`: of the first dimension."""
+        *around, last = dimensions
+        size, name = self.sizes.of(self.domain, last), loop_variable(level + len(around))
+        with self.loops_over(around, level, bounds) as row:
+            start: Expr = ZERO
+            if bounds is not None and not around:  # blocks begin at multiples of these rows
+                start, size = bounds[0], self.writer.let("end", bounds[1])
+            if not isinstance(size, Number) or size.value >= together:
+                with self.writer.loop(name, start, size - (together - 1), step=together) as first:
+                    rest = [self.writer.let("row", first + k) for k in range(1, together)]
+                    yield [{**row, last: each} for each in (first, *rest)]
+            with self.writer.loop(name, size // together * together, size) as one:
+                yield [{**row, last: one}]
 
     def _masked_loops(
         self, stage: int, masks: Mapping[HloInstruction, tuple[Band, HloInstruction]], outer: Mapping[int, Expr],

@@ -29,6 +29,7 @@ from ..emit.nest_schedule import (
     StageBlocks,
     blocks_of,
     outer_loop,
+    rows_of,
     search_loop,
     stage_loops,
     suffix,
@@ -37,6 +38,7 @@ from ..emit.nest_stages import StagedNest
 from ..emit.sizes import LITERAL_LIMIT
 from ..emitted_kernel import EmittedKernel
 from ..loops.expressions import Number
+from ..machine import target_machine
 from ..schedule.steps import Collect, Lanes, Part, Schedule, Split, size_of
 
 COLUMNS = 1024
@@ -106,8 +108,35 @@ def _blocks(nest: StagedNest) -> Blocks:
         )
     columns = Split(loop_variable(nest.inner[0]), "start", COLUMNS, "short") if nest.shares_columns else None
     is_wide = any(sums[nest.level[r]] and r.operands[0].shape.element is ElementType.F32 for r in nest.reductions)
-    collect = Collect(outer_loop(nest, columns), "total", is_wide) if any(sums) else None
-    return Blocks(tuple(stages), columns, collect)
+    together = _rows_together(nest)
+    several = Split(rows_of(nest), "together", together, "rest") if together > 1 else None
+    collect = Collect(outer_loop(nest, columns, several), "total", is_wide) if any(sums) else None
+    return Blocks(tuple(stages), columns, collect, several)
+
+
+def _rows_together(nest: StagedNest) -> int:
+    """How many long rows are computed at a time. With several stages they stay in a second-level cache, where the next
+    stage reads them again. Rows alone are worth it if the array is in no cache, and if they read another array, too: it
+    is then read once for all of them."""
+    if not rows_of(nest) or not all(nest.is_cheap(stage, MOST_OPS) for stage in range(nest.stages + 1)):
+        return 1
+    sizes = nest.domain.shape.dimensions
+    if sizes[nest.reduced[-1]] <= LITERAL_LIMIT or any(sizes[d] < TOGETHER for d in nest.along[-1:]):
+        return 1  # LLVM unrolls a short row
+    machine = target_machine()
+    row = math.prod(sizes[d] for d in nest.reduced)
+    shapes = [p.shape for p in nest.body.parameters]
+    arrays = [shape for shape in shapes if shape.num_elements >= nest.domain.shape.num_elements]
+    total = sum(shape.num_elements * shape.element.byte_width for shape in arrays)
+    is_once = not any(map(nest.has_main_loop, range(1, nest.stages + 1)))
+    if not nest.columns:
+        is_plain = is_once and not nest.writes_elements(0) and sizes[nest.parts[0]] % TOGETHER == 0
+        shares = any(row <= shape.num_elements < nest.domain.shape.num_elements for shape in shapes)
+        return TOGETHER if is_plain and shares and total > machine.last_cache // 4 else 1
+    if is_once:
+        return TOGETHER
+    bytes_of_row = total * row // max(nest.domain.shape.num_elements, 1)
+    return next((n for n in (TOGETHER, TOGETHER // 2) if n * bytes_of_row <= machine.second_cache // 2), 1)
 
 
 def _block_of_sum(nest: StagedNest, stage: int) -> int:

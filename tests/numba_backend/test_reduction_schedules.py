@@ -21,6 +21,7 @@ from hloom.numba_backend.emit.nest_schedule import (
     Blocks,
     StageBlocks,
     outer_loop,
+    rows_of,
     search_loop,
     stage_loops,
     steps_of,
@@ -29,7 +30,7 @@ from hloom.numba_backend.emit.nest_schedule import (
 from hloom.numba_backend.emit.nest_stages import StagedNest
 from hloom.numba_backend.policy import reductions as policy
 from hloom.numba_backend.schedule import text
-from hloom.numba_backend.schedule.steps import Collect, Part, Schedule, Split, Step
+from hloom.numba_backend.schedule.steps import Collect, Part, Schedule, Split, Step, size_of
 
 import hloom
 import hloom.numpy as jnp
@@ -60,6 +61,18 @@ def centred(axis: int) -> Callable[..., Any]:
     return f
 
 
+def rows_then_columns(x: Any, w: Any) -> Any:
+    """Columns of the second stage, and a result of each row."""
+    y = (x * w).sum(1)
+    return y, (x * (y % 5)[:, None]).sum(0)
+
+
+def with_all_elements(x: Any) -> Any:
+    """Columns and all elements of the second stage."""
+    y = x - x.max(1, keepdims=True)
+    return y, y.sum(0)
+
+
 def squares(x: Any, y: Any) -> Any:
     return ((x[:, None] - y[None]) ** 2).sum(-1)
 
@@ -72,6 +85,7 @@ def from_the_largest(x: Any, y: Any) -> Any:
 
 PROGRAMS: dict[str, tuple[Callable[..., Any], tuple[np.ndarray, ...]]] = {
     "rows": (lambda x: x.sum(1) * 2, (numbers(7, 5000),)),
+    "groups of rows": (lambda x, w: (x * w).sum(1), (numbers(24, 500), numbers(500))),
     "rows of doubles": (lambda x: x.sum(1), (numbers(3, 300, dtype=np.float64),)),
     "maxima of rows": (lambda x: jnp.abs(x).max(1), (numbers(7, 300),)),
     "rows and all elements": (centred(1), (numbers(9, 50),)),
@@ -85,6 +99,8 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], tuple[np.ndarray, ...]]] = {
     "places": (lambda x: (x.argmax(1), x.max(1)), (numbers(5, 700),)),
     "places of results": (lambda x: (x * 1.5 - 1).argmin(1), (numbers(5, 700),)),
     "rows beside columns": (lambda x: (x.sum(1), x.sum(0)), (numbers(300, 40),)),
+    "rows, then columns": (rows_then_columns, (numbers(150, 40), numbers(40))),
+    "columns beside all elements": (with_all_elements, (numbers(150, 40),)),
     "distances": (squares, (numbers(40, 30), numbers(50, 30))),
     "distances in stages": (from_the_largest, (numbers(20, 30), numbers(50, 30))),
 }  # fmt: skip
@@ -127,8 +143,12 @@ def random_blocks(nest: StagedNest, rnd: random.Random) -> Blocks:
             searched = Split(search_loop(nest, stage), f"found{end}", rnd.choice([1, 7, 64, 1000]), "short")
         stages.append(StageBlocks(sums, rows, searched))
     is_collected = any(own.sums for own in stages) and rnd.random() < 0.7
-    collect = Collect(outer_loop(nest, columns), "all", rnd.random() < 0.5) if is_collected else None
-    return Blocks(tuple(stages), columns, collect)
+    has_rows = rows_of(nest) and rnd.random() < 0.6
+    together = Split(rows_of(nest), "several", rnd.choice([1, 2, 3, 8]), "rest") if has_rows else None
+    if together and not nest.columns and nest.domain.shape.dimensions[nest.parts[0]] % size_of(together):
+        together = None  # no whole groups
+    collect = Collect(outer_loop(nest, columns, together), "all", rnd.random() < 0.5) if is_collected else None
+    return Blocks(tuple(stages), columns, collect, together)
 
 
 def random_tiles(nest: AcrossNest, rnd: random.Random) -> Tiles:
@@ -259,6 +279,7 @@ REFUSED: dict[str, tuple[str, str, str]] = {
     "elements that are written": (
         "rows and all elements", "Split('j_2', 'r', 4, 'rest')", "an iteration of j_2 also writes elements",
     ),
+    "groups that are not whole": ("rows", "Split('i', 'g', 4, 'rest')", "the rows along i are no whole groups of 4"),
     "no blocks of a search": ("places", "Accumulate('i')", "no Split of j_search says how long the blocks are"),
     "a search in a large array": (
         "places of results", "Split('j_search', 's', 99999, 'short')\nAccumulate('i')\nParallel(('i',))",
