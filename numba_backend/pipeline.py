@@ -82,9 +82,10 @@ SPLIT_REDUCTIONS = SplitReductions(
     large=1 << 16,
     large_columns=1 << 20,
     large_both=1 << 16,
-    wide=1 << 14,
+    wide=1 << 16,  # accumulators of f64 take half of a second-level cache then
     few=16,
     most=1 << 25,  # some tens of milliseconds, after which a program looks for interrupts
+    rows=16,
     parts=64,  # more than there are threads, so that all threads finish at about the same time
 )
 
@@ -110,7 +111,8 @@ def pipeline(
         *(() if jumps else (OutlineLoops(is_native),)),  # after scheduling: kernels of a loop are joined in its order
         OutputFusion(bodies, by_pieces),  # no loop that is a kernel has pieces; memory depends on them
     )
-    limits = replace(KERNEL_LIMITS, uncached=target_machine().last_cache // 4)
+    uncached = target_machine().last_cache // 4
+    limits = replace(KERNEL_LIMITS, uncached=uncached)
     keep = () if budget is None else (Rematerialization(budget, bodies.can_share, last),)
     simplify = FixedPoint(
         (
@@ -143,7 +145,7 @@ def pipeline(
             LoopInvariantCodeMotion(),  # moves transposes out of loops: those before dots, and of matrices
             SpareLoopState(),  # after simplification, which would find the second copy of an array to be the first
             UnrollRotation(),  # after simplification, which finds out what moves through the state of loops
-            VECTOR_DOTS,  # after simplification, which makes dots of sums
+            replace(VECTOR_DOTS, uncached=uncached),  # after simplification, which makes dots of sums
             AlignReshapes(),  # after simplification, which would merge its reshapes with others
             SPLIT_REDUCTIONS,  # after simplification too, which would merge the split reductions
             CommonSubexpressionElimination(),  # the transposes of an operand of several dots, converted parameters

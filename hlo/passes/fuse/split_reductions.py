@@ -51,6 +51,8 @@ class SplitReductions:
     """With fewer results than this, workers cannot share the results."""
     parts: int
     """Wanted number of parts, if a divisor near it exists."""
+    rows: int
+    """The least wanted length of a part: the second step reads a result of each."""
     most: int
     """A part of many more elements takes so long that nothing can be done between two: there are more parts then, and
     rows that workers could share are split too."""
@@ -137,7 +139,8 @@ def _plan(reduce: HloInstruction, wanted: SplitReductions) -> _Plan | None:
         elif d != reduced[-1] and count * sizes[d] <= 16 * wanted_parts:
             return _Plan((*kept, d))
         else:
-            parts = _divisor(sizes[d], wanted_parts / count, math.ceil(LEAST_PARTS / count))
+            best = min(wanted_parts / count, sizes[d] / wanted.rows)
+            parts = _divisor(sizes[d], best, math.ceil(LEAST_PARTS / count))
             return None if parts is None else _Plan(tuple(kept), d, parts)
     return None
 

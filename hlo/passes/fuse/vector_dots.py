@@ -12,6 +12,10 @@ library adds one product after the other, so that a million of them lose a perce
 
     dot(f32[n,m] x, f32[n] y)  ->  reduce(multiply(x, broadcast(y)), 0), to_apply=add
 
+The product of a vector and a matrix that is in no cache takes as long as the matrix is read. A nest of sums reads it
+once for all of them: for ``x @ a`` and ``a @ y``, and for ``x = a @ w`` and ``f(x) @ a``, the gradient of a linear
+model, since a row is in a cache when its sum is complete.
+
 The product of two vectors under one mask is a masked sum, which a loop may restrict to where the mask holds.
 
     dot(select(p, x, 0), select(p, y, 0))  ->  reduce(select(p, multiply(x, y), 0), 0), to_apply=add
@@ -41,12 +45,13 @@ _TYPES = frozenset((ElementType.F32, ElementType.F64))
 class VectorDots:
     """Expands dots of two vectors: in loops, dots of at most `most` elements; outside of loops, dots of `least` or
     more, all products of a batch together. And those with sums of `long` products or more: of a vector and the columns
-    of a matrix, or with at most `few` results."""
+    of a matrix, or with at most `few` results. And those of a vector and a matrix of `uncached` bytes or more."""
 
     most: int
     least: int
     long: int
     few: int
+    uncached: float = math.inf
     name: str = "vector-dots"
 
     def __call__(self, module: HloModule) -> HloModule:
@@ -58,7 +63,8 @@ class VectorDots:
             in_loop = old in inside
 
             def visit(old: HloInstruction, moved: HloInstruction) -> HloInstruction:
-                return _sum(moved) if self._expands(moved, in_loop) or self._is_long(moved) else moved
+                is_sum = self._expands(moved, in_loop) or self._is_long(moved) or self._is_uncached(moved)
+                return _sum(moved) if is_sum else moved
 
             return rewrite_computation(current, visit)
 
@@ -78,7 +84,6 @@ class VectorDots:
         count = math.prod(x.shape.dimensions)
         return x.shape.rank == 1 and count <= self.most if in_loop else count >= self.least
 
-
     def _is_long(self, dot: HloInstruction) -> bool:
         if dot.opcode is not Opcode.DOT or dot.attributes.algorithm:
             return False
@@ -87,12 +92,18 @@ class VectorDots:
         x, a = dot.operands[0].shape.dimensions, dot.attributes
         if math.prod([x[d] for d in a.lhs_contracting_dims]) < self.long or 0 in dot.shape.dimensions:
             return False
-        sizes = dot.shape.dimensions[len(a.lhs_batch_dims) :]
-        left = len(x) - len(a.lhs_batch_dims) - len(a.lhs_contracting_dims)
-        rows, columns = math.prod(sizes[:left]), math.prod(sizes[left:])
+        rows, columns = _sizes_of_result(dot)
         if min(rows, columns) == 1:
             return not _is_along_rows(dot)  # else the library computes sums over the vector's elements
         return rows * columns <= self.few
+
+    def _is_uncached(self, dot: HloInstruction) -> bool:
+        if dot.opcode is not Opcode.DOT or dot.shape.element not in _TYPES or dot.attributes.algorithm:
+            return False
+        if any(o.shape.element is not dot.shape.element for o in dot.operands) or dot.attributes.lhs_batch_dims:
+            return False
+        largest = max(o.shape.num_elements for o in dot.operands) * dot.shape.element.byte_width
+        return largest >= self.uncached and min(_sizes_of_result(dot)) == 1
 
 
 def _sum(dot: HloInstruction) -> HloInstruction:
@@ -114,6 +125,13 @@ def _sum(dot: HloInstruction) -> HloInstruction:
     if order == tuple(range(len(kept))):
         return total
     return make_instruction(Opcode.TRANSPOSE, (total,), TransposeAttributes(order))
+
+
+def _sizes_of_result(dot: HloInstruction) -> tuple[int, int]:
+    """The rows and the columns of one product of a batch."""
+    a, sizes = dot.attributes, dot.shape.dimensions[len(dot.attributes.lhs_batch_dims) :]
+    left = dot.operands[0].shape.rank - len(a.lhs_batch_dims) - len(a.lhs_contracting_dims)
+    return math.prod(sizes[:left]), math.prod(sizes[left:])
 
 
 def _product(x: HloInstruction, y: HloInstruction) -> HloInstruction:

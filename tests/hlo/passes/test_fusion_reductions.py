@@ -28,7 +28,7 @@ from support.reduction_modules import reduction_module
 @pytest.fixture
 def eager(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Small arrays are split and shared as large ones are."""
-    split = replace(pipeline.SPLIT_REDUCTIONS, large=1, large_columns=64, large_both=16, parts=4)
+    split = replace(pipeline.SPLIT_REDUCTIONS, large=1, large_columns=64, large_both=16, parts=4, rows=1)
     monkeypatch.setattr(pipeline, "SPLIT_REDUCTIONS", split)
     monkeypatch.setattr(
         pipeline, "KERNEL_LIMITS", replace(pipeline.KERNEL_LIMITS, serial_elements=32, workers=2, rows=24)
