@@ -19,6 +19,7 @@ from dataclasses import replace
 from ...hlo.support.records import dataclass
 from .affine import Affine, Indices, constant_difference
 from .expressions import ZERO, Call, Expr, Load, Name
+from .last_stored import with_last_stored
 from .rewrite import rewritten, with_names
 from .statements import Assign, Block, For, Statement, Store, expressions_of, with_blocks, with_values
 from .straight_lines import Ranges, assigned, has_fixed_ends, is_straight, loads_of, range_of
@@ -47,7 +48,9 @@ def carried(block: Block, sizes: Mapping[str, int], fresh: Callable[[str], str],
         elif _may_carry(statement, sizes, inside):
             indices = Indices(sizes, inside, dict.fromkeys(assigned(statement.body)))
             before, loop = with_carried_loads(statement, indices, fresh)
-            result += [*before, loop] if before else [statement]
+            result += [*before, loop] if before else [with_last_stored(statement, fresh) or statement]
+        elif statement.kind == "range" and statement.step == 1 and is_straight(statement.body):
+            result.append(with_last_stored(statement, fresh) or statement)
         else:
             body = carried(statement.body, sizes, fresh, inside)
             result.append(replace(statement, body=body))
