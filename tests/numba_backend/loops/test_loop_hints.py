@@ -86,6 +86,56 @@ def test_what_is_vectorised_first(text: str, hinted: int) -> None:
     assert sum(node in parts.split(", ") for _, parts in loops for node in nodes) == hinted
 
 
+FAR = """\
+def k(lo, hi, x, y, out, p):
+    for i in range(lo, hi):
+        acc = float32(0)
+        for j in range({count}):
+            {statement}
+        out[i] = acc
+"""
+WIDTH, INTERLEAVE = '"llvm.loop.vectorize.width", i32 1', '"llvm.loop.interleave.count", i32 4'
+
+
+@pytest.mark.parametrize(
+    ("statement", "is_scalar", "has_partial_sums"),
+    [
+        ("acc = reduce_add(acc, x[j * 60 + i] * x[j * 60 + lo])", True, True),  # a column times a column
+        ("acc = reduce_add(acc, x[j * 60 + i] * y[j])", True, True),
+        ("acc = reduce_add(acc, x[(j + 1) * hi + i])", True, True),
+        ("acc = reduce_add(acc, x[j * 8 + i])", False, False),  # a group of vectors
+        ("acc = reduce_add(acc, x[j] * y[j])", False, False),
+        ("acc = reduce_add(acc, x[j * 60 + i] * x[j] * y[j])", False, False),  # mostly neighbours
+        ("acc = reduce_add(acc, exp(x[j * 60 + i]))", False, False),
+        ("acc = reduce_add(acc, x[int64(y[j])])", False, False),
+        ("acc = reduce_add(acc, x[j * j])", False, False),
+        ("y[j * 60 + i] = x[j]", True, False),
+        ("y[j] = x[j * 60 + i] + x[j * 60 + lo]", True, False),
+        ("y[j] = x[j * 60 + i]", False, False),
+        ("y[j * 2] = x[j]", False, False),
+        ("y[j * 60 + i] = tanh(x[j])", False, False),
+        ("at = (j + 2) * 60\n            y[at + i] = x[j]", True, False),
+    ],
+)
+def test_elements_that_lie_far_apart_are_no_vectors(statement: str, is_scalar: bool, has_partial_sums: bool) -> None:
+    (_, inner) = _loops(lowered(FAR.format(count=60, statement=statement)))
+    assert (WIDTH in inner, INTERLEAVE in inner) == (is_scalar, has_partial_sums)
+
+
+@pytest.mark.parametrize(("count", "is_scalar"), [(16, False), (32, False), (33, True), ("(hi - lo)", True)])
+def test_a_short_loop_is_unrolled_before(count: object, is_scalar: bool) -> None:
+    (_, inner) = _loops(lowered(FAR.format(count=count, statement="acc = reduce_add(acc, x[j * 60 + i])")))
+    assert (WIDTH in inner) is is_scalar
+
+
+def test_a_sum_of_elements_that_lie_far_apart_has_four_chains() -> None:
+    source = lowered(FAR.format(count=60, statement="acc = reduce_add(acc, x[j * 60 + i] * x[j * 60 + lo])"))
+    with llvm.create_context() as context, llvm.parse_assembly(source, context) as module:
+        optimise(module, widens_straight_lines(source))
+        left = str(module)
+    assert len(re.findall(r"phi float ", left)) >= 4 and " x float>" not in left and " x i64>" not in left
+
+
 TAKEN = """\
 def k(lo, hi, x, y, out, p):
     for i in range(lo, hi):
