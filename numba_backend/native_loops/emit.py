@@ -38,6 +38,7 @@ from ..fused_computations import FusedComputations
 from ..loops.carried_loads import carried
 from ..loops.dead import without_dead_variables
 from ..loops.expressions import ZERO, Binary, Call, Expr, Name, Number, Unary, call
+from ..loops.few_extrema import few_extrema
 from ..loops.fission import split_ahead
 from ..loops.forward import forwarded
 from ..loops.in_place import in_place
@@ -127,7 +128,8 @@ class _Emitter(Storage):
     def emit(self) -> NativeLoop:
         tail = self._open_parameters()
         self.computation(self.fused)
-        body = self._with_rows_at_once(without_dead_variables([*self._head, *self._block, *tail]))
+        body = few_extrema(without_dead_variables([*self._head, *self._block, *tail]))
+        body = self._with_rows_at_once(body)
         operands = len(self.fused.parameters)
         extra: list[PointerParameter] = []
         for parameter, _ in (*self._scratch, *self._constants):
