@@ -37,10 +37,11 @@ from ..emitted_kernel import EmittedKernel, memory_type
 from ..fused_computations import FusedComputations
 from ..loops.carried_loads import carried
 from ..loops.dead import without_dead_variables
-from ..loops.expressions import ZERO, Binary, Call, Expr, Name, Number, Unary, call
+from ..loops.expressions import ZERO, Binary, Call, Expr, Name, Number, call
 from ..loops.few_extrema import few_extrema
 from ..loops.fission import split_ahead
 from ..loops.forward import forwarded
+from ..loops.guards import guards_first
 from ..loops.in_place import in_place
 from ..loops.jam import jammed
 from ..loops.lanes import in_lanes, with_lanes
@@ -51,7 +52,6 @@ from ..loops.split import split_loops, without_single_iterations
 from ..loops.statements import (
     Assign,
     Block,
-    Break,
     Comment,
     For,
     If,
@@ -453,8 +453,7 @@ class _Emitter(Storage):
         self._iteration = each = max(self._nanoseconds - before, 1.0)
         watched = self._look(each)
         if test_block:
-            leave = If([(Unary("not", test), [Break()])])
-            self._block.append(While(Number(True), [*test_block, leave, *watched, *body]))
+            self._block.append(While(Number(True), [*guards_first(test_block, test), *watched, *body]))
         else:
             self._block.append(While(test, [*watched, *body]))
         self._nanoseconds = before + each * UNKNOWN_TRIPS
