@@ -110,6 +110,7 @@ WIDTH, INTERLEAVE = '"llvm.loop.vectorize.width", i32 1', '"llvm.loop.interleave
         ("acc = reduce_add(acc, x[int64(y[j])])", False, False),
         ("acc = reduce_add(acc, x[j * j])", False, False),
         ("y[j * 60 + i] = x[j]", True, False),
+        ("y[j * hi + i] = x[j]", False, False),  # a transpose, of which LLVM makes blocks
         ("y[j] = x[j * 60 + i] + x[j * 60 + lo]", True, False),
         ("y[j] = x[j * 60 + i]", False, False),
         ("y[j * 2] = x[j]", False, False),
