@@ -111,8 +111,8 @@ class LoopHints:
         """The metadata of a loop, as a node of the module. `group`: see there."""
         copies = ("llvm.loop.unroll.count", llir.Constant(_I32, _COPIES))
         hints: list[tuple[Any, ...]] = [copies if _counts_places(loop) or _updates_places(loop) else (_NOT_AT_RUNTIME,)]
-        parts = _partial_sums(loop)
-        if _is_far_apart(loop) and carries_a_value(loop):
+        parts, is_far_apart = _partial_sums(loop), _is_far_apart(loop)
+        if is_far_apart and carries_a_value(loop):
             hints.append(("llvm.loop.interleave.count", llir.Constant(_I32, _MOST_INTERLEAVED)))
         elif parts or not carries_a_value(loop):
             interleaved = self._interleaved if _is_elementary(loop) else 1
@@ -121,7 +121,7 @@ class LoopHints:
             hints.append(("llvm.loop.parallel_accesses", group))
         if _trip_count(loop) and self._only_repeats(loop):
             hints.append(("llvm.loop.unroll.disable",))
-        if _looks_up_rows(loop) or _is_far_apart(loop):
+        if is_far_apart or _looks_up_rows(loop):
             hints.append(("llvm.loop.vectorize.width", llir.Constant(_I32, 1)))
         elif _copies_blocks(loop) or _gathers_rows(loop):
             hints.append(("llvm.loop.vectorize.width", llir.Constant(_I32, 1)))
