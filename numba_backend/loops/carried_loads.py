@@ -20,9 +20,9 @@ from ...hlo.support.records import dataclass
 from .affine import Affine, Indices, constant_difference
 from .expressions import ZERO, Call, Expr, Load, Name
 from .last_stored import with_last_stored
-from .rewrite import rewritten, with_names
+from .rewrite import rewritten
 from .statements import Assign, Block, For, Statement, Store, expressions_of, with_blocks, with_values
-from .straight_lines import Ranges, assigned, has_fixed_ends, is_straight, loads_of, range_of
+from .straight_lines import FromOutside, Ranges, assigned, has_fixed_ends, is_straight, loads_of, range_of
 from .typing import pointee
 
 
@@ -79,16 +79,15 @@ class _Carried:
         self._loop, self._indices, self._fresh = loop, indices, fresh
         self._stores: list[_Stored] = []
         self._loads: list[tuple[int, Load, Affine | None]] = []
-        self._values: dict[str, Expr] = {}
-        """The values of names in the first iteration."""
+        start = ZERO if loop.start is None else loop.start
+        self._first = FromOutside(loop.body, {loop.variable.name: start})
+        """Values in the first iteration."""
         self._kept: dict[int, Name] = {}
         self._carried: dict[int, Name] = {}
         self._before: Block = []
-        self._own = assigned(loop.body)
         self._read()
 
     def _read(self) -> None:
-        self._values[self._loop.variable.name] = ZERO if self._loop.start is None else self._loop.start
         for position, statement in enumerate(self._loop.body):
             for whole in expressions_of(statement):
                 self._loads += [(position, load, self._indices.of(load.index)) for load in whole.loads]
@@ -96,18 +95,10 @@ class _Carried:
                 index = self._indices.of(statement.index)
                 self._stores.append(_Stored(position, statement.pointer.name, index))
             elif isinstance(statement, Assign):
-                values = [(self._indices.of(v), self._first(v)) for v in statement.values]
-                for target, (value, first) in zip(statement.targets, values, strict=True):
+                values = [self._indices.of(v) for v in statement.values]
+                for target, value in zip(statement.targets, values, strict=True):
                     self._indices.known[target.name] = value
-                    self._values.pop(target.name, None)
-                    if first is not None:
-                        self._values[target.name] = first
-
-    def _first(self, e: Expr) -> Expr | None:
-        """An index in the first iteration, in names that are assigned before the loop; None for other values."""
-        if e.loads or any(name in self._own and name not in self._values for name in e.names):
-            return None
-        return with_names(e, self._values)
+                self._first.assign(statement)
 
     def written(self) -> tuple[Block, For]:
         replaced: dict[tuple[int, str], Name] = {}
@@ -161,7 +152,7 @@ class _Carried:
     def _carry(self, store: _Stored, load: Load) -> Name | None:
         found = self._carried.get(store.position)
         if found is None:
-            index = self._first(load.index)
+            index = self._first.of(load.index)
             if index is None:
                 return None
             found = self._carried[store.position] = Name(self._fresh("carried"), pointee(load.pointer.type))

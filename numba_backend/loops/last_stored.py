@@ -21,12 +21,8 @@ from ...hlo.support.records import dataclass
 from .expressions import ZERO, Binary, Call, Expr, Load, Name, Number
 from .rewrite import rewritten
 from .statements import Assign, Block, For, If, Store, expressions_of, with_values
-from .straight_lines import assigned
+from .straight_lines import FromOutside
 from .typing import pointee
-
-MOST_NAMES = 32
-"""Names in an index, in terms of the counter and of names from outside. Random bits that follow from a counter have
-millions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,35 +54,17 @@ def with_last_stored(loop: For, fresh: Callable[[str], str]) -> If | None:
 
 
 def _accesses(loop: For) -> tuple[dict[str, list[_Load]], dict[str, list[tuple[int, Store, Expr | None]]]]:
-    own = assigned(loop.body)
-    values: dict[str, Expr] = {}
-    sizes: dict[str, int] = {}
-    """How many names the values have."""
-
-    def outside(e: Expr) -> Expr | None:
-        if any(isinstance(part, Load) for part in e.walk()):
-            return None
-        names = [part.name for part in e.walk() if isinstance(part, Name)]
-        if {*names} & own - values.keys() or sum(sizes.get(name, 1) for name in names) > MOST_NAMES:
-            return None
-        return rewritten(e, lambda part: values.get(part.name) if isinstance(part, Name) else None)
-
+    values = FromOutside(loop.body)
     loads: dict[str, list[_Load]] = {}
     stores: dict[str, list[tuple[int, Store, Expr | None]]] = {}
     for position, statement in enumerate(loop.body):
         for whole in expressions_of(statement):
-            for part in whole.walk():
-                if isinstance(part, Load):
-                    loads.setdefault(part.pointer.name, []).append(_Load(position, part, outside(part.index)))
+            for load in whole.loads:
+                loads.setdefault(load.pointer.name, []).append(_Load(position, load, values.of(load.index)))
         if isinstance(statement, Store):
-            stores.setdefault(statement.pointer.name, []).append((position, statement, outside(statement.index)))
+            stores.setdefault(statement.pointer.name, []).append((position, statement, values.of(statement.index)))
         elif isinstance(statement, Assign):
-            new = [outside(value) for value in statement.values]
-            for target, value in zip(statement.targets, new, strict=True):
-                values.pop(target.name, None)
-                if value is not None:
-                    values[target.name] = value
-                    sizes[target.name] = sum(isinstance(part, Name) for part in value.walk())
+            values.assign(statement)
     return loads, stores
 
 

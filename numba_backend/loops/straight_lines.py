@@ -7,10 +7,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from ...hlo.support.records import dataclass
 from .affine import Affine, Indices, Range
 from .expressions import ZERO, Call, Expr, Load, Name
+from .rewrite import with_names
 from .statements import Assign, Block, Comment, For, Statement, Store, expressions_of
 
 Ranges = Mapping[str, Range]
 """The values of loops' counters."""
+
+MOST_NAMES = 32
+"""Names in a value that is written in terms of names from outside. Random bits that follow from a counter have
+millions."""
 
 _INTEGERS = frozenset(("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32"))
 
@@ -37,6 +42,33 @@ def targets(statement: Statement) -> tuple[Name, ...]:
 def assigned(statements: Iterable[Statement]) -> set[str]:
     """The names that straight-line code assigns to."""
     return {target.name for s in statements for target in targets(s)}
+
+
+class FromOutside:
+    """Values in a loop of straight-line code, written in names that it does not assign to, while its statements are
+    read in order. `values`: of further names, such as the counter."""
+
+    def __init__(self, body: Block, values: Mapping[str, Expr] | None = None) -> None:
+        self._assigned = assigned(body)
+        self._values = dict(values or {})
+        self._sizes: dict[str, int] = {}
+
+    def of(self, e: Expr) -> Expr | None:
+        """The value of an expression; None if it reads memory or a name without a value, and for long ones."""
+        if e.loads or any(name in self._assigned and name not in self._values for name in e.names):
+            return None
+        return with_names(e, self._values) if self._size(e) <= MOST_NAMES else None
+
+    def assign(self, statement: Assign) -> None:
+        """Take over what a statement assigns."""
+        found = [(self.of(value), self._size(value)) for value in statement.values]
+        for target, (value, size) in zip(statement.targets, found, strict=True):
+            self._values.pop(target.name, None)
+            if value is not None:
+                self._values[target.name], self._sizes[target.name] = value, size
+
+    def _size(self, e: Expr) -> int:
+        return sum(self._sizes.get(name, 1) for name in e.names)
 
 
 def loads_of(statement: Statement) -> Iterator[Load]:
