@@ -18,7 +18,7 @@ def remainder(x: Float, y: Float) -> Float:
     def is_large(a: Float, b: Float) -> Boolean:
         return (a / b >= limit) & (a < INFINITY) & (b > 0.0)
 
-    reduced = slow_path_call("remainder", is_large, _long_division, magnitude, divisor)
+    reduced = slow_path_call(is_large, _long_division, magnitude, divisor)
     large = is_large(magnitude, divisor)
     rest = fma(-truncate(magnitude / divisor), divisor, magnitude)
     rest = select(rest < 0.0, rest + divisor, rest)

@@ -37,15 +37,13 @@ def widths_of(module: Any) -> tuple[int, int]:
     return (4, 8) if module.triple.startswith("x86_64") else (2, 4)
 
 
-def slow_path_call(
-    name: str, is_rare: Callable[..., Boolean], compute: Callable[..., Float], *arguments: Float
-) -> Float:
+def slow_path_call(is_rare: Callable[..., Boolean], compute: Callable[..., Float], *arguments: Float) -> Float:
     """compute(*arguments) where is_rare(*arguments) is true, and the first argument where it is not. `is_rare` must be
     straight-line code (it is also applied to vectors); `compute` may emit any code with its builder, but must be a pure
     function of its arguments."""
     builder = arguments[0].builder
     module = builder.module
-    name = f"hloom.{name}.{arguments[0].format.name}"
+    name = _name(compute, arguments[0])
     scalar = module.globals.get(name)
     if scalar is None:
         scalar = _scalar_version(module, name, is_rare, compute, arguments)
@@ -57,14 +55,12 @@ def slow_path_call(
     return Float(builder, call)
 
 
-def shortcut_call(
-    name: str, is_known: Callable[..., Boolean], compute: Callable[..., Float], *arguments: Float
-) -> Float:
+def shortcut_call(is_known: Callable[..., Boolean], compute: Callable[..., Float], *arguments: Float) -> Float:
     """compute(*arguments), which is the first argument where is_known(*arguments) is true; there, code that remains
     scalar takes it after a branch. Both functions must be straight-line code (they are also applied to vectors)."""
     builder = arguments[0].builder
     module = builder.module
-    name = f"hloom.{name}.{arguments[0].format.name}"
+    name = _name(compute, arguments[0])
     scalar = module.globals.get(name)
     if scalar is None:
         scalar, type_ = _late_function(module, name, len(arguments), arguments[0].raw.type)
@@ -86,6 +82,12 @@ def shortcut_call(
     call = builder.call(scalar, [argument.raw for argument in arguments])
     add_attribute(call, variants_of(name, len(arguments), widths_of(module)))
     return Float(builder, call)
+
+
+def _name(compute: Callable[..., Float], argument: Float) -> str:
+    """The function's name in a module. Each `compute` is a function of a file, with one test for each format."""
+    place = compute.__module__.rpartition(".")[2]
+    return f"hloom.{place}.{compute.__name__}.{argument.format.name}"
 
 
 def _late_function(module: Any, name: str, parameters: int, type_: Any) -> tuple[Any, Any]:

@@ -92,7 +92,7 @@ def _nearest_quarter(x: Float) -> tuple[Integer, Float, Float]:
     """(bits of n, n, x - n pi/2 with the first piece of pi/2) for an f64; the two lowest bits are those of n."""
     shifted = fma(x, TWO_OVER_PI, F64.round_to_integer)
     n = shifted - F64.round_to_integer
-    return shifted.to_bits(), n, shortcut_call("remainder", _is_small, _without_quarters, x, n)
+    return shifted.to_bits(), n, shortcut_call(_is_small, _without_quarters, x, n)
 
 
 def _is_small(x: Float, n: Float) -> Boolean:
@@ -112,7 +112,7 @@ def _sin_cos_of_remainder(magnitude: Float, f: FloatFormat) -> tuple[Integer, Fl
 
 
 def _of_narrow(magnitude: Float) -> tuple[Integer, Float, Float]:
-    angle = slow_path_call("angle", _is_large(F32), _small_angle, magnitude)
+    angle = slow_path_call(_is_large(F32), _small_angle, magnitude)
     n_bits, n, first = _nearest_quarter(angle)
     z = first * first
     cosine = fma(z * z, polynomial_in_pairs(z, _COS_TAIL[F32]), fma(z, -0.5, 1.0))
@@ -122,7 +122,7 @@ def _of_narrow(magnitude: Float) -> tuple[Integer, Float, Float]:
 def _of_wide(magnitude: Float) -> tuple[Integer, Float, Float]:
     is_large = _is_large(F64)
     n_bits, n, first = _nearest_quarter(magnitude)
-    coded = slow_path_call("quarter_turns", is_large, _coded_quarters, magnitude)
+    coded = slow_path_call(is_large, _coded_quarters, magnitude)
     large = is_large(magnitude)
     # The code is r * 2**(128 n), 2**-80 < |r| < 1.
     bits = coded.to_bits()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from typing import Any
 
@@ -82,3 +83,18 @@ def test_scalars_and_vectors_agree_around_the_first_quarter(dtype: str) -> None:
             np.testing.assert_array_equal(np.asarray(one).view(bits), np.asarray(together).view(bits))
             exact = [getattr(mpmath, function.__name__)(mpmath.mpf(float(v))) for v in x]
             np.testing.assert_allclose(together, np.array(exact, dtype), rtol=4 * np.finfo(dtype).eps)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_functions_with_slow_paths_do_not_meet_in_a_kernel(dtype: str) -> None:
+    def rem(x: Any) -> Any:
+        return lax.rem(x, x.dtype.type(3))
+
+    with hloom.enable_x64(dtype == "float64"):
+        x = np.array([0.1, 1, 5, -7, 300, 1e9, 1e20, -0.0, np.nan], dtype)
+        for first, second in itertools.permutations((jnp.sin, jnp.cos, jnp.tan, rem), 2):
+            program = hloom.jit(lambda x, f=first, g=second: f(x) + g(x))
+            (kernel,) = program.lower(x).compile().kernels().values()
+            assert "remainder(" in kernel or rem not in (first, second)
+            alone = [np.asarray(hloom.jit(f)(x)) for f in (first, second)]
+            np.testing.assert_array_equal(np.asarray(program(x)), alone[0] + alone[1], f"{first} + {second}")
