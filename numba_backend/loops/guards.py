@@ -15,10 +15,11 @@ index of the load is kept inside of the array. After a test of its own LLVM know
 
 from __future__ import annotations
 
-from .expressions import Binary, Call, Expr, Load, Name, Number, Unary
+from .expressions import Binary, Call, Expr, Name, Number, Unary
 from .forward import assigned
 from .split import conditions
-from .statements import Assign, Block, Break, Comment, If, Statement, expressions_of, names_of, walk
+from .statements import Assign, Block, Break, Comment, If, Statement, names_of, walk
+from .straight_lines import loads_of
 
 
 def guards_first(block: Block, test: Expr) -> Block:
@@ -45,7 +46,7 @@ def _in_turn(block: Block, at: int, whole: Expr, test: Expr) -> Block:
     late: list[Expr] = []
     for condition in conditions(whole, ("&",)):
         place = _place(block, at, condition)
-        if any(map(_loads, walk(block[place:at]))):
+        if any(any(loads_of(s)) for s in walk(block[place:at])):
             early.setdefault(place, []).append(condition)
         else:
             late.append(condition)
@@ -66,16 +67,12 @@ def _in_turn(block: Block, at: int, whole: Expr, test: Expr) -> Block:
 
 def _place(block: Block, at: int, condition: Expr) -> int:
     """The first place, up to `at`, where the condition can be computed; `at` for one that loads."""
-    if any(isinstance(part, Load) for part in condition.walk()):
+    if condition.loads:
         return at
-    names = {part.name for part in condition.walk() if isinstance(part, Name)}
+    names = set(condition.names)
     while at and names.isdisjoint(assigned([block[at - 1]])) and not isinstance(block[at - 1], Comment):
         at -= 1
     return at
-
-
-def _loads(statement: Statement) -> bool:
-    return any(isinstance(part, Load) for e in expressions_of(statement) for part in e.walk())
 
 
 def _leave(test: Expr) -> Statement:

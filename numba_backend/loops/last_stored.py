@@ -19,7 +19,7 @@ from collections.abc import Callable
 
 from ...hlo.support.records import dataclass
 from .expressions import ZERO, Binary, Call, Expr, Load, Name, Number
-from .rewrite import rewritten
+from .rewrite import rewritten, with_names
 from .statements import Assign, Block, For, If, Store, expressions_of, with_values
 from .straight_lines import FromOutside
 from .typing import pointee
@@ -85,9 +85,9 @@ def _changed(loop: For, at: int, store: Store, loads: list[_Load], fresh: Callab
             body += [Assign((kept,), (value,)), Store(new.pointer, new.index, kept), Assign((carried,), (kept,))]
         else:
             body.append(new)
-    first, counter = loads[0], loop.variable.name
+    first = loads[0]
     assert first.index is not None
-    index = rewritten(first.index, lambda part: start if isinstance(part, Name) and part.name == counter else None)
+    index = with_names(first.index, {loop.variable.name: start})
     return If([(Binary("<", start, loop.stop), [
         Assign((carried,), (Load(first.load.pointer, index),)),
         For(loop.variable, loop.start, loop.stop, loop.step, body, loop.kind),

@@ -14,9 +14,9 @@ from collections.abc import Mapping, Sequence
 
 from ...hlo.support.records import dataclass
 from .affine import Affine, Indices
-from .expressions import Expr, Load, Name
+from .expressions import Expr
 from .statements import Assign, Augment, Block, Comment, For, LocalArray, Statement, Store, expressions_of, walk
-from .straight_lines import Ranges, has_fixed_ends, range_of, targets
+from .straight_lines import Ranges, has_fixed_ends, loads_of, range_of, targets
 
 _PLAIN = (Assign, Augment, Comment, LocalArray, Store)
 
@@ -62,9 +62,8 @@ def _is_used_by_element(block: Block, array: str) -> bool:
     for statement in walk(block):
         elements += _stores(statement, array)
         for whole in expressions_of(statement):
-            for part in whole.walk():
-                uses += isinstance(part, Name) and part.name == array
-                elements += isinstance(part, Load) and part.pointer.name == array
+            uses += whole.names.count(array)
+            elements += sum(load.pointer.name == array for load in whole.loads)
     return uses == elements
 
 
@@ -176,12 +175,11 @@ class _Check:
         return True
 
     def _loads(self, statement: Statement, indices: Indices, depth: int, stored: int) -> bool:
-        for whole in expressions_of(statement):
-            for part in whole.walk():
-                if isinstance(part, Load) and part.pointer.name == self._array:
-                    index = indices.of(part.index)
-                    if index is None or not self._is_there(index, indices, depth, stored):
-                        return False
+        for load in loads_of(statement):
+            if load.pointer.name == self._array:
+                index = indices.of(load.index)
+                if index is None or not self._is_there(index, indices, depth, stored):
+                    return False
         return True
 
     def _is_there(self, index: Affine, indices: Indices, depth: int, stored: int) -> bool:
