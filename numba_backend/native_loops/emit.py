@@ -485,7 +485,8 @@ class _Emitter(Storage):
         self._block.append(For(begin, ZERO, total, chunk, [self._stop(), inner]))
 
     def _between(self, loop: HloInstruction, counter: Counter, before: float) -> None:
-        """``for step in range(int64(start), int64(limit)): counter = step; body``"""
+        """``for step in range(int64(start), int64(limit)): counter = step; body``. Blocks of iterations are as long as
+        unsigned integers say, since the limit may be the largest number, or the smallest one."""
         memory = self._memory(self._buffers(loop)[counter.index])
         start = _index(memory.first())
         if counter.limit_index is None:
@@ -501,18 +502,21 @@ class _Emitter(Storage):
         self._nanoseconds = before + each * (UNKNOWN_TRIPS if trips is None else trips)
         step = Name(self.fresh("step"))
         kind = memory.name.type if memory.is_variable else memory.name.type[:-1]
-        first = memory.store(ZERO, step if kind == "int64" else cast(kind, step))
+        store = memory.store(ZERO, step if kind == "int64" else cast(kind, step))
         if memory.is_variable:
             body = forwarded(body, memory.name, step, counter.step)
-        statements = [first, *body]
+        statements = [store, *body]
         if trips is not None and each * trips < PATIENCE and not self._is_long:
             self._block.append(For(step, start, limit, counter.step, statements))
             return
-        chunk = self._chunk(each) * counter.step
-        begin = Name(self.fresh("begin"))
-        end = call("minimum" if sign > 0 else "maximum", begin + chunk, limit)
+        begin, end = Name(self.fresh("begin")), Name(self.fresh("end"))
+        first, last = (begin, limit) if sign > 0 else (limit, begin)
+        chunk = call("uint64", self._chunk(each) * abs(counter.step))
+        size = call("int64", call("minimum", call("uint64", call("subtract", last, first)), chunk))
         inner = For(step, begin, end, counter.step, statements)
-        self._block.append(For(begin, start, limit, chunk, [self._stop(), inner]))
+        following = Assign((end,), (begin + size if sign > 0 else begin - size,))
+        around = While(first < last, [self._stop(), following, inner, Assign((begin,), (end,))])
+        self._block += [Assign((begin,), (start,)), around]
 
     def _chunk(self, each: float) -> int:
         """Iterations between two looks at the clock: some 50 us. Fewer in a long loop, so that its text is the same for
