@@ -12,6 +12,8 @@ for the ways from a register of floats to one of integers and back, which take l
 
 from __future__ import annotations
 
+import math
+
 from ...hlo.support.records import dataclass
 from .expressions import Call, Expr, Name, Number, call
 from .rewrite import rewritten
@@ -28,6 +30,8 @@ class _Accumulator:
 
     key: str
     type: str
+    depth: int
+    """The blocks around the one in which it begins."""
     numbers: int = 0
     """How many are compared with it."""
     reads: int = 0
@@ -38,24 +42,23 @@ class _Accumulator:
 def few_extrema(block: Block) -> Block:
     """The statements of a kernel, with such extrema of up to `MOST` numbers."""
     found: dict[str, _Accumulator] = {}
-    _collect(block, 1, found)
+    _collect(block, (), found)
     few = {name: a for name, a in found.items() if not a.is_key and a.numbers <= MOST and a.reads}
     return [_as_numbers(statement, few) for statement in block] if few else block
 
 
-def _collect(block: Block, times: int, found: dict[str, _Accumulator]) -> None:
-    """Look at the accumulators of a block that runs `times` times after they begin; 0: unknown."""
+def _collect(block: Block, counts: tuple[int, ...], found: dict[str, _Accumulator]) -> None:
+    """Look at the accumulators of a block. `counts`: how often each block around it runs; 0: unknown."""
     for statement in block:
         match statement:
             case Assign(targets=(target,), values=(Call(function=key, arguments=(start,)),)) if key in _OF:
                 again = target.name in found
-                found[target.name] = _Accumulator(key, start.type, is_key=again)
+                found[target.name] = _Accumulator(key, start.type, len(counts), is_key=again)
                 _uses(start, found)
-                times = 1  # of what begins here
                 continue
         if (update := _update(statement, found)) is not None:
             name, number = update
-            found[name].numbers += times or MOST + 1
+            found[name].numbers += math.prod(counts[found[name].depth :]) or MOST + 1
             _uses(number, found)
             continue
         for e in expressions_of(statement):
@@ -65,7 +68,7 @@ def _collect(block: Block, times: int, found: dict[str, _Accumulator]) -> None:
                 if target.name in found:
                     found[target.name].is_key = True
         for inner in inner_blocks(statement):
-            _collect(inner, times * _count(statement), found)
+            _collect(inner, (*counts, _count(statement)), found)
 
 
 def _update(statement: Statement, found: dict[str, _Accumulator]) -> tuple[str, Expr] | None:

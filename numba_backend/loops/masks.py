@@ -88,15 +88,13 @@ def _within(block: Block, known: _Known) -> Block:
     result: Block = []
     starts: dict[str, Expr] = {}
     for statement in block:
+        if isinstance(statement, For):
+            statement = _cut(statement, known, starts)
+        result.append(with_blocks(statement, lambda inner: _within(inner, known)))
+        for name in assigned([statement]):
+            starts.pop(name, None)
         if isinstance(statement, Assign) and len(statement.targets) == 1:
             starts[statement.targets[0].name] = statement.values[0]
-        elif isinstance(statement, For):
-            statement = _cut(statement, known, starts)
-        new = with_blocks(statement, lambda inner: _within(inner, known))
-        for name in assigned([statement]):
-            if not isinstance(statement, Assign):
-                starts.pop(name, None)
-        result.append(new)
     return result
 
 

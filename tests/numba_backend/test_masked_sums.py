@@ -7,6 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hloom.numba_backend.loops.masks import within_masks
+from hloom.numba_backend.loops.printer import lines_of
+from hloom.numba_backend.loops.reader import read
 
 import hloom
 import hloom.numpy as jnp
@@ -199,3 +202,18 @@ def test_an_extremum_and_a_sum_under_one_mask() -> None:
     sums, largest = hloom.jit(f)(X)
     np.testing.assert_allclose(sums, [X[:k].sum() for k in range(N)], rtol=1e-4, atol=1e-5)
     np.testing.assert_array_equal(largest, [max(X[:k], default=-np.inf) for k in range(N)])
+
+
+def test_a_sum_begins_where_it_was_last_assigned() -> None:
+    body = """def kernel(lo, hi, out, x, c0, n0, k):
+    acc0 = c0
+    acc0, b = x[0], x[1]
+    for i in range(n0):
+        acc0 = reduce_add(acc0, select(i < k, x[i], c0))
+    out[0] = acc0 + b
+"""
+    types = {"out": "float32*", "x": "float32*", "c0": "float32"} | dict.fromkeys(("lo", "hi", "n0", "k"), "int64")
+    texts = body, body.replace("    acc0, b = x[0], x[1]", "    b = x[1]")
+    unknown, known = (read(text, types).body for text in texts)
+    assert lines_of(within_masks(unknown, {"c0"}, {"c0"})) == lines_of(unknown)
+    assert "minimum(n0, k)" in "\n".join(lines_of(within_masks(known, {"c0"}, {"c0"})))

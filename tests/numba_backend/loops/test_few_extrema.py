@@ -129,3 +129,16 @@ def test_a_short_loop_counts_as_often_as_it_runs() -> None:
 """
     assert "minimum_key" not in "".join(changed(body))
     assert "minimum_key" in "".join(changed(body.replace("range(1, 4)", "range(5)")))
+
+
+def test_an_extremum_that_begins_in_a_loop_does_not_change_the_count_of_another() -> None:
+    body = """
+    acc0 = minimum_key(c0)
+    for i in range(100):
+        acc1 = maximum_key(c0)
+        acc1 = maximum(acc1, maximum_key(x[i]))
+        acc0 = minimum(acc0, minimum_key(from_key(acc1)))
+    out[0] = from_key(acc0)
+"""
+    new = "".join(changed(body))
+    assert "minimum_key" in new and "maximum_key" not in new
