@@ -21,8 +21,16 @@ from .affine import Affine, Indices, constant_difference
 from .expressions import ZERO, Call, Expr, Load, Name
 from .last_stored import with_last_stored
 from .rewrite import rewritten
-from .statements import Assign, Block, For, Statement, Store, expressions_of, with_blocks, with_values
-from .straight_lines import FromOutside, Ranges, assigned, has_fixed_ends, is_straight, loads_of, range_of
+from .statements import Assign, Block, For, Statement, Store, with_values
+from .straight_lines import (
+    FromOutside,
+    Ranges,
+    assigned,
+    has_fixed_ends,
+    is_straight,
+    loads_of,
+    with_changed_loops,
+)
 from .typing import pointee
 
 
@@ -33,39 +41,41 @@ class _Stored:
     index: Affine | None
 
 
-def carried(block: Block, sizes: Mapping[str, int], fresh: Callable[[str], str], ranges: Ranges | None = None) -> Block:
+@dataclass(frozen=True, slots=True)
+class _Loaded:
+    position: int
+    load: Load
+    index: Affine | None
+    first: Expr | None
+    """The index in the first iteration, in names from outside."""
+
+
+def carried(block: Block, sizes: Mapping[str, int], fresh: Callable[[str], str]) -> Block:
     """The statements with all loops changed that load what the iteration before has stored. `sizes`: the numbers that
     arguments stand for; `fresh`: a new name like a given one."""
-    result: Block = []
-    known = ranges or {}
-    for statement in block:
-        if not isinstance(statement, For):
-            result.append(with_blocks(statement, lambda inner: carried(inner, sizes, fresh, known)))
-            continue
-        inside = {**known, statement.variable.name: range_of(statement, sizes, known)}
-        if is_straight(statement.body) and not _loads_what_it_stores(statement.body):
-            result.append(statement)
-        elif _may_carry(statement, sizes, inside):
-            indices = Indices(sizes, inside, dict.fromkeys(assigned(statement.body)))
-            before, loop = with_carried_loads(statement, indices, fresh)
-            result += [*before, loop] if before else [with_last_stored(statement, fresh) or statement]
-        elif statement.kind == "range" and statement.step == 1 and is_straight(statement.body):
-            result.append(with_last_stored(statement, fresh) or statement)
-        else:
-            body = carried(statement.body, sizes, fresh, inside)
-            result.append(replace(statement, body=body))
-    return result
+
+    def change(loop: For, ranges: Ranges, inner: Callable[[], Block]) -> Block:
+        if not is_straight(loop.body):
+            return [replace(loop, body=inner())]
+        if loop.kind != "range" or abs(loop.step) != 1 or not _loads_what_it_stores(loop.body):
+            return [loop]
+        if has_fixed_ends(loop, sizes) and ranges[loop.variable.name].count:
+            indices = Indices(sizes, ranges, dict.fromkeys(assigned(loop.body)))
+            before, changed = with_carried_loads(loop, indices, fresh)
+            if before:
+                return [*before, changed]
+        return [with_last_stored(loop, fresh) or loop] if loop.step == 1 else [loop]
+
+    return with_changed_loops(block, sizes, change)
 
 
 def _loads_what_it_stores(block: Block) -> bool:
-    stored = {s.pointer.name for s in block if isinstance(s, Store)}
+    stored = _stored(block)
     return any(load.pointer.name in stored for s in block for load in loads_of(s))
 
 
-def _may_carry(loop: For, sizes: Mapping[str, int], ranges: Ranges) -> bool:
-    if loop.kind != "range" or abs(loop.step) != 1 or not is_straight(loop.body):
-        return False
-    return has_fixed_ends(loop, sizes) and bool(ranges[loop.variable.name].count)
+def _stored(block: Block) -> set[str]:
+    return {s.pointer.name for s in block if isinstance(s, Store)}
 
 
 def with_carried_loads(loop: For, indices: Indices, fresh: Callable[[str], str]) -> tuple[Block, For]:
@@ -78,19 +88,19 @@ class _Carried:
     def __init__(self, loop: For, indices: Indices, fresh: Callable[[str], str]) -> None:
         self._loop, self._indices, self._fresh = loop, indices, fresh
         self._stores: list[_Stored] = []
-        self._loads: list[tuple[int, Load, Affine | None]] = []
-        start = ZERO if loop.start is None else loop.start
-        self._first = FromOutside(loop.body, {loop.variable.name: start})
-        """Values in the first iteration."""
+        self._loads: list[_Loaded] = []
         self._kept: dict[int, Name] = {}
         self._carried: dict[int, Name] = {}
         self._before: Block = []
         self._read()
 
     def _read(self) -> None:
-        for position, statement in enumerate(self._loop.body):
-            for whole in expressions_of(statement):
-                self._loads += [(position, load, self._indices.of(load.index)) for load in whole.loads]
+        loop, stored = self._loop, _stored(self._loop.body)
+        first = FromOutside(loop.body, {loop.variable.name: loop.start or ZERO})
+        for position, statement in enumerate(loop.body):
+            for load in loads_of(statement):
+                if load.pointer.name in stored:
+                    self._loads.append(_Loaded(position, load, self._indices.of(load.index), first.of(load.index)))
             if isinstance(statement, Store):
                 index = self._indices.of(statement.index)
                 self._stores.append(_Stored(position, statement.pointer.name, index))
@@ -98,14 +108,14 @@ class _Carried:
                 values = [self._indices.of(v) for v in statement.values]
                 for target, value in zip(statement.targets, values, strict=True):
                     self._indices.known[target.name] = value
-                self._first.assign(statement)
+                first.assign(statement)
 
     def written(self) -> tuple[Block, For]:
         replaced: dict[tuple[int, str], Name] = {}
-        for position, load, index in self._loads:
-            found = self._variable(position, load, index)
+        for loaded in self._loads:
+            found = self._variable(loaded)
             if found is not None:
-                replaced[position, load.text] = found
+                replaced[loaded.position, loaded.load.text] = found
         if not replaced:
             return [], self._loop
         body: Block = []
@@ -123,12 +133,13 @@ class _Carried:
         value = statement.value if statement.value.type == kept.type else Call(kept.type, (statement.value,))
         return [Assign((kept,), (value,)), Store(statement.pointer, statement.index, kept)]
 
-    def _variable(self, position: int, load: Load, index: Affine | None) -> Name | None:
+    def _variable(self, loaded: _Loaded) -> Name | None:
         """The variable that holds what a load gives."""
+        load, index = loaded.load, loaded.index
         if index is None:
             return None
         ours = [store for store in self._stores if store.array == load.pointer.name]
-        for store in reversed([store for store in ours if store.position < position]):
+        for store in reversed([store for store in ours if store.position < loaded.position]):
             gap = None if store.index is None else constant_difference(store.index, index)
             if gap is None:
                 return None
@@ -140,7 +151,7 @@ class _Carried:
                 return None
             assert store.index is not None
             if gap == store.index.get(self._loop.variable.name, 0) * self._loop.step:
-                return self._carry(store, load)
+                return self._carry(store, loaded)
         return None
 
     def _keep(self, store: _Stored, load: Load) -> Name:
@@ -149,15 +160,14 @@ class _Carried:
             found = self._kept[store.position] = Name(self._fresh("kept"), pointee(load.pointer.type))
         return found
 
-    def _carry(self, store: _Stored, load: Load) -> Name | None:
-        found = self._carried.get(store.position)
+    def _carry(self, store: _Stored, loaded: _Loaded) -> Name | None:
+        found, pointer = self._carried.get(store.position), loaded.load.pointer
         if found is None:
-            index = self._first.of(load.index)
-            if index is None:
+            if loaded.first is None:
                 return None
-            found = self._carried[store.position] = Name(self._fresh("carried"), pointee(load.pointer.type))
-            self._keep(store, load)
-            self._before.append(Assign((found,), (Load(load.pointer, index),)))
+            found = self._carried[store.position] = Name(self._fresh("carried"), pointee(pointer.type))
+            self._keep(store, loaded.load)
+            self._before.append(Assign((found,), (Load(pointer, loaded.first),)))
         return found
 
 

@@ -23,11 +23,11 @@ from dataclasses import replace
 from ...hlo.support.lazy import lazy_property
 from .affine import Indices
 from .expressions import ZERO, Binary, Call, Expr, Load, Name, Number, Unary, minimum
+from .forward import assigned
 from .jam import OF_FUNCTION, variable_waits
 from .rewrite import rewritten, with_names
 from .statements import (
     Assign,
-    Augment,
     Block,
     Break,
     Continue,
@@ -39,10 +39,9 @@ from .statements import (
     expressions_of,
     names_of,
     walk,
-    with_blocks,
     with_values,
 )
-from .straight_lines import Ranges, is_straight, loads_of, range_of, targets
+from .straight_lines import Ranges, is_straight, loads_of, with_changed_loops
 from .typing import BITS, is_integer, pointer_to
 from .vectorized_calls import LONG
 
@@ -62,7 +61,7 @@ _OF_CONVERSION = 6
 def split_ahead(block: Block, sizes: Mapping[str, int], fresh: Callable[[str], str]) -> Block:
     """The statements with such loops split. `sizes`: the numbers that arguments stand for; `fresh`: a new name like a
     given one."""
-    return _Fission(sizes, fresh, block).block(block, {})
+    return with_changed_loops(block, sizes, _Fission(sizes, fresh, block).loop)
 
 
 class _Fission:
@@ -74,16 +73,10 @@ class _Fission:
         """How often the whole program reads names."""
         return Counter(names_of(self._program))
 
-    def block(self, block: Block, ranges: Ranges) -> Block:
-        result: Block = []
-        for statement in block:
-            if not isinstance(statement, For):
-                result.append(with_blocks(statement, lambda inner: self.block(inner, ranges)))
-                continue
-            within = {**ranges, statement.variable.name: range_of(statement, self._sizes, ranges)}
-            inner = replace(statement, body=self.block(statement.body, within))
-            result += self._split(statement.body, inner, within) or [inner]
-        return result
+    def loop(self, loop: For, ranges: Ranges, inner: Callable[[], Block]) -> Block:
+        """What computes a loop: see `with_changed_loops`."""
+        changed = replace(loop, body=inner())
+        return self._split(loop.body, changed, ranges) or [changed]
 
     def _split(self, before: Block, loop: For, ranges: Ranges) -> Block | None:
         """`before`: the loop's body before loops in it were split."""
@@ -93,14 +86,14 @@ class _Fission:
         own = [s for s in loop.body if isinstance(s, (Assign, Store))]  # a part of it is computed ahead
         if sum(_operations(e) for s in own for e in expressions_of(s)) < PAYS or not _waits(loop.body):
             return None
-        changing = _assigned(loop.body)
+        changing = set(assigned(loop.body))
         ends = (loop.stop,) if loop.start is None else (loop.start, loop.stop)
         if any(e.loads or not changing.isdisjoint(e.names) for e in ends):
             return None
         if _leaves(loop.body):
             return None
         within = Counter(names_of(before))
-        outside = {name for name in _assigned(before) if self._reads[name] > within[name]}
+        outside = {name for name in assigned(before) if self._reads[name] > within[name]}
         indices = Indices(self._sizes, ranges, dict.fromkeys(changing))
         return _Loop(loop, indices, changing, outside, self._fresh).written()
 
@@ -112,20 +105,6 @@ def _leaves(block: Block) -> bool:
         or (isinstance(s, If) and any(map(_leaves, (*(body for _, body in s.branches), s.otherwise or []))))
         for s in block
     )
-
-
-def _assigned(block: Block) -> set[str]:
-    """All names that a block assigns to, its counters too."""
-    found: set[str] = set()
-    for statement in walk(block):
-        found |= {target.name for target in targets(statement)}
-        if isinstance(statement, For):
-            found.add(statement.variable.name)
-        elif isinstance(statement, Augment):
-            found.add(statement.target.name)
-        elif isinstance(statement, LocalArray):
-            found.add(statement.name.name)
-    return found
 
 
 class _Loop:
@@ -174,7 +153,7 @@ class _Loop:
                 self._forget(statement)
 
     def _forget(self, statement: Statement) -> None:
-        for name in _assigned([statement]):
+        for name in assigned([statement]):
             self._now.pop(name, None)
             self._indices.known[name] = None
 

@@ -14,20 +14,30 @@ which order elements are read and written; the loops do.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 
 from ...hlo.support.lazy import lazy_property
 from ...hlo.support.records import dataclass
 from .affine import Indices, Range, constant_difference
 from .expressions import Load, Name
-from .statements import Block, For, Statement, Store, names_of, with_blocks
-from .straight_lines import Access, Ranges, accesses, assigned, forget, has_fixed_ends, is_straight, range_of
+from .statements import Block, For, Statement, Store, names_of
+from .straight_lines import (
+    Access,
+    Ranges,
+    accesses_around,
+    assigned,
+    has_fixed_ends,
+    is_straight,
+    range_of,
+    with_changed_loops,
+)
 
 
 def in_place(block: Block, sizes: Mapping[str, int], own: Collection[str]) -> Block:
     """The statements without such copies, where they can be. `sizes`: the numbers that arguments stand for; `own`: the
     arrays that nothing reads before the statements or after them."""
-    return _InPlace(sizes, own, block).block(block, {}) if own else block
+    return with_changed_loops(block, sizes, _InPlace(sizes, own, block).loop) if own else block
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,21 +62,14 @@ class _InPlace:
         """How often the whole program reads names, or stores through them."""
         return Counter(names_of(self._program))
 
-    def block(self, block: Block, ranges: Ranges) -> Block:
-        return [self._statement(statement, ranges) for statement in block]
-
-    def _statement(self, statement: Statement, ranges: Ranges) -> Statement:
-        if not isinstance(statement, For):
-            return with_blocks(statement, lambda inner: self.block(inner, ranges))
-        ranges = {**ranges, statement.variable.name: range_of(statement, self._sizes, ranges)}
-        step = self._step(statement, ranges)
+    def loop(self, loop: For, ranges: Ranges, inner: Callable[[], Block]) -> Block:
+        """What computes a loop: see `with_changed_loops`."""
+        step = self._step(loop, ranges)
         if step is None or not self._is_right(step, ranges):
-            return with_blocks(statement, lambda inner: self.block(inner, ranges))
-        inner = step.inner
-        body = [_renamed(s, step) for s in inner.body]
-        together = For(inner.variable, inner.start, inner.stop, inner.step, body, inner.kind)
+            return [replace(loop, body=inner())]
         before = [_renamed(s, step) for s in step.before]
-        return with_blocks(statement, lambda _: [*before, together, *step.between, *step.after])
+        together = replace(step.inner, body=[_renamed(s, step) for s in step.inner.body])
+        return [replace(loop, body=[*before, together, *step.between, *step.after])]
 
     def _step(self, loop: For, ranges: Ranges) -> _Step | None:
         loops = [k for k, s in enumerate(loop.body) if isinstance(s, For)]
@@ -100,9 +103,10 @@ class _InPlace:
         if not counter.count or not has_fixed_ends(inner, self._sizes):
             return False
         indices = Indices(self._sizes, {**ranges, j: counter}, dict.fromkeys(assigned(straight)))
-        before = [a for a in accesses(step.before, indices) if a.array in (old, new)]
-        forget(inner.body, indices)
-        within = [a for a in accesses(inner.body, indices) if a.array in (old, new)]
+        before, within = (
+            [a for a in found if a.array in (old, new)]
+            for found in accesses_around(step.before, inner.body, indices)
+        )
         if any(a.index is None or a.is_store != (a.array == new) for a in (*before, *within)):
             return False
         if any(_is_overwritten(k, before, within, j, counter) for k in range(len(before) + len(within))):

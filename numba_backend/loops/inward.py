@@ -124,9 +124,9 @@ class _Moved:
             if isinstance(statement, Assign):
                 found |= {t.name for t in statement.targets if t.type == "int64" and t.name in self._varying}
             for whole in expressions_of(statement):
-                loads = [part.index for part in whole.walk() if isinstance(part, Load)]
-                loads += [statement.index] if isinstance(statement, Store) else []
-                places |= {part.name for index in loads for part in index.walk() if isinstance(part, Name)}
+                places |= {name for load in whole.loads for name in load.index.names}
+            if isinstance(statement, Store):
+                places |= set(statement.index.names)
         return found - places
 
     def _array(self, name: str, type_: str) -> Name:
@@ -149,7 +149,7 @@ class _Moved:
     def _varies(self, e: Expr) -> bool:
         if isinstance(e, Call) and e.function == "any_of":
             return False
-        return any(isinstance(part, Name) and part.name in self._varying for part in e.walk())
+        return not self._varying.isdisjoint(e.names)
 
     # ---- pieces of straight code
 
@@ -244,7 +244,7 @@ class _Moved:
                     changed |= {target.name for target in targets}
                 case Store(pointer=pointer):
                     changed.add(pointer.name)
-        if not any(isinstance(part, Name) and part.name in changed for part in test.walk()):
+        if changed.isdisjoint(test.names):
             return test
         name = Name(f"test{self._tests}", "bool")
         self._tests += 1
@@ -322,7 +322,7 @@ def temporaries(block: Block) -> frozenset[str]:
         inside: set[str] = set()
         for statement in block:
             for whole in expressions_of(statement):
-                foreign.update(part.name for part in whole.walk() if isinstance(part, Name) and part.name not in own)
+                foreign.update(name for name in whole.names if name not in own)
             for inner in inner_blocks(statement):
                 inside |= visit(inner)
             if isinstance(statement, Assign):

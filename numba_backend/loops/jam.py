@@ -33,11 +33,12 @@ from .affine import Indices, Range, constant_difference
 from .carried_loads import with_carried_loads
 from .expressions import ZERO, Binary, Call, Expr, Load, Name, Number, call
 from .rewrite import Substitution
-from .statements import Assign, Block, Comment, For, Store, expressions_of, names_of, walk, with_blocks
+from .statements import Assign, Block, Comment, For, Store, expressions_of, names_of
 from .straight_lines import (
     Access,
     Ranges,
     accesses,
+    accesses_around,
     assigned,
     forget,
     has_fixed_ends,
@@ -45,6 +46,7 @@ from .straight_lines import (
     loads_of,
     range_of,
     targets,
+    with_changed_loops,
 )
 from .vectorized_calls import LONG
 from .wavefront import Rows, in_wavefront
@@ -64,7 +66,7 @@ _ASSOCIATIVE = frozenset(("add", "multiply", "minimum", "maximum", "bit_and", "b
 def jammed(block: Block, sizes: Mapping[str, int], fresh: Callable[[str], str]) -> Block:
     """The statements with such loops changed. `sizes`: the numbers that arguments stand for; `fresh`: a new name like
     a given one."""
-    return _Jam(sizes, fresh, block).block(block, {})
+    return with_changed_loops(block, sizes, _Jam(sizes, fresh, block).loop)
 
 
 class _Jam:
@@ -76,32 +78,24 @@ class _Jam:
         """How often the whole program reads names."""
         return Counter(names_of(self._program))
 
-    def block(self, block: Block, ranges: Ranges) -> Block:
-        result: Block = []
-        for statement in block:
-            if isinstance(statement, For):
-                result += self._loop(statement, ranges)
-            else:
-                result.append(with_blocks(statement, lambda inner: self.block(inner, ranges)))
-        return result
-
-    def _loop(self, loop: For, ranges: Ranges) -> Block:
-        ranges = {**ranges, loop.variable.name: range_of(loop, self._sizes, ranges)}
+    def loop(self, loop: For, ranges: Ranges, inner: Callable[[], Block]) -> Block:
+        """What computes a loop: see `with_changed_loops`."""
         rows = _rows_of(loop)
         if rows is not None and self._pays(rows, ranges):
             inside = {**ranges, rows.inner.variable.name: range_of(rows.inner, self._sizes, ranges)}
-            if self._waits(rows, inside):
+            indices = Indices(self._sizes, inside, dict.fromkeys(assigned(rows.straight)))
+            before, within = accesses_around(rows.before, rows.inner.body, indices)
+            if variable_waits(rows.inner.body) or _memory_waits(within, rows.inner.variable.name, inside):
                 front: Block = []
                 found = in_wavefront(rows, self._sizes, inside, self._fresh, is_read=self._is_read(rows))
                 if found is not None:
                     front, first = found
                     rows = replace(rows, outer=replace(rows.outer, start=first))
-                if self._is_independent(rows, inside):
+                if _are_independent(rows, before, within, inside):
                     return front + self._written(rows, inside)
                 if front:
                     return [*front, rows.outer]
-        body = self.block(loop.body, ranges)
-        return [For(loop.variable, loop.start, loop.stop, loop.step, body, loop.kind)]
+        return [replace(loop, body=inner())]
 
     def _pays(self, rows: Rows, ranges: Ranges) -> bool:
         outer, inner = ranges[rows.outer.variable.name].count, range_of(rows.inner, self._sizes, ranges).count
@@ -116,37 +110,11 @@ class _Jam:
     def _is_read(self, rows: Rows) -> bool:
         """True if a variable of the rows is read after them."""
         within = Counter(names_of([rows.outer]))
-        straight = [*rows.before, *rows.inner.body, *rows.after]
-        return any(self._reads[name] > within[name] for name in assigned(straight))
-
-    def _waits(self, rows: Rows, ranges: Ranges) -> bool:
-        """True if the inner loop waits for itself."""
-        indices = Indices(self._sizes, ranges, dict.fromkeys(assigned([*rows.before, *rows.inner.body, *rows.after])))
-        list(accesses(rows.before, indices))
-        forget(rows.inner.body, indices)
-        j = rows.inner.variable.name
-        inside = list(accesses(rows.inner.body, indices))
-        return variable_waits(rows.inner.body) or _memory_waits(inside, j, ranges[j])
-
-    def _is_independent(self, rows: Rows, ranges: Ranges) -> bool:
-        """True if the rows may run at once."""
-        straight = [*rows.before, *rows.inner.body, *rows.after]
-        indices = Indices(self._sizes, ranges, dict.fromkeys(assigned(straight)))
-        before = list(accesses(rows.before, indices))
-        forget(rows.inner.body, indices)
-        inside = list(accesses(rows.inner.body, indices))
-        j, t = rows.inner.variable.name, rows.outer.variable.name
-        moved = [(later, True) for later in before] + [(later, False) for later in inside]
-        return not any(
-            _may_meet(earlier, later, t, j, ranges[j], is_before)
-            for earlier in inside
-            for later, is_before in moved
-            if later.array == earlier.array and (later.is_store or earlier.is_store)
-        )
+        return any(self._reads[name] > within[name] for name in assigned(rows.straight))
 
     def _written(self, rows: Rows, ranges: Ranges) -> Block:
         outer, inner = rows.outer, rows.inner
-        count = outer.stop if outer.start is None else call("maximum", outer.stop - outer.start, ZERO)
+        count = call("maximum", outer.stop - (outer.start or ZERO), ZERO)
         rest = Name(self._fresh("rest"))
         names = [self._names(rows, row) for row in range(ROWS)]
         before, within, after = (_in_turn(names, block) for block in (rows.before, inner.body, rows.after))
@@ -165,17 +133,9 @@ class _Jam:
 
     def _names(self, rows: Rows, row: int) -> Substitution:
         """One of the rows with variables of its own; the last one has the loop's."""
-        outer = rows.outer
-        straight = [*rows.before, *rows.inner.body, *rows.after]
-        own = assigned(straight) if row < ROWS - 1 else set()
-        values: dict[str, Expr] = {}
-        for statement in walk(outer.body):
-            for whole in (*expressions_of(statement), *targets(statement)):
-                for part in whole.walk():
-                    if isinstance(part, Name) and part.name not in own:
-                        values[part.name] = part
-        values[outer.variable.name] = outer.variable + row
-        return Substitution(values, {}, self._fresh)
+        own = assigned(rows.straight) if row < ROWS - 1 else set()
+        values = {rows.outer.variable.name: rows.outer.variable + row}
+        return Substitution(values, {}, lambda name: self._fresh(name) if name in own else name)
 
 
 def _in_turn(names: Sequence[Substitution], block: Block) -> Block:
@@ -223,6 +183,18 @@ def _carried(block: Block, names: set[str]) -> set[str]:
     return found
 
 
+def _are_independent(rows: Rows, before: Sequence[Access], inside: Sequence[Access], ranges: Ranges) -> bool:
+    """True if the rows may run at once. `before`: the accesses before the inner loop, `inside`: its own."""
+    j, t = rows.inner.variable.name, rows.outer.variable.name
+    moved = [(later, True) for later in before] + [(later, False) for later in inside]
+    return not any(
+        _may_meet(earlier, later, t, j, ranges[j], is_before)
+        for earlier in inside
+        for later, is_before in moved
+        if later.array == earlier.array and (later.is_store or earlier.is_store)
+    )
+
+
 def _may_meet(earlier: Access, later: Access, t: str, j: str, counter: Range, is_before: bool) -> bool:
     """Can an access of the inner loop in one row, and one of a row after it that now runs before it, be of the same
     element? `counter`: the inner loop's; `is_before`: the later one is outside of the inner loop.
@@ -253,13 +225,13 @@ def _is_within(iterations: int, counter: Range) -> bool:
     return iterations >= 1 and (counter.count is None or iterations < counter.count)
 
 
-def _memory_waits(inside: Sequence[Access], j: str, counter: Range) -> bool:
+def _memory_waits(inside: Sequence[Access], j: str, ranges: Ranges) -> bool:
     """True if an iteration loads an element that an earlier one stored."""
     for store in (a for a in inside if a.is_store and a.index is not None):
         for load in (a for a in inside if not a.is_store and a.array == store.array and a.index is not None):
             assert store.index is not None and load.index is not None
             gap, factor = constant_difference(store.index, load.index), store.index.get(j, 0)
-            if gap is not None and factor and gap % factor == 0 and _is_within(gap // factor, counter):
+            if gap is not None and factor and gap % factor == 0 and _is_within(gap // factor, ranges[j]):
                 return True
     return False
 

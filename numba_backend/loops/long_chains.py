@@ -24,7 +24,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from .expressions import Call, Expr, Load, Name, Number, call
-from .rewrite import rewritten
+from .rewrite import with_names
 from .statements import (
     Assign,
     Block,
@@ -34,10 +34,10 @@ from .statements import (
     LoopProgram,
     Statement,
     Store,
-    expressions_of,
     names_of,
     with_values,
 )
+from .straight_lines import loads_of
 from .typing import pointer_to
 from .vectorized_calls import LONG
 
@@ -104,20 +104,19 @@ class _Stages:
 
     def _takes(self, statement: Statement, assigned: list[str], stored: set[str]) -> bool:
         """Put the statement, and the calls in it, in their order; False if they must stay where they are."""
-        parts = [p for e in expressions_of(statement) for p in e.walk()]
-        if any(isinstance(p, Load) and p.pointer.name in stored for p in parts):
+        if any(load.pointer.name in stored for load in loads_of(statement)):
             return False
-        if any(isinstance(p, Name) and p.name in assigned and p.name not in self._levels for p in parts):
+        if any(name in assigned and name not in self._levels for name in names_of([statement])):
             return False  # the value of an iteration before
         match statement:
             case Assign(targets=(target,), values=(value,)) if assigned.count(target.name) == 1:
                 level, value = self._hoisted(value)
                 self._levels[target.name] = level
                 made = Assign((target,), (value,))
-                if isinstance(value, Load) and not any(
-                    isinstance(p, Load) or (isinstance(p, Name) and p.name in assigned) for p in value.index.walk()
-                ):
-                    self._loads.add(target.name)
+                if isinstance(value, Load):
+                    index = value.index
+                    if not index.loads and not any(name in assigned for name in index.names):
+                        self._loads.add(target.name)
                 self._items.append((level, made))
             case Store(pointer, index, value):
                 (_, index), (level, value) = self._hoisted(index), self._hoisted(value)
@@ -143,7 +142,7 @@ class _Stages:
     def _loops(self, count: int) -> Block | None:
         later: dict[str, set[int]] = {}
         for at, statement in self._items:
-            for name in _read(statement):
+            for name in set(names_of([statement])):
                 if self._made.get(name, at) < at:
                     later.setdefault(name, set()).add(at)
         start, some, j = Name(self._fresh("start")), Name(self._fresh("some")), Name(self._fresh("j"))
@@ -168,13 +167,9 @@ class _Stages:
         place, variable = start + j, self._loop.variable.name
 
         def moved(e: Expr) -> Expr:
-            return rewritten(e, lambda p: place if isinstance(p, Name) and p.name == variable else None)
+            return with_names(e, {variable: place})
 
         loops = [For(j, None, some, 1, [with_values(s, moved) for s in stage], self._loop.kind) for stage in stages]
         first = Assign((some,), (call("minimum", Number(BLOCK), self._loop.stop - start),))
         arrays: Block = [LocalArray(array, BLOCK, array.type[:-1]) for array in held.values()]
         return [*arrays, For(start, self._loop.start, self._loop.stop, BLOCK, [first, *loops])]
-
-
-def _read(statement: Statement) -> set[str]:
-    return {p.name for e in expressions_of(statement) for p in e.walk() if isinstance(p, Name)}

@@ -15,8 +15,9 @@ from collections.abc import Mapping, Sequence
 from ...hlo.support.records import dataclass
 from .affine import Affine, Indices
 from .expressions import Expr
+from .forward import assigned
 from .statements import Assign, Augment, Block, Comment, For, LocalArray, Statement, Store, expressions_of, walk
-from .straight_lines import Ranges, has_fixed_ends, loads_of, range_of, targets
+from .straight_lines import Ranges, has_fixed_ends, loads_of, range_of
 
 _PLAIN = (Assign, Augment, Comment, LocalArray, Store)
 
@@ -105,28 +106,18 @@ def _run_of(loop: For, array: str, sizes: Mapping[str, int]) -> _Run | None:
 def _inside(loop: For, around: Indices, ranges: Ranges) -> Indices:
     """What is known at the beginning of each iteration: not the names that others assign to."""
     known = dict(around.known)
-    for statement in walk(loop.body):
-        known.update(dict.fromkeys(_assigned(statement)))
+    known.update(dict.fromkeys(assigned(loop.body)))
     known.pop(loop.variable.name, None)
     return Indices(around.sizes, ranges, known)
-
-
-def _assigned(statement: Statement) -> list[str]:
-    if isinstance(statement, Augment):
-        return [statement.target.name]
-    return [target.name for target in targets(statement)]
 
 
 def _learn(statement: Statement, indices: Indices) -> None:
     """What is known after a statement."""
     if isinstance(statement, Assign):
         values = [indices.of(value) if _is_integer(value) else None for value in statement.values]
-        indices.known.update(zip(_assigned(statement), values, strict=True))
-        return
-    for inner in walk([statement]):
-        indices.known.update(dict.fromkeys(_assigned(inner)))
-        if isinstance(inner, For):
-            indices.known[inner.variable.name] = None
+        indices.known.update(zip(assigned([statement]), values, strict=True))
+    else:
+        indices.known.update(dict.fromkeys(assigned([statement])))
 
 
 def _is_integer(value: Expr) -> bool:

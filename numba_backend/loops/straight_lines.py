@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 
 from ...hlo.support.records import dataclass
 from .affine import Affine, Indices, Range
 from .expressions import ZERO, Call, Expr, Load, Name
 from .rewrite import with_names
-from .statements import Assign, Block, Comment, For, Statement, Store, expressions_of
+from .statements import Assign, Block, Comment, For, Statement, Store, expressions_of, with_blocks
 
 Ranges = Mapping[str, Range]
 """The values of loops' counters."""
@@ -68,7 +69,8 @@ class FromOutside:
                 self._values[target.name], self._sizes[target.name] = value, size
 
     def _size(self, e: Expr) -> int:
-        return sum(self._sizes.get(name, 1) for name in e.names)
+        """The names in a written value; a value of numbers alone counts as one."""
+        return sum(self._sizes.get(name, 1) for name in e.names) or 1
 
 
 def loads_of(statement: Statement) -> Iterator[Load]:
@@ -92,6 +94,30 @@ def accesses(block: Block, indices: Indices) -> Iterator[Access]:
 def forget(block: Block, indices: Indices) -> None:
     """The names that a loop's body assigns to have other values in each iteration."""
     indices.known.update(dict.fromkeys(assigned(block)))
+
+
+def accesses_around(before: Block, body: Block, indices: Indices) -> tuple[list[Access], list[Access]]:
+    """The accesses of straight-line code, and those of an iteration of a loop after it, which has such a body."""
+    outside = list(accesses(before, indices))
+    forget(body, indices)
+    return outside, list(accesses(body, indices))
+
+
+def with_changed_loops(
+    block: Block, sizes: Mapping[str, int], change: Callable[[For, Ranges, Callable[[], Block]], Block],
+    ranges: Ranges | None = None,
+) -> Block:  # fmt: skip
+    """The statements, with what `change` gives in the place of each loop. It is called with the loop, the values of its
+    counter and of those around it, and a function that gives the loop's body with changed loops."""
+    around = ranges or {}
+    result: Block = []
+    for statement in block:
+        if isinstance(statement, For):
+            inside = {**around, statement.variable.name: range_of(statement, sizes, around)}
+            result += change(statement, inside, partial(with_changed_loops, statement.body, sizes, change, inside))
+        else:
+            result.append(with_blocks(statement, lambda inner: with_changed_loops(inner, sizes, change, around)))
+    return result
 
 
 def range_of(loop: For, sizes: Mapping[str, int], ranges: Ranges) -> Range:

@@ -30,8 +30,8 @@ from .affine import Affine, Indices, constant_difference
 from .expressions import ZERO, Binary, Call, Expr, Load, Name, Number, call, maximum, minimum
 from .lanes import WIDTHS, NotLanes, check_kind, left_neighbour
 from .rewrite import Substitution, rewritten, with_names
-from .statements import Assign, Block, Comment, For, LocalArray, Statement, Store, expressions_of, walk
-from .straight_lines import Access, Ranges, accesses, assigned, forget, has_fixed_ends, targets
+from .statements import Assign, Block, Comment, For, LocalArray, Statement, Store, walk
+from .straight_lines import Access, Ranges, accesses, assigned, forget, has_fixed_ends
 from .typing import pointee, pointer_to
 
 WORD = 4
@@ -50,6 +50,11 @@ class Rows:
     before: Block
     inner: For
     after: Block
+
+    @property
+    def straight(self) -> Block:
+        """All the straight-line code."""
+        return [*self.before, *self.inner.body, *self.after]
 
 
 class _Refused(Exception):
@@ -106,9 +111,9 @@ class _Wavefront:
     ) -> None:
         self._rows, self._ranges, self._fresh, self._lanes = rows, ranges, fresh, lanes
         self._row, self._column = rows.outer.variable, rows.inner.variable
-        straight = [*rows.before, *rows.inner.body]
-        self._own = {self._row.name, self._column.name, *assigned([*straight, *rows.after])}
-        self._indices = Indices(sizes, ranges, dict.fromkeys(assigned([*straight, *rows.after])))
+        own = assigned(rows.straight)
+        self._own = {self._row.name, self._column.name, *own}
+        self._indices = Indices(sizes, ranges, dict.fromkeys(own))
         self._outside: list[Access] = list(accesses(rows.before, self._indices))
         forget(rows.inner.body, self._indices)
         self._stores = {s.pointer.name: s for s in rows.inner.body if isinstance(s, Store)}
@@ -219,7 +224,7 @@ class _Wavefront:
             raise _Refused
         array, by_row, by_column = load.pointer.name, index.get(self._row.name, 0), index.get(self._column.name, 0)
         where = self._in_counters(load.index)
-        in_first = Load(load.pointer, _replaced(where, {self._column.name: self._rows.inner.start or ZERO}))
+        in_first = Load(load.pointer, with_names(where, {self._column.name: self._rows.inner.start or ZERO}))
         place = self._store_indices.get(array)
         if place is None:
             if not by_column:
@@ -264,14 +269,8 @@ class _Wavefront:
 
     def _rows_begin(self) -> Block:
         """The code before the columns, of all rows, and their variables in the lanes."""
-        values: dict[str, Expr] = {}
-        for statement in self._rows.before:
-            for whole in (*expressions_of(statement), *targets(statement)):
-                values.update({p.name: p for p in whole.walk() if isinstance(p, Name) and p.name not in self._own})
-        for kept in self._kept.values():
-            values.update({p.name: p for p in kept.value.walk() if isinstance(p, Name) and p.name not in self._own})
-        values[self._row.name] = self._row + _LANE
-        names = Substitution(values, {}, self._fresh)
+        own = {self._row.name: self._row + _LANE}
+        names = Substitution(own, {}, lambda name: self._fresh(name) if name in self._own else name)
         body = names.block(self._rows.before)
         body += [Store(kept.first, _LANE, names.expression(kept.value)) for kept in self._kept.values()]
         result: Block = [For(_LANE, None, Number(self._lanes), 1, body)]
@@ -307,14 +306,10 @@ class _Wavefront:
 
     def _at(self, index: Expr, column: Expr) -> Expr:
         """An index of the array, at a column."""
-        found = _replaced(index, {self._column.name: column})
+        found = with_names(index, {self._column.name: column})
         if any(name in self._own for name in found.names):
             raise _Refused  # one that is computed for each row
         return found
 
     def _in_lanes(self, body: Sequence[Statement]) -> For:
         return For(_LANE, None, Number(self._lanes), 1, list(body), "lanes")
-
-
-def _replaced(e: Expr, values: Mapping[str, Expr]) -> Expr:
-    return with_names(e, values)

@@ -258,3 +258,49 @@ def test_elements_are_not_loaded_for_an_inner_loop_that_may_not_run() -> None:
     assert "rest" in fixed and "carried" in fixed
     for one, other in zip(outcome(lines, *sizes.values()), outcome(new, *sizes.values()), strict=True):
         np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("rows", [-9, -1, 0, 1, 23, 60])
+def test_a_number_of_rows_that_is_known_at_run_time(rows: int) -> None:
+    """It has an upper bound, which other rules need; it may be negative."""
+    lines = """def k(lo, hi, a, b, n, m, n0):
+    for t in range(minimum(n0, n)):
+        s = b[t + 30]
+        for j in range(m):
+            s = maximum(s, add(a[j], b[j]))
+            a[j] = s
+"""
+    new = changed(lines, jammed, {"m": 17, "n0": ROW}, namer())
+    assert "rest" in new
+    for one, other in zip(outcome(lines, rows, 17, ROW), outcome(new, rows, 17, ROW), strict=True):
+        np.testing.assert_array_equal(one, other, new)
+
+
+@pytest.mark.parametrize("step", [1, -1])
+def test_what_was_just_stored_is_not_what_comes_next_in_a_loop_downwards(step: int) -> None:
+    ends = "1, m" if step > 0 else "m, 0, -1"
+    lines = f"""def k(lo, hi, a, b, n, m, n0):
+    for j in range({ends}):
+        a[minimum(j, n0)] = add(a[minimum(j - 1, n0)], b[j])
+"""
+    sizes = {"n": 1, "m": 17, "n0": ROW}
+    new = changed(lines, carried, sizes, namer())
+    assert ("carried" in new) == (step > 0)
+    for one, other in zip(outcome(lines, *sizes.values()), outcome(new, *sizes.values()), strict=True):
+        np.testing.assert_array_equal(one, other, new)
+
+
+def test_an_index_in_the_first_iteration_is_that_of_the_load() -> None:
+    """Its name has another value later in the iteration."""
+    lines = """def k(lo, hi, a, b, n, m, n0):
+    for j in range(m):
+        at = j + 3
+        a[at + 1] = add(a[at], b[j])
+        at = j + 40
+        b[at] = add(b[at], int32(1))
+"""
+    sizes = {"n": 1, "m": 17, "n0": ROW}
+    new = changed(lines, carried, sizes, namer())
+    assert "carried" in new
+    for one, other in zip(outcome(lines, *sizes.values()), outcome(new, *sizes.values()), strict=True):
+        np.testing.assert_array_equal(one, other, new)

@@ -35,8 +35,8 @@ def test_what_is_in_memory_or_comes_from_the_iteration_before_has_no_value() -> 
 
 
 def test_a_chain_of_squares_is_not_written_out() -> None:
-    for start in (None, Number(0)):
-        body: Block = [assign("v0", COUNTER)]
+    for first, start in ((COUNTER, None), (COUNTER, Number(0)), (Number(3), None)):
+        body: Block = [assign("v0", first)]
         body += [assign(f"v{n}", Binary("*", Name(f"v{n - 1}"), Name(f"v{n - 1}"))) for n in range(1, 200)]
         found = values(body, start)
         short = found.of(Name("v4"))
