@@ -154,9 +154,7 @@ class _Vector:
                 for target in statement.targets:
                     known = len(statement.targets) == 1 and target.name not in self.steps
                     self.steps[target.name] = self.step(statement.values[0]) if known else None
-            all_moved: list[Load | Store] = [
-                part for e in expressions_of(statement) for part in e.walk() if isinstance(part, Load)
-            ]
+            all_moved: list[Load | Store] = [load for e in expressions_of(statement) for load in e.loads]
             if isinstance(statement, Store):
                 all_moved.append(statement)
             for moved in all_moved:
@@ -344,13 +342,13 @@ def _is_vector(loop: For) -> bool:
             case While() | Break() | Continue():
                 return False
             case Assign(targets=targets, values=given):
-                names = {part.name for e in given for part in e.walk() if isinstance(part, Name)}
+                names = {name for e in given for name in e.names}
                 own = {target.name for target in targets}
                 if names & carried or names & own - made:
                     carried |= own
                 made |= own
             case Store(value=value):
-                if carried and any(isinstance(part, Name) and part.name in carried for part in value.walk()):
+                if not carried.isdisjoint(value.names):
                     return False
     return True
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..loops.expressions import Call, Name
+from ..loops.expressions import Call
 from ..loops.statements import (
     Assign,
     Augment,
@@ -46,7 +46,7 @@ def without_dead(block: Block) -> Block:
         read = set()
         for statement in walk(block):
             if isinstance(statement, Augment):  # that it reads its own target does not count
-                read |= {part.name for part in statement.value.walk() if isinstance(part, Name)}
+                read |= set(statement.value.names)
             else:
                 read |= set(_read_by(statement))
         dead = {
@@ -83,9 +83,7 @@ def assigned_by(statement: Statement) -> tuple[str, ...]:
 
 def _read_by(statement: Statement) -> Iterator[str]:
     for whole in expressions_of(statement):
-        for part in whole.walk():
-            if isinstance(part, Name):
-                yield part.name
+        yield from whole.names
 
 
 class Declarations:

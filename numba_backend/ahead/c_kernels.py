@@ -141,7 +141,7 @@ class _Kernel:
         found: set[str] = set()
         for statement in block:
             for whole in expressions_of(statement):
-                found |= {part.name for part in whole.walk() if isinstance(part, Name) and part.name not in bound}
+                found |= {name for name in whole.names if name not in bound}
             match statement:
                 case For(variable=variable, body=body):
                     found |= self._read_outside(body, bound | {variable.name})
@@ -279,7 +279,7 @@ class _Kernel:
         yield "}"
 
     def _changes(self, bound: Expr, body: Block) -> bool:
-        names = {part.name for part in bound.walk() if isinstance(part, Name)}
+        names = set(bound.names)
         for statement in walk(body):
             if isinstance(statement, Assign) and names & {t.name for t in statement.targets}:
                 return True

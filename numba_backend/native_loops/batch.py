@@ -27,7 +27,7 @@ from ...hlo.ir import HloComputation
 from ..cost import TURN_OF_PART
 from ..emitted_kernel import HI, LO, EmittedKernel
 from ..loops.expressions import Expr, Name, call, times
-from ..loops.statements import Assign, Block, Comment, For, If, LocalArray, Statement, expressions_of, walk
+from ..loops.statements import Assign, Block, Comment, For, If, LocalArray, Statement, names_of
 from ..machine import target_machine
 from .memory import Lanes
 from .state import loop_in
@@ -124,11 +124,7 @@ def _is_sliced(kernel: EmittedKernel) -> bool:
         return False
     if not all(isinstance(s, Assign) for s in before):
         return False
-    return not _names(before) & {"lo", "hi"} and "lo" not in _names(walk(loop.body))
-
-
-def _names(statements: Iterable[Statement]) -> set[str]:
-    return {e.text for s in statements for root in expressions_of(s) for e in root.walk() if isinstance(e, Name)}
+    return {"lo", "hi"}.isdisjoint(names_of([*before])) and "lo" not in names_of(loop.body)
 
 
 def in_blocks(body: Block, members: int) -> Block:

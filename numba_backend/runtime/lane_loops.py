@@ -103,7 +103,7 @@ class LaneWriter:
 
     def _store(self, store: Store) -> None:
         element, value = store.pointer.type[:-1], store.value
-        arrays = {store.pointer.name, *(part.pointer.name for part in value.walk() if isinstance(part, Load))}
+        arrays = {store.pointer.name, *(load.pointer.name for load in value.loads)}
         whole = [name for name in arrays if self._vectors.rows.get(name) == self._count]
         moves = isinstance(value, Load) and not whole
         nbytes = min(self._vectors.register, MOVED) if moves else self._vectors.register
@@ -222,7 +222,7 @@ class LaneWriter:
 
     def _varies(self, value: Expr) -> bool:
         names = (self._variable, *self._assigned)
-        return any(isinstance(part, Name) and part.name in names for part in value.walk())
+        return any(name in names for name in value.names)
 
     def _place(self, pointer: Name, index: Expr, first: int, lanes: int) -> Any:
         """A pointer to the vector that begins with the element of iteration `first`."""

@@ -342,7 +342,7 @@ def _step_of(e: Expr, counter: str, steps: Mapping[str, int | None]) -> int | No
                 return None
             factor = right if a else left
             return (a or b) * (int(factor.value) if isinstance(factor, Number) else _FAR)
-    parts = [_step_of(part, counter, steps) for part in e.walk() if isinstance(part, Name)]
+    parts = [1 if name == counter else steps.get(name, 0) for name in e.names]
     return 0 if not any(parts) and None not in parts else None
 
 

@@ -14,7 +14,6 @@ would be given, and would take away again first of all.
 
 from __future__ import annotations
 
-from ..loops.expressions import Name
 from ..loops.statements import (
     Assign,
     Augment,
@@ -58,9 +57,7 @@ class _Walk:
 
     def _statement(self, statement: Statement) -> None:
         for whole in expressions_of(statement):
-            for part in whole.walk():
-                if isinstance(part, Name) and part.name not in self._current:
-                    self.places.add(part.name)
+            self.places.update(name for name in whole.names if name not in self._current)
         if isinstance(statement, Assign):
             for target in statement.targets:
                 self.assign(target.name)
