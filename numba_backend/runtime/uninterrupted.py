@@ -54,7 +54,7 @@ class Call(Generic[T]):
         return True
 
     def run(self) -> None:
-        # Any statement may raise MemoryError. The last two take no memory.
+        # Any statement may raise MemoryError. The last three take no memory.
         try:
             self._begun = True
             join(self._work)
@@ -71,6 +71,7 @@ class Call(Generic[T]):
         except BaseException as error:
             self.error = error
         finally:
+            del self._function  # the waiting thread may be done with its values before this one runs again
             self.done = True
             self._ended.release()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+import weakref
 from collections.abc import Callable
 
 import pytest
@@ -25,6 +26,20 @@ def test_errors_come_out() -> None:
         uninterrupted(lambda _: 1 // 0)
     with pytest.raises(SystemExit):
         uninterrupted(lambda _: exit(3))
+
+
+def test_what_ended_holds_nothing() -> None:
+    """The thread may have no turn for a while after the caller has the result."""
+
+    class Held:
+        pass
+
+    held = Held()
+    gone = weakref.ref(held)
+    call = module.Call(lambda _, held=held: held is not None, module.NO_LOCK)  # type: ignore[misc]
+    del held
+    call.run()
+    assert call.result and gone() is None
 
 
 def test_the_lock_is_held_there() -> None:
