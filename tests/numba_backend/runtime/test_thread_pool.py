@@ -136,7 +136,7 @@ from hloom.numba_backend.runtime.kernel import KernelSource
 from hloom.numba_backend.runtime.program import ProgramBuilder, pointer
 
 pieces, awake = map(int, sys.argv[1:])
-source = "def k(lo, hi, x):\\n for i in range(lo, hi):\\n  for j in range(20000):\\n   x[i] = x[i] * 0.5 + 1\\n"
+source = "def k(lo, hi, x):\\n for i in range(lo, hi):\\n  for j in range(200000):\\n   x[i] = x[i] * 0.5 + 1\\n"
 kernel = KernelSource("k", source, (("pointer", "f64"),))
 builder = ProgramBuilder()
 builder.kernel(kernel, [pointer(0)], pieces, 1)
