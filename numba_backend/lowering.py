@@ -37,7 +37,7 @@ from .loops.statements import KernelParameter, PointerParameter, SizeParameter
 from .loops.stored_first import stored_first
 from .lowering_rules import lowering_rule
 from .lowering_rules.table import LoweringContext, PieceMemory, Step
-from .machine import SHARE_NANOSECONDS, target_machine
+from .machine import PIECE_NANOSECONDS, target_machine
 from .native_loops.emit import emit_native_loop
 from .native_loops.state import overwritten
 from .output_fusion import Leaf, Pieces, is_output_fusion, leaf_of, pieces_of, scatter_of
@@ -456,7 +456,7 @@ class _Lowering(LoweringContext):
         """How many pieces of work that take so long are worth a thread; 0 if no other thread may take part."""
         if share is None:
             share = self._share(EVERY)
-        return math.ceil((SHARE_NANOSECONDS if share is None else share) / max(nanoseconds, 0.1))
+        return math.ceil((PIECE_NANOSECONDS if share is None else share) / max(nanoseconds, 0.1))
 
     def _source(self, kernel: EmittedKernel) -> KernelSource:
         declared = kernel.source, tuple(_declared(p) for p in kernel.parameters)

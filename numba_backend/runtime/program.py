@@ -30,7 +30,7 @@ from ...hlo.support.named_address import NamedAddress
 from ...hlo.support.snapshots import snapshot
 from ...hlo.system import system
 from ...hlo.timeline.spans import RECORDERS, Track, spanning
-from ..machine import COPIED_BYTES, FLOPS, SHARE_NANOSECONDS
+from ..machine import COPIED_BYTES, FLOPS, PIECE_NANOSECONDS, SHARE_NANOSECONDS
 from .call import CALLER, ProgramBlock, header_words, program_function
 from .callbacks import CALL_PYTHON, LOOK, callback_api
 from .chain import Cut, Stage, chain_words
@@ -52,7 +52,7 @@ _NUMPY_DTYPES: dict[str, object] = {
 }  # fmt: skip
 
 _BRIEF_WORK = 0.5
-"""A program with less work than this is brief; 1 is the work of one grain, about 3.5 us."""
+"""A program with less work than this is brief; 1 is a thread's share, about 3.5 us."""
 
 _LEAST_NANOSECONDS = 20
 """The least time of a loop's iteration, with its jumps."""
@@ -165,13 +165,13 @@ class ProgramBuilder:
         """Call `kernel` for lo, hi = 0, extent; arguments are in the order of its parameters.
 
         When `grain` > 0 and `extent` >= 2 * grain, the range may be split over threads, in pieces of at least `grain`.
-        So `grain` iterations should take about 3.5 us: with twice as much work a second thread pays. `nanoseconds`: the
+        So `grain` iterations should take about 1.5 us: with twice as much work a second thread pays. `nanoseconds`: the
         estimate of the whole range; without it, what follows from the grain.
         """
         shown = self._called(kernel, arguments, extent, grain)
         if extent == 0:
             return
-        work = extent / grain if grain else 1
+        work = extent / grain * PIECE_NANOSECONDS / SHARE_NANOSECONDS if grain else 1
         estimated = work * SHARE_NANOSECONDS if nanoseconds is None else nanoseconds
         self._work += work
         self._nanoseconds += estimated

@@ -18,9 +18,15 @@ late finds no work, so the caller never waits for a worker to wake. While it wai
 native loop, it looks for interrupts (`watch`, else 0); the workers, which Python does not know, cannot. When the pool
 is busy (another thread's call, or a nested one) the caller runs the whole range itself.
 
-A range has a ticket for each worker that it has chunks for. The caller wakes two sleepers at most, and each of them
+A range has a ticket for each worker that it has chunks for. Chunks of several iterations may be short: each thread then
+has two of them, but for a second one, which has what there is. The caller wakes two sleepers at most, and each of them
 that gets a ticket two more, so the caller's work does not grow with the number of workers. Without a ticket a worker
 only reads, and goes on towards its sleep.
+
+A cache line that one core wrote takes another one 50 to 250 ns, and a short range is as long as a few of them. So the
+words of a range are on one line, which a worker reads when it sees that there is a new one, and the `gate` among them
+is three numbers: of the range, of the tickets left, and of the workers inside. A worker takes a ticket and is inside by
+one exchange. The counts of the first eight parts are on lines of their own.
 
 On a busy machine a worker may lose its CPU in the middle of a chunk, and the caller waits for the other program's time
 slice. When the caller waited longer for a range than it worked on it, ranges are not cut for as long as it waited, and
@@ -67,33 +73,50 @@ _TASK_BYTES = 24  # the next task, the function, its argument
 # Byte offsets in the pool's block. Words that several threads write are on separate cache lines.
 RUN_PARALLEL, THREADS, SPINS = 8, 16, 24
 _LOCK, _UNLOCK, _WAIT, _SIGNAL, _YIELD = 32, 40, 48, 56, 64
-_BUSY, _GENERATION, _OPEN, _INSIDE, _NUMBERS, _SLEEPERS, _TICKETS, _JOB = 128, 192, 256, 320, 384, 448, 512, 576
+_BUSY, _GATE, _JOB, _NUMBERS, _SLEEPERS = 128, 192, 200, 384, 448
 _CHUNKS, _OF_PART, _PARTS = _JOB + 32, _JOB + 40, _JOB + 48
+_RANGE, _TICKET, _INSIDE = 1 << 32, 1 << 16, 1  # units of the numbers in the gate, from the upper bits to the lower
+_TICKETS = _RANGE - _TICKET  # the bits of the tickets
 _BLAS, _OTHER_BLAS = 640, 744  # doors
 _BLAS_CLOSED, ENTER_BLAS, LEAVE_BLAS, _BLAS_SET = 664, 672, 680, 688
 _BLAS_LOCK, _BLAS_DEPTH, _BLAS_SAVED = 0, 8, 16  # of a door
 _SERIAL, _PENALTY, _NAP, _NAP_TIME = 704, 712, 720, 728
 _MUTEX, _CONDITION = 768, 896
 _TASK_LOCK, _FIRST_TASK, _LAST_TASK, TASKS, RUN_TASKS, SCHEDULE = 960, 968, 976, 984, 992, 1000
-_TAKEN, _MOST_PARTS = 1024, 64  # how many chunks of each part were taken; eight parts share a cache line
+_TAKEN, _MOST_PARTS = 1024, 64  # how many chunks of each part were taken
+_LINES = 8  # of these counts
+
+
+def _taken(part: str) -> str:
+    """The address of the count of a part."""
+    return f"pool + {_TAKEN} + ({part} & {_LINES - 1}) * 64 + ({part} >> {_LINES.bit_length() - 1}) * 8"
+
 
 _TAKE_CHUNKS = f"""
-        for _ in range(load(pool + {_PARTS})):
-            first = part * load(pool + {_OF_PART})
-            count = smaller(load(pool + {_OF_PART}), load(pool + {_CHUNKS}) - first)
-            taken = pool + {_TAKEN} + part * 8
-            while atomic_load(taken) < count:
+        entry_ = load(pool + {_JOB})
+        arguments_ = load(pool + {_JOB + 8})
+        extent_ = load(pool + {_JOB + 16})
+        step_ = load(pool + {_JOB + 24})
+        chunks_ = load(pool + {_CHUNKS})
+        of_part_ = load(pool + {_OF_PART})
+        parts_ = load(pool + {_PARTS})
+        chunk = 0
+        for visited in range(parts_):
+            first = part * of_part_
+            count = smaller(of_part_, chunks_ - first)
+            taken = {_taken("part")}
+            if visited != 0:
+                chunk = atomic_load(taken)
+            while chunk < count:
                 chunk = atomic_add(taken, 1)
                 if chunk < count:
-                    step = load(pool + {_JOB + 24})
-                    lo = (first + chunk) * step
-                    hi = smaller(lo + step, load(pool + {_JOB + 16}))
-                    call_kernel(load(pool + {_JOB}), lo, hi, load(pool + {_JOB + 8}))
+                    lo = (first + chunk) * step_
+                    call_kernel(entry_, lo, smaller(lo + step_, extent_), arguments_)
             part += 1
-            if part == load(pool + {_PARTS}):
+            if part == parts_:
                 part = 0
 """
-"""Begins with the part `part`."""
+"""Begins with the part `part`, whose count it does not read first: the line is this thread's."""
 
 
 def back_off(indent: int) -> str:
@@ -148,25 +171,30 @@ def run_parallel(pool, entry, arguments, extent, grain, watch):
         chunks = quotient(extent + step - 1, step)
         store(pool + {_CHUNKS}, chunks)
         tickets = smaller(threads, chunks) - 1
+        if grain > 1:
+            tickets = smaller(tickets, quotient(chunks, 2) - 1)
+        if tickets < 1:
+            tickets = 1
         parts = smaller(tickets + 1, {_MOST_PARTS})
         of_part = quotient(chunks + parts - 1, parts)
         parts = quotient(chunks + of_part - 1, of_part)
         store(pool + {_OF_PART}, of_part)
         store(pool + {_PARTS}, parts)
         for part in range(parts):
-            store(pool + {_TAKEN} + part * 8, 0)
+            store({_taken("part")}, 0)
         started = cycles()
-        atomic_store(pool + {_TICKETS}, tickets)
-        atomic_store(pool + {_OPEN}, 1)
-        atomic_add(pool + {_GENERATION}, 1)
+        atomic_add(pool + {_GATE}, {_RANGE} + tickets * {_TICKET})
         if atomic_load(pool + {_SLEEPERS}) > 0:
 {_wake(12, "tickets > 1")}
         part = 0
 {_TAKE_CHUNKS}
-        atomic_store(pool + {_OPEN}, 0)
         worked = cycles()
+        gate = atomic_load(pool + {_GATE})
+        while gate & {_TICKETS} != 0:
+            compare_exchange(pool + {_GATE}, gate, gate & {~_TICKETS})
+            gate = atomic_load(pool + {_GATE})
         waited = 0
-        while atomic_load(pool + {_INSIDE}) != 0:
+        while atomic_load(pool + {_GATE}) & {_TICKET - 1} != 0:
 {back_off(12)}
             if watch != 0 and waited > load(pool + {SPINS}):
                 if atomic_load(watch + {8 * STATUS}) == 0:
@@ -195,7 +223,8 @@ def worker(pool):
     waited = 0
     while load(pool + {RUN_PARALLEL}) != 0:
         spins = load(pool + {SPINS})
-        while atomic_load(pool + {_GENERATION}) == seen and waited < spins + {_YIELDS}:
+        gate = atomic_load(pool + {_GATE})
+        while gate >> 32 == seen and waited < spins + {_YIELDS}:
             if waited < spins:
                 pause()
                 waited += 1
@@ -203,26 +232,34 @@ def worker(pool):
                 call0(load(pool + {_YIELD}))
                 if atomic_load(pool + {_BUSY}) == 0:
                     waited += 1
+            gate = atomic_load(pool + {_GATE})
         woken = 0
-        if atomic_load(pool + {_GENERATION}) == seen:
+        if gate >> 32 == seen:
             call1(load(pool + {_LOCK}), pool + {_MUTEX})
             atomic_add(pool + {_SLEEPERS}, 1)
-            while atomic_load(pool + {_GENERATION}) == seen:
+            gate = atomic_load(pool + {_GATE})
+            while gate >> 32 == seen:
                 {system.wait_text(f'load(pool + {_WAIT})', f'pool + {_CONDITION}', f'pool + {_MUTEX}')}
+                gate = atomic_load(pool + {_GATE})
             atomic_add(pool + {_SLEEPERS}, -1)
             call1(load(pool + {_UNLOCK}), pool + {_MUTEX})
             woken = 1
-        seen = atomic_load(pool + {_GENERATION})
-        if atomic_load(pool + {_TICKETS}) > 0:
+        seen = gate >> 32
+        if gate & {_TICKETS} != 0:
             waited = 0
-            atomic_add(pool + {_INSIDE}, 1)
-            if atomic_load(pool + {_OPEN}) == 1 and atomic_add(pool + {_TICKETS}, -1) > 0:
-                if woken != 0 and atomic_load(pool + {_TICKETS}) > 0 and atomic_load(pool + {_SLEEPERS}) > 0:
-{_wake(20, f"atomic_load(pool + {_TICKETS}) > 1")}
+            inside = 0
+            while inside == 0 and gate & {_TICKETS} != 0:
+                inside = compare_exchange(pool + {_GATE}, gate, gate + {_INSIDE - _TICKET})
+                if inside == 0:
+                    gate = atomic_load(pool + {_GATE})
+            if inside != 0:
+                left = (gate & {_TICKETS}) - {_TICKET}
+                if woken != 0 and left > 0 and atomic_load(pool + {_SLEEPERS}) > 0:
+{_wake(20, f"left > {_TICKET}")}
                 others = load(pool + {_PARTS}) - 1
                 part = number - quotient(number, others) * others + 1
 {textwrap.indent(_TAKE_CHUNKS, " " * 8)}
-            atomic_add(pool + {_INSIDE}, -1)
+                atomic_add(pool + {_GATE}, {-_INSIDE})
         if atomic_load(pool + {TASKS}) != 0:
             waited = 0
             call1(load(pool + {RUN_TASKS}), pool)
@@ -270,7 +307,7 @@ def schedule(pool, function, argument):
         store(pool + {_LAST_TASK}, task)
         atomic_add(pool + {TASKS}, 1)
         atomic_store(pool + {_TASK_LOCK}, 0)
-        atomic_add(pool + {_GENERATION}, 1)
+        atomic_add(pool + {_GATE}, {_RANGE})
         if atomic_load(pool + {_SLEEPERS}) > 0:
 {_wake(12)}
     return 0

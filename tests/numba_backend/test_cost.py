@@ -17,7 +17,7 @@ from hloom.numba_backend.emitted_kernel import EmittedKernel
 from hloom.numba_backend.loops.expressions import Expr, Name, Number, call
 from hloom.numba_backend.loops.statements import LoopProgram
 from hloom.numba_backend.loops.writer import Writer
-from hloom.numba_backend.machine import SHARE_NANOSECONDS, Machine, compiling_for
+from hloom.numba_backend.machine import PIECE_NANOSECONDS, Machine, compiling_for
 
 import hloom
 import hloom.numpy as jnp
@@ -111,7 +111,7 @@ def test_threads_get_shares_that_take_long_enough() -> None:
     for function in (lambda x: x.sum(1), jnp.tan):
         ((kernel, grain),) = _kernels(function, x)
         each = kernel.nanoseconds / kernel.extent
-        assert each * (grain - 1) < SHARE_NANOSECONDS <= each * grain * (1 + 1e-9)
+        assert each * (grain - 1) < PIECE_NANOSECONDS <= each * grain * (1 + 1e-9)
         shares.append(grain * x.size // kernel.extent)
     assert shares[0] > 3 * shares[1]
 

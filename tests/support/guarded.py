@@ -53,12 +53,12 @@ _libc.munmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t)
 @contextmanager
 def small_pieces(nanoseconds: float = 0.1) -> Iterator[None]:
     """Kernels lowered inside are cut into the smallest pieces there are, so that even tiny ones use all threads."""
-    before = lowering.SHARE_NANOSECONDS
-    lowering.SHARE_NANOSECONDS = nanoseconds  # type: ignore[assignment]
+    before = lowering.PIECE_NANOSECONDS
+    lowering.PIECE_NANOSECONDS = nanoseconds  # type: ignore[assignment]
     try:
         yield
     finally:
-        lowering.SHARE_NANOSECONDS = before
+        lowering.PIECE_NANOSECONDS = before
 
 
 class GuardedProgram:

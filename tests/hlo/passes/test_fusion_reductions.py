@@ -33,7 +33,7 @@ def eager(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(
         pipeline, "KERNEL_LIMITS", replace(pipeline.KERNEL_LIMITS, serial_elements=32, workers=2, rows=24)
     )
-    monkeypatch.setattr(lowering, "SHARE_NANOSECONDS", 1)
+    monkeypatch.setattr(lowering, "PIECE_NANOSECONDS", 1)
     yield
 
 
@@ -121,7 +121,7 @@ def test_results_do_not_depend_on_who_computes_the_parts(monkeypatch: pytest.Mon
     module = parse(hloom.jit(program).lower(x).as_text())
     results = []
     for least in (1, 1 << 40):  # nanoseconds: all rows are shared, or none
-        monkeypatch.setattr(lowering, "SHARE_NANOSECONDS", least)
+        monkeypatch.setattr(lowering, "PIECE_NANOSECONDS", least)
         results.append([y.tobytes() for y in NumbaCompiler().compile(module).execute([x])])
     assert results[0] == results[1]
 

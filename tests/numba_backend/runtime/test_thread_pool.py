@@ -127,19 +127,20 @@ except ValueError as error:
     assert python(code, environment={"HLOOM_NUM_THREADS": variable}).strip() == expected
 
 
-@pytest.mark.parametrize(("pieces", "awake"), [(2, 1), (3, 2), (64, 7)])
-def test_no_more_workers_wake_than_have_pieces(pieces: int, awake: int) -> None:
+@pytest.mark.parametrize(("pieces", "grain", "awake"), [(2, 1, 1), (3, 1, 2), (64, 1, 7), (8, 2, 1), (12, 2, 2)])
+def test_no_more_workers_wake_than_have_pieces(pieces: int, grain: int, awake: int) -> None:
+    """One piece where it is a single iteration, which may take long, otherwise two."""
     code = """
 import sys, time, numpy as np
 from hloom.numba_backend.runtime import threads
 from hloom.numba_backend.runtime.kernel import KernelSource
 from hloom.numba_backend.runtime.program import ProgramBuilder, pointer
 
-pieces, awake = map(int, sys.argv[1:])
+pieces, grain, awake = map(int, sys.argv[1:])
 source = "def k(lo, hi, x):\\n for i in range(lo, hi):\\n  for j in range(200000):\\n   x[i] = x[i] * 0.5 + 1\\n"
 kernel = KernelSource("k", source, (("pointer", "f64"),))
 builder = ProgramBuilder()
-builder.kernel(kernel, [pointer(0)], pieces, 1)
+builder.kernel(kernel, [pointer(0)], pieces, grain)
 program = builder.build()
 x = np.zeros(pieces)
 sleepers = threads.oversubscribe(8)
@@ -158,7 +159,7 @@ all_awake = counts.count(7) if awake < 7 else 0
 print(awake in counts, all_awake <= len(counts) // 2, set(x.tolist()))
 """
     # On a busy machine a worker that was woken may run so late that it is counted in the next round, too.
-    assert python(code, str(pieces), str(awake)).strip() == "True True {2.0}"
+    assert python(code, str(pieces), str(grain), str(awake)).strip() == "True True {2.0}"
 
 
 def test_set_num_threads() -> None:
