@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 from ...hlo.ir import HloInstruction
 from ...hlo.opcode import Opcode
 from ..emit.long_sort import LongSort, long_sort_of
@@ -9,6 +11,7 @@ from ..emit.network_sort import network_sort_of
 from ..emit.radix_sort import radix_sort_of
 from ..emit.sort import merge_sort_of
 from ..emit.topk import emit_topk
+from ..runtime.program import Label
 from ..runtime.threads import get_num_threads
 from .table import LoweringContext, register
 
@@ -36,10 +39,27 @@ def _sort_long(context: LoweringContext, instruction: HloInstruction, sort: Long
     steps = sort.emit()
     scratch = [context.scratch(element_type, count) for element_type, count in sort.scratch()]
     known = {"x": context.operands(instruction), "w": scratch, "out": context.results(instruction)}
-    for n, step in enumerate(steps):
-        operands = [known[kind][number] for kind, number in step.operands]
-        outputs = [known[kind][number] for kind, number in step.outputs]
-        context.kernel(f"{instruction.name}.{n}", step.kernel, operands, outputs)
+    numbers = itertools.count()
+    ends: list[Label] = []
+    for when, some in itertools.groupby(steps, lambda step: step.when):
+        if when is None:
+            for end in ends:
+                context.builder.place(end)
+            ends = []
+        else:
+            (kind, number), is_first = when
+            if is_first:
+                ends = [context.builder.label(), context.builder.label()]
+                context.builder.jump_if_false(known[kind][number], ends[0])
+            else:
+                context.builder.jump(ends[1])
+                context.builder.place(ends.pop(0))
+        for step in some:
+            operands = [known[kind][number] for kind, number in step.operands]
+            outputs = [known[kind][number] for kind, number in step.outputs]
+            context.kernel(f"{instruction.name}.{next(numbers)}", step.kernel, operands, outputs)
+    for end in ends:
+        context.builder.place(end)
 
 
 @register(Opcode.TOPK, how="a kernel of its own that selects; for a large k, a sort")

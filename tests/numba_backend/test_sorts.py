@@ -20,7 +20,7 @@ from hloom.hlo import Opcode as O
 from hloom.hlo.ops.elementwise import ComparisonType
 from hloom.hlo.ops.sort import SortAttributes, TopKAttributes
 from hloom.numba_backend.compiler import NumbaCompiler
-from hloom.numba_backend.emit import long_sort, network_sort, radix_sort
+from hloom.numba_backend.emit import buckets, long_sort, network_sort, radix_sort
 from hloom.numba_backend.emit.sort_keys import keys_of
 from hloom.numba_backend.lowering_rules import sort as rows
 
@@ -119,13 +119,65 @@ def test_long_rows_in_blocks(t: ElementType, threads: int, monkeypatch: pytest.M
         module = _sort(types, dims, axis, by)
         with small_pieces():
             executable, guarded = NumbaCompiler().compile(module), GuardedProgram(module)
-        assert "sort_move" in "".join(executable.kernels().values())
+        text = "".join(executable.kernels().values())
+        assert "sort_move" in text and "sort_divide" not in text
         for least in (False, True):
             arguments = [_values(x, dims, rng) for x in types]
             if least:  # numbers that agree in most digits
                 arguments = [rng.integers(0, 5, dims).astype(x.dtype) for x in types]
             for got, wanted in zip(guarded.run(arguments), hlo.evaluate(module, *arguments), strict=True):
                 np.testing.assert_array_equal(_bits(got), _bits(wanted))
+
+
+def _keys(kind: str, count: int, rng: np.random.Generator) -> NDArray:
+    """32 bits each."""
+    match kind:
+        case "any":
+            found = rng.integers(0, 1 << 32, count)
+        case "equal":
+            found = np.full(count, 77)
+        case "small":  # the uppermost digit in which they differ is the lowest of all
+            found = rng.integers(0, 1 << 11, count)
+        case "middle":
+            found = rng.integers(0, 1 << 20, count)
+        case "one apart":  # one bucket with all but one
+            found = np.where(np.arange(count) == count // 2, (1 << 32) - 1, rng.integers(0, 1 << 19, count))
+        case "two buckets":
+            found = rng.integers(0, 2, count) << 21 | rng.integers(0, 1 << 5, count)
+        case _:  # buckets of every eighth digit, of a few and of many elements
+            found = (rng.geometric(0.05, count) & 0xFF) << 24 | rng.integers(0, 3, count) << 10 | 5
+    return found.astype(np.uint32)
+
+
+@pytest.mark.parametrize(("ranked", "shares"), [(256, 1 / 64), (4, 1 / 64), (256, 1 / 8), (256, 2)])
+@pytest.mark.parametrize("kind", ["any", "equal", "small", "middle", "one apart", "two buckets", "few and many"])
+def test_rows_are_divided_into_buckets(kind: str, ranked: int, shares: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Buckets of up to `ranked` elements by ranks, others by digits; the whole row by digits if one of them is too
+    large; keys alone, with a word that moves with them, or with the numbers of elements; stretches without a bucket; on
+    memory with guards."""
+    for name, value in (
+        ("LEAST", 1), ("_BLOCK", 7), ("_BLOCK_PER_VALUE", 0), ("_STRETCH", 9), ("_SHARES_OF_BUCKET", shares),
+    ):  # fmt: skip
+        monkeypatch.setattr(long_sort, name, value)
+    monkeypatch.setattr(buckets, "RANKED", ranked)
+    monkeypatch.setattr(rows, "get_num_threads", lambda: 64)
+    rng = np.random.default_rng(5)
+    for types, dims, axis, number in (
+        ([E.U32], (150, 1), 0, 0), ([E.S32, E.F32], (300,), 0, 1), ([E.F32, E.S32], (1, 200), 1, 0),
+        ([E.U32, E.S16, E.F64], (130,), 0, 1), ([E.U32, E.S16, E.U32], (130,), 0, 0),
+    ):  # fmt: skip
+        module = _sort(types, dims, axis, comparator(types))
+        if len(types) == 2:
+            module = _one_of(module, number)
+        with small_pieces():
+            executable, guarded = NumbaCompiler().compile(module), GuardedProgram(module)
+        assert "sort_divide" in "".join(executable.kernels().values())
+        arguments = [_values(t, dims, rng) for t in types]
+        arguments[0] = _keys(kind, int(np.prod(dims)), rng).reshape(dims).view(types[0].dtype)
+        with np.errstate(invalid="ignore"):
+            wanted = hlo.evaluate(module, *arguments)
+        for got, one in zip(guarded.run(arguments), wanted, strict=True):
+            np.testing.assert_array_equal(_bits(got), _bits(one))
 
 
 @pytest.mark.parametrize(("size", "threads", "wide", "blocks"), [

@@ -1,0 +1,123 @@
+"""Sort the buckets of a row: the elements that agree in the uppermost digit of their keys, one bucket after the other.
+
+A row that was divided by its uppermost digit is sorted if each bucket is. A bucket lies in a few cache lines of the
+thread that sorts it, where the passes over a whole row read lines that other threads wrote. Most buckets are small, and
+the place of an element is the number of smaller ones; as many comparisons as there are pairs are few in vectors::
+
+    for t in range(count):
+        low[t] = <the key's lower bits> << 8 | t       different numbers: equal keys keep their order
+    for at in range(0, count, 64):
+        for l in lanes(64):
+            ranks[l] = int32(0)
+        for j in range(count):
+            one = low[j]
+            for l in lanes(64):
+                ranks[l] = add(ranks[l], int32(one < low[at + l]))
+        ...
+    for t in range(count):
+        out0[start + places[t]] = k0[start + t]
+
+Larger ones, as where keys are not spread evenly, are sorted by digits of 8 bits, from the least significant one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from ..loops.expressions import Binary, Expr, Name, Number, call
+from ..loops.writer import Writer, cast
+
+RANKED_BITS = 8
+RANKED = 1 << RANKED_BITS
+"""Elements of a bucket that is sorted by ranks, at most."""
+LANES = 64
+"""Elements that are compared with one at a time."""
+DIGIT_BITS = 8
+
+Result = tuple[Name, Callable[[Expr], Expr], Callable[[Expr], Expr]]
+"""Where elements go: the array, the offset of an element of the row, and what is stored for a word."""
+
+
+class Buckets:
+    """The statements that sort a bucket of `words`: keys, from bit `lowest` on, and what moves with them below. `spare`
+    has a place for each word; a result may be the same array."""
+
+    def __init__(self, writer: Writer, words: Name, spare: Name, kind: str, lowest: int, unsorted_bits: int) -> None:
+        """`unsorted_bits`: the bits of keys below the uppermost digit, at most."""
+        assert unsorted_bits + RANKED_BITS < 32
+        self._writer, self._words, self._spare, self._kind, self._lowest = writer, words, spare, kind, lowest
+        self._digits = -(-unsorted_bits // DIGIT_BITS)
+        self._low = writer.local_array("low", RANKED + LANES, "int32")
+        self._places = writer.local_array("places", RANKED + LANES, "int32")
+        self._ranks = writer.local_array("ranks", LANES, "int32")
+        self._counts = writer.local_array("counts", self._digits << DIGIT_BITS, "uint32")
+
+    def sort(self, base: Expr, start: Name, stop: Name, mask: Name, results: Sequence[Result]) -> None:
+        """Sort the elements from `start` to before `stop` of a row that begins at `base`. `mask`: the bits of a key, as
+        an int32, in which they may differ."""
+        writer = self._writer
+        count = writer.assign("count", stop - start)
+        first = writer.assign("first_word", base + start)
+        with writer.if_(mask.ne(0) & (count <= RANKED), guarded=True):
+            self._rank(first, count, mask)
+            with writer.loop("t", count) as t:
+                word = writer.assign("word", self._words[first + t])
+                to = writer.assign("to", start + cast("int64", self._places[t]))
+                for target, offset, value in results:
+                    writer.store(target, offset(to), value(word))
+        with writer.else_(guarded=True):
+            with writer.if_(mask.ne(0), guarded=True):
+                self._distribute(first, count)
+            for target, offset, value in results:
+                with writer.loop("t", count) as t:
+                    writer.store(target, offset(start + t), value(self._words[first + t]))
+
+    def _rank(self, first: Name, count: Name, mask: Name) -> None:
+        writer, low, ranks = self._writer, self._low, self._ranks
+        with writer.loop("t", count) as t:
+            key = cast("int32", cast("uint32", self._shifted(self._words[first + t], Number(self._lowest))))
+            upper = call("shl", call("bit_and", key, mask), cast("int32", RANKED_BITS))
+            writer.store(low, t, call("bit_or", upper, cast("int32", t)))
+        with writer.loop("at", Number(0), count, step=LANES) as at:
+            with writer.lanes("l", LANES) as lane:
+                writer.store(ranks, lane, cast("int32", 0))
+            with writer.loop("j", count) as j:
+                one = writer.assign("one", low[j])
+                with writer.lanes("l", LANES) as lane:
+                    writer.store(ranks, lane, call("add", ranks[lane], cast("int32", one < low[at + lane])))
+            with writer.lanes("l", LANES) as lane:
+                writer.store(self._places, at + lane, ranks[lane])
+
+    def _distribute(self, first: Name, count: Name) -> None:
+        writer, words, counts, values = self._writer, self._words, self._counts, 1 << DIGIT_BITS
+        with writer.loop("v", self._digits * values) as v:
+            writer.store(counts, v, cast("uint32", 0))
+        with writer.loop("t", count) as t:
+            for digit in range(self._digits):
+                shift = Number(self._lowest + digit * DIGIT_BITS)
+                at = writer.assign("at", Binary("+", self._digit(words[first + t], shift), Number(digit * values)))
+                writer.store(counts, at, cast("uint32", counts[at] + 1))
+        with writer.loop("digit", self._digits) as number:
+            table = writer.assign("table", number * values)
+            shift_ = writer.assign("shift_of_digit", number * DIGIT_BITS + self._lowest)
+            agreeing = cast("int64", counts[table + self._digit(words[first], shift_)])
+            with writer.if_(agreeing < count, guarded=True):
+                total = writer.assign("total", cast("int64", 0))
+                with writer.loop("v", values) as v:
+                    here = writer.assign("here", cast("int64", counts[table + v]))
+                    writer.store(counts, table + v, cast("uint32", total))
+                    writer.augment(total, "+", here)
+                with writer.loop("t", count) as t:
+                    word = writer.assign("word", words[first + t])
+                    at = writer.assign("at", table + self._digit(word, shift_))
+                    to = writer.assign("to", cast("int64", counts[at]))
+                    writer.store(counts, at, cast("uint32", to + 1))
+                    writer.store(self._spare, first + to, word)
+                with writer.loop("t", count) as t:
+                    writer.store(words, first + t, self._spare[first + t])
+
+    def _shifted(self, word: Expr, shift: Expr) -> Expr:
+        return call("shr_logical", word, cast(self._kind, shift))
+
+    def _digit(self, word: Expr, shift: Expr) -> Expr:
+        return cast("int64", self._shifted(word, shift)) & (1 << DIGIT_BITS) - 1
