@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,8 +14,8 @@ from hloom.hlo.opcode import Opcode
 from hloom.numba_backend.compiler import NumbaCompiler
 from hloom.numba_backend.emitted_kernel import EmittedKernel
 from hloom.numba_backend.loops.statements import SizeParameter
-from hloom.numba_backend.machine import Machine, compiling_for
-from hloom.numba_backend.policy.products import tiles
+from hloom.numba_backend.machine import Machine, compiling_for, this_machine
+from hloom.numba_backend.policy.products import product_kernel, tiles
 from hloom.numba_backend.runtime import threads
 
 import hloom
@@ -104,6 +105,24 @@ def test_a_matrix_and_a_few_vectors(
     check(types, length, depth, vectors, kernel=columns, **form)
     rows = "product_of_rows" if form["tb"] else "product_of_columns"
     check(types, vectors, depth, length, kernel=rows, **form)
+
+
+@pytest.mark.parametrize(("depth", "block", "least"), [(800, 512, 64), (4000, 2048, 1024)])
+def test_rows_of_a_matrix_in_no_cache_are_read_in_long_pieces(depth: int, block: int, least: int) -> None:
+    """By a thread in its turn, and for one block of sums."""
+    dot = parse(program(F32, 8, depth, 10_000)).entry.root
+    machine = Machine(2, 32, 64, True, 64, 1 << 15, 1 << 20, 1 << 25)
+    with compiling_for(machine):
+        kernel = product_kernel(dot, machine)
+    assert kernel is not None
+    assert f"Split(loop='j', outer='block', size={block}" in kernel.source
+    assert kernel.least == least
+
+
+@pytest.mark.parametrize("length", [2500, 257])
+def test_products_with_matrices_in_no_cache(length: int) -> None:
+    with compiling_for(replace(this_machine(), second_cache=1 << 16, third_cache=1 << 16)):
+        check(F32, 8, 515, length, kernel="product_of_columns")
 
 
 @pytest.mark.one_in(2)
