@@ -10,7 +10,6 @@ import re
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import field, replace
 from functools import partial
 from pathlib import Path
@@ -18,7 +17,7 @@ from pathlib import Path
 from ..errors import HloError, VerificationError
 from ..ir import HloInstruction, HloModule
 from ..support.loading import load
-from ..support.progress import current
+from ..support.progress import Progress, current
 from ..support.records import dataclass
 from ..text.dot_graph import to_dot
 from ..timeline.spans import RECORDERS, Track
@@ -129,6 +128,9 @@ class _Run:
     dumps: int = 0
     settled: dict[HloPass, set[HloInstruction]] = field(default_factory=dict)
     """For each pass with rules: the instructions that no rule changes, and that are not visited again."""
+    work: Progress = field(default_factory=current)
+    counted: tuple[HloModule | None, int] = (None, 0)
+    """The module that was counted last, and its instructions."""
 
     def run(self, module: HloModule) -> tuple[HloModule, Sequence[PassRecord]]:
         self.check_names()
@@ -181,20 +183,25 @@ class _Run:
         warnings.warn(f"{message}: still changing the module are {'; '.join(said)}", UnsettledWarning, stacklevel=6)
 
     def one(self, module: HloModule, each: HloPass) -> HloModule:
-        if each.name in self.options.disabled:
+        name = each.name
+        if name in self.options.disabled:
             return module
-        current().stage(f"pass {each.name}")
+        self.work.stage(f"pass {name}")
         history = current_history()
-        notes = None if history is None else history.begin(module)
         log = RewriteLog(keep=self.options.explain or history is not None)
         started = time.perf_counter()
-        with nullcontext() if notes is None else noting(notes):
+        if history is None:
+            notes = None
             new = self.apply(each, module, log)
+        else:
+            notes = history.begin(module)
+            with noting(notes):
+                new = self.apply(each, module, log)
         ended = time.perf_counter()
         elapsed = (ended - started) * 1e3
-        before = _instruction_count(module)
+        before = self.count(module)
         changed = new is not module
-        after = _instruction_count(new) if changed else before
+        after = self.count(new) if changed else before
         for recorder in RECORDERS:
             if recorder.detail > 2 or (recorder.detail == 2 and (changed or elapsed > _NOTABLE)):
                 about = {"module": module.name, "instructions": f"{before} -> {after}" if changed else str(before)}
@@ -202,7 +209,7 @@ class _Run:
                 span = int(started * 1e9), int(ended * 1e9), about | ({"rules": rules} if rules else {})
                 recorder.add(Track.PASSES, each.name, *span)
         unfinished = tuple(log.unfinished)
-        record = PassRecord(each.name, elapsed, before, after, changed, log.counts, unfinished, log.applications)
+        record = PassRecord(name, elapsed, before, after, changed, log.counts, unfinished, log.applications)
         self.records.append(record)
         if history is not None and notes is not None:
             history.end(record, module, new, notes)
@@ -213,6 +220,14 @@ class _Run:
             if self.observer is not None:
                 self.observer(each, module, new)
         return new
+
+    def count(self, module: HloModule) -> int:
+        """The module's instructions: most passes change nothing."""
+        known, count = self.counted
+        if known is not module:
+            count = sum([len(c.instructions) for c in module.computations])
+            self.counted = module, count
+        return count
 
     def apply(self, each: HloPass, module: HloModule, log: RewriteLog) -> HloModule:
         if not has_rules(each):
@@ -239,10 +254,6 @@ class _Run:
 
 def _check(each: HloPass, module: HloModule, application: Application) -> None:
     load(".rule_check", __package__).check_application(application, f"module {module.name}, pass {each.name}")
-
-
-def _instruction_count(module: HloModule) -> int:
-    return sum(len(c.instructions) for c in module.computations)
 
 
 def _file_name(text: str) -> str:
