@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import ClassVar
 
+from ...hlo.support.observed import ObservedSize
 from .typing import is_float, pointee, type_of_binary, type_of_call, type_of_unary
 
 CONDITIONAL, OR, AND, NOT, COMPARISON, BIT_OR, BIT_XOR, BIT_AND, SHIFT, SUM, PRODUCT, UNARY, ATOM = range(13)
@@ -231,8 +232,8 @@ class Number(Expr):
 
     __slots__ = ("value",)
 
-    def __init__(self, value: float | bool, depth: int = 0) -> None:
-        self.value: float | bool = value
+    def __init__(self, value: float | bool | ObservedSize, depth: int = 0) -> None:
+        self.value: float | bool = value.fixed() if isinstance(value, ObservedSize) else value
         self.depth = depth
 
     @property

@@ -19,8 +19,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from itertools import count
+from typing import Any
 
 from ...hlo.support.lazy import lazy_property
+from ...hlo.support.observed import ObservedSize
 from .affine import Indices
 from .expressions import ZERO, Binary, Call, Expr, Load, Name, Number, Unary, minimum
 from .forward import assigned
@@ -80,8 +83,7 @@ class _Fission:
 
     def _split(self, before: Block, loop: For, ranges: Ranges) -> Block | None:
         """`before`: the loop's body before loops in it were split."""
-        trips = ranges[loop.variable.name].count
-        if loop.kind != "range" or loop.step != 1 or trips is None or trips < LEAST_TRIPS:
+        if loop.kind != "range" or loop.step != 1:
             return None
         own = [s for s in loop.body if isinstance(s, (Assign, Store))]  # a part of it is computed ahead
         if sum(_operations(e) for s in own for e in expressions_of(s)) < PAYS or not _waits(loop.body):
@@ -94,8 +96,30 @@ class _Fission:
             return None
         within = Counter(names_of(before))
         outside = {name for name in assigned(before) if self._reads[name] > within[name]}
-        indices = Indices(self._sizes, ranges, dict.fromkeys(changing))
-        return _Loop(loop, indices, changing, outside, self._fresh).written()
+
+        def split(fresh: Callable[[str], str]) -> Block | None:
+            indices = Indices(self._sizes, ranges, dict.fromkeys(changing))
+            return _Loop(loop, indices, changing, outside, fresh).written()
+
+        def stays() -> bool:
+            return split(_any_name) is None
+
+        trips: Any = ranges[loop.variable.name].count
+        if trips is None:
+            return None
+        if isinstance(trips, ObservedSize):
+            is_short = trips.is_less(LEAST_TRIPS, stays)
+        else:
+            is_short = trips < LEAST_TRIPS
+        return None if is_short or stays() else split(self._fresh)
+
+
+def _any_name(stem: str) -> str:
+    """A new name, for statements that are not kept."""
+    return f"{stem}_{next(_NUMBERS)}"
+
+
+_NUMBERS = count()
 
 
 def _leaves(block: Block) -> bool:

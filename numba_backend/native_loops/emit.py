@@ -17,7 +17,7 @@ known counter is a `for`; the others are `while`. Loops that may run long look f
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -31,6 +31,7 @@ from ...hlo.errors import UnsupportedError
 from ...hlo.ir import HloComputation, HloInstruction
 from ...hlo.opcode import Opcode
 from ...hlo.support.memory_pressure import on_pressure
+from ...hlo.support.observed import Recalled
 from ...hlo.support.records import dataclass
 from ..cost import PATIENCE
 from ..emitted_kernel import EmittedKernel, memory_type
@@ -47,6 +48,7 @@ from ..loops.jam import jammed
 from ..loops.lanes import in_lanes, with_lanes
 from ..loops.masks import within_masks
 from ..loops.opaque import with_opaque_sums
+from ..loops.printer import lines_of
 from ..loops.rewrite import Substitution
 from ..loops.split import split_loops, without_single_iterations
 from ..loops.statements import (
@@ -69,6 +71,7 @@ from ..loops.statements import (
 from ..loops.typing import pointer_to
 from ..loops.vectorized_calls import vectorized_calls
 from ..loops.writer import cast
+from ..machine import target_machine
 from ..policy.small_products import small_product
 from .batch import NotInParts, block_members, bounds, copied, in_blocks, least_members, only_once
 from .cost import UNKNOWN_TRIPS
@@ -128,41 +131,63 @@ class _Emitter(Storage):
     def emit(self) -> NativeLoop:
         tail = self._open_parameters()
         self.computation(self.fused)
-        body = few_extrema(without_dead_variables([*self._head, *self._block, *tail]))
-        body = self._with_rows_at_once(body)
+        program, used = self._finished([*self._head, *self._block, *tail])
+        parameters, watch = self._all_parameters(used)
+        parts = 1 if self._parts is None else self._parts.batch.size
+        kernel = EmittedKernel(
+            program, parameters, parts, max(self._nanoseconds, 1) / parts, least=least_members(self._iteration, parts),
+        )  # fmt: skip
+        scratch = tuple(nbytes for parameter, nbytes in self._scratch if parameter.name in used)
+        return NativeLoop(kernel, scratch, tuple(array for _, array in self._constants), watch)
+
+    def _all_parameters(self, used: frozenset[str]) -> tuple[tuple[KernelParameter, ...], int | None]:
+        """The parameters, and the number of the operand that is the watch. `used`: the scratch memory."""
         operands = len(self.fused.parameters)
         extra: list[PointerParameter] = []
-        for parameter, _ in (*self._scratch, *self._constants):
+        scratch = [parameter for parameter, _ in self._scratch if parameter.name in used]
+        for parameter in (*scratch, *[parameter for parameter, _ in self._constants]):
             extra.append(PointerParameter(parameter.name, parameter.element_type, operands + len(extra), None))
         watch = None
         if self._watch is not None:
             watch = operands + len(extra)
             extra.append(PointerParameter(self._watch.name, ElementType.S64, watch, None))
-        parameters: tuple[KernelParameter, ...] = (*self._pointers, *extra, *self._parameters)
-        name = "_".join(["native_loop", *list(dict.fromkeys(self._kernels))[-2:]])
-        parts = 1
-        if self._parts is not None:
-            parts = self._parts.batch.size
-            body = in_blocks(body, block_members(self._with_lanes))
-        bits = VECTOR_BITS_OF_LONG if self._is_long else 0
-        names = ("lo", "hi", *(p.name for p in parameters))
-        program = LoopProgram(name, names, with_opaque_sums(body), vector_bits=bits)
-        kernel = EmittedKernel(
-            program, parameters, parts, max(self._nanoseconds, 1) / parts, least=least_members(self._iteration, parts),
-        )  # fmt: skip
-        return NativeLoop(
-            kernel, tuple(nbytes for _, nbytes in self._scratch), tuple(array for _, array in self._constants), watch
-        )
+        return (*self._pointers, *extra, *self._parameters), watch
 
-    def _with_rows_at_once(self, body: Block) -> Block:
-        """The statements with tables filled in place, several rows of them at once, and elements in variables."""
-        sizes = {p.name: p.value for p in self._parameters if isinstance(p, SizeParameter)}
-        integers = [p for p in self._parameters if isinstance(p, ScalarParameter) and p.element_type.is_integral]
-        sizes.update({p.name: int(p.value) for p in integers})
-        body = in_place(body, sizes, {parameter.name for parameter, _ in self._scratch})
-        used = set(names_of(body))
-        self._scratch = [(parameter, nbytes) for parameter, nbytes in self._scratch if parameter.name in used]
-        return split_ahead(carried(jammed(body, sizes, self.fresh), sizes, self.fresh), sizes, self.fresh)
+    def _finished(self, block: Block) -> tuple[LoopProgram, frozenset[str]]:
+        """The program of the statements, with tables filled in place, several rows of them at once, and elements in
+        variables; and the scratch memory that it uses. It is known from the loop at another size, if all that is asked
+        of the sizes has the same answers."""
+        numbers = [p for p in self._parameters if isinstance(p, SizeParameter) or p.element_type.is_integral]
+        names, values = [p.name for p in numbers], [int(p.value) for p in numbers]
+        scratch = frozenset(parameter.name for parameter, _ in self._scratch)
+        name = "_".join(["native_loop", *list(dict.fromkeys(self._kernels))[-2:]])
+        taken = dict(self._numbers)
+
+        def finished(sizes: Sequence[int]) -> tuple[LoopProgram, frozenset[str]]:
+            self._numbers = dict(taken)
+            known = dict(zip(names, sizes, strict=True))
+            body = in_place(few_extrema(without_dead_variables(block)), known, scratch)
+            used = scratch.intersection(names_of(body))
+            body = split_ahead(carried(jammed(body, known, self.fresh), known, self.fresh), known, self.fresh)
+            if self._parts is not None:
+                body = in_blocks(body, block_members(self._with_lanes))
+            parameters = ("lo", "hi", *[p.name for p in self._all_parameters(used)[0]])
+            bits = VECTOR_BITS_OF_LONG if self._is_long else 0
+            return LoopProgram(name, parameters, with_opaque_sums(body), vector_bits=bits), used
+
+        if self._parts is not None:  # blocks depend on the size of the batch
+            return finished(values)
+        pointers, _ = self._all_parameters(scratch)
+        key = (
+            target_machine(), name, "\n".join(lines_of(block)), self._is_long, tuple(taken.items()),
+            tuple([(p.name, None if isinstance(p, SizeParameter) else p.element_type) for p in pointers]),
+        )  # fmt: skip
+        recalled = _finished.get(key)
+        if recalled is None:
+            if len(_finished) >= _MOST_WRITTEN:
+                _finished.clear()
+            recalled = _finished[key] = Recalled()
+        return recalled.of(values, finished)
 
     def _open_parameters(self) -> Block:
         """The memory of the operands and results. Gives the statements at the end, which store the results."""
@@ -298,7 +323,7 @@ class _Emitter(Storage):
         if all(b.size == 0 for b in outputs):
             return
         sharing = {k: operands.index(b) for k, b in enumerate(outputs) if b in operands and b.size}
-        if sharing and self.bodies.of(instruction).is_identity:
+        if sharing and self.bodies.is_identity(instruction):
             return
         kernel = self.bodies.kernel(instruction, sharing)
         for operand, output in kernel.copied_operands:
@@ -544,7 +569,8 @@ class _Emitter(Storage):
         statements = [s for s in block if not isinstance(s, Comment)]
         if memory.is_variable and len(statements) == 1 and isinstance(statements[0], Assign):
             (target,), (value,) = statements[0].targets, statements[0].values
-            if target is memory.name and isinstance(value, Call) and value.function == "uint8" and len(own.values) == 1:
+            is_own = target.name == memory.name.name and len(own.values) == 1
+            if is_own and isinstance(value, Call) and value.function == "uint8":
                 return [], value.arguments[0]
         return block, memory.first().ne(0)
 
@@ -590,7 +616,11 @@ _written: WeakKeyDictionary[LoopProgram, dict[tuple[object, ...], tuple[Block, d
 """The statements of kernels in loops, and the numbers that new names have after them."""
 _MOST_WRITTEN = 64
 
+_finished: dict[Hashable, Recalled[tuple[LoopProgram, frozenset[str]]]] = {}
+"""The programs of whole loops, by their statements before the transforms that know sizes."""
+
 on_pressure(_written.clear)
+on_pressure(_finished.clear)
 
 _known_divisors: WeakKeyDictionary[LoopProgram, frozenset[str]] = WeakKeyDictionary()
 

@@ -123,6 +123,16 @@ def test_a_loop_that_is_split() -> None:
     assert "local_array(32, int32)" in changed(in_chunks, {"n": 70, "m": 1})
 
 
+def test_a_loop_that_stays_one_takes_no_names() -> None:
+    """Whether it is tried depends on its length; the text does not."""
+    text = HEAD + "        r = add(a[t], b[t])\n"
+    text += "        s = maximum(multiply(s, multiply(s, s)), multiply(r, multiply(r, add(s, multiply(r, s)))))\n"
+    text += f"    for t in range(100):\n        s = add(multiply(s, int32(3)), {HASH})\n    c[0] = s\n"
+    short, long = (changed(text, {"n": n, "m": 1}) for n in (31, 70))
+    assert "ahead" in short
+    assert short == long
+
+
 @pytest.mark.parametrize("count", [31, 64, 100, 5_001])
 def test_a_program(count: int) -> None:
     """Functions of the counter and of the input, beside a state: the end of the input is not passed."""

@@ -1,0 +1,233 @@
+"""The form of a computation: all that it is but its sizes.
+
+Computations of one form are the same layer with another batch. Sizes above `FEW` are no part of a form, only which of
+them are equal. `support/observed.py` finds out what else a result depends on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import fields, replace
+from typing import Any
+
+import numpy as np
+
+from ..ir import NO_ATTRIBUTES, Attributes, HloComputation, HloInstruction, HloModule
+from ..layout import Layout, row_major
+from ..literal import Literal
+from ..opcode import Opcode
+from ..ops.indexing import GatherAttributes
+from ..ops.movement import DynamicSliceAttributes, PadAttributes, SliceAttributes
+from ..ops.structure import ConstantAttributes
+from ..shape import Shape
+from .in_bounds import INDEXED, in_bounds
+
+FEW = 4
+"""Sizes up to this one are a part of the form: they are coordinates, channels and parts rather than batches."""
+
+_WITH_SIZES: Mapping[type, tuple[str, ...]] = {
+    SliceAttributes: ("start_indices", "limit_indices", "strides"),
+    DynamicSliceAttributes: ("dynamic_slice_sizes",),
+    GatherAttributes: ("slice_sizes",),
+    PadAttributes: ("low", "high", "interior"),
+}
+"""The fields of attributes that hold sizes, or numbers that change with them."""
+
+
+class OpaqueConstant:
+    """Stands for a literal of a form: a number that nobody may look at."""
+
+    __slots__ = ("number",)
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+    def __getattr__(self, name: str) -> Any:
+        raise TypeError(f"the {name} of a constant is no part of a form")
+
+
+def is_ordinary(array: np.ndarray[Any, Any]) -> bool:
+    """True for a scalar float of 32 or 64 bits that is finite, and neither 0 nor 1 nor -1."""
+    if array.shape or array.dtype.char not in "fd":
+        return False
+    value = float(array)
+    return value - value == 0 and value not in (0.0, 1.0, -1.0)
+
+
+class _Abstraction:
+    """Shapes and attributes without sizes and ordinary constants: a size is there as a negative number."""
+
+    def __init__(self) -> None:
+        self.sizes: dict[int, int] = {}
+        self.constants: dict[Literal, int] = {}
+        self.is_dense = True
+
+    def shape(self, shape: Shape) -> tuple[object, ...]:
+        if shape.tuple_shapes is not None:
+            if shape.is_token or any(s.tuple_shapes is not None for s in shape.tuple_shapes):
+                self.is_dense = False
+                return (shape,)
+            return tuple(map(self.shape, shape.tuple_shapes))
+        layout, default = shape.array_layout, row_major(len(shape.dimensions))
+        if layout is default or layout == default:
+            return shape.element_type, self.numbers(shape.dimensions)
+        self.is_dense = False
+        return shape.element_type, shape.dimensions, *_places(layout)
+
+    def attributes(self, attributes: Attributes, called_as: Callable[[HloComputation], object]) -> object:
+        if called := attributes.called_computations():
+            return (*_plain_fields(attributes), *map(called_as, called))
+        names = _WITH_SIZES.get(type(attributes))
+        if names is None:
+            if type(attributes) is ConstantAttributes and is_ordinary(attributes.literal.array):
+                return self.constants.setdefault(attributes.literal, len(self.constants))
+            return attributes
+        of_sizes = [self.numbers(getattr(attributes, name)) for name in names]
+        return type(attributes), *of_sizes, *[getattr(attributes, f.name) for f in fields(attributes)
+                                              if f.name not in names]  # fmt: skip
+
+    def numbers(self, sizes: Sequence[int]) -> tuple[object, ...]:
+        known = self.sizes
+        return tuple([
+            -1 - known.setdefault(s, len(known)) if s > FEW else s if s >= 0 else (s,) for s in sizes
+        ])  # fmt: skip
+
+
+class Form:
+    """The form of a computation, its sizes and its ordinary constants, such as learning rates and numbers of elements.
+    """
+
+    def __init__(self, computation: HloComputation) -> None:
+        found = _Abstraction()
+        self.structure: tuple[object, ...] = _structure_of(computation, found)
+        """All properties of the computation but its sizes and ordinary constants, names and metadata, and the memory
+        spaces of parameters and roots."""
+        self.sizes: tuple[int, ...] = tuple(found.sizes)
+        """The sizes above the limit. In the structure, size k is -1 - k."""
+        self.constants: tuple[Literal, ...] = tuple(found.constants)
+        """The ordinary constants, each once."""
+        self.is_dense: bool = found.is_dense
+        """True if all arrays are in row-major order, so that no layout depends on sizes."""
+
+
+def _structure_of(computation: HloComputation, found: _Abstraction) -> tuple[object, ...]:
+    position: dict[HloInstruction, int] = {}
+    rows: list[object] = []
+    for i in computation.instructions:
+        attributes = i.attributes
+        if attributes is not NO_ATTRIBUTES:
+            attributes = found.attributes(attributes, _exactly)
+        known = in_bounds(i) if i.opcode in INDEXED else None
+        form = () if i.opcode is Opcode.TUPLE else found.shape(i.shape)
+        rows.append((i.opcode, form, attributes, known, tuple([position[o] for o in i.operands])))
+        position[i] = len(position)
+    return (*rows, position[computation.root])
+
+
+class ModuleForm:
+    """The form of a module, its sizes and its ordinary constants. Names are no part of it, and of metadata only which
+    instructions share it."""
+
+    def __init__(self, module: HloModule) -> None:
+        found = _Abstraction()
+        metadata: dict[int, int] = {}
+        numbers: dict[HloComputation, int] = {}
+        rows: list[object] = []
+        for computation in module.computations:
+            position: dict[HloInstruction, int] = {}
+            for i in computation.instructions:
+                attributes = i.attributes
+                if attributes is not NO_ATTRIBUTES:
+                    attributes = found.attributes(attributes, numbers.__getitem__)
+                known = in_bounds(i) if i.opcode in INDEXED else None
+                rows.append((
+                    i.opcode, found.shape(i.shape), attributes, known, tuple([position[o] for o in i.operands]),
+                    metadata.setdefault(id(i.metadata), len(metadata)), i.frontend_attributes, i.annotations,
+                ))  # fmt: skip
+                position[i] = len(position)
+            rows.append(position[computation.root])
+            numbers[computation] = len(numbers)
+        others = [getattr(module, f.name) for f in fields(module) if f.name not in ("name", "entry")]
+        self.structure: tuple[object, ...] = (*others, *rows)
+        """All else."""
+        self.sizes: tuple[int, ...] = tuple(found.sizes)
+        self.constants: tuple[Literal, ...] = tuple(found.constants)
+        self.is_dense: bool = found.is_dense
+        """See `Form`."""
+
+
+def _exactly(computation: HloComputation) -> tuple[object, ...]:
+    """The structure of a computation that is called, which is on scalars: all properties but names and metadata."""
+    position: dict[HloInstruction, int] = {}
+    found: list[object] = []
+    for i in computation.instructions:
+        attributes: object = i.attributes
+        if called := i.called_computations():
+            attributes = (*_plain_fields(i.attributes), *map(_exactly, called))
+        known = in_bounds(i) if i.opcode in INDEXED else None
+        found.append((i.opcode, i.shape, attributes, known, tuple([position[o] for o in i.operands])))
+        position[i] = len(position)
+    return (*found, position[computation.root])
+
+
+def _places(layout: Layout) -> tuple[object, ...]:
+    """A layout, without the memory space."""
+    return (
+        layout.minor_to_major, layout.tiles, layout.element_size_in_bits, layout.tail_padding_alignment_in_elements,
+        layout.padded_dimensions,
+    )  # fmt: skip
+
+
+def _plain_fields(attributes: Attributes) -> Iterator[object]:
+    """The attributes, without the computations that they name."""
+    for f in fields(attributes):
+        value = getattr(attributes, f.name)
+        first = value[0] if isinstance(value, tuple) and value else value
+        if not isinstance(first, HloComputation):
+            yield value
+
+
+def with_sizes(
+    computation: HloComputation, sizes: Mapping[int, Any], constants: Mapping[Literal, OpaqueConstant],
+    called: Mapping[HloComputation, HloComputation] | None = None,
+) -> HloComputation:  # fmt: skip
+    """The computation with other objects in the place of its sizes and of its ordinary constants. `called`: the
+    computations that it calls instead of its own."""
+
+    def replaced(numbers: Sequence[int]) -> tuple[Any, ...]:
+        return tuple([sizes.get(n, n) for n in numbers])
+
+    shapes: dict[int, Shape] = {}
+
+    def shape_of(shape: Shape) -> Shape:
+        found = shapes.get(id(shape))
+        if found is None:
+            if shape.tuple_shapes is not None:
+                found = Shape.tuple([shape_of(s) for s in shape.tuple_shapes])
+            else:
+                found = Shape(shape.element_type, replaced(shape.dimensions), shape.layout)
+            shapes[id(shape)] = found
+        return found
+
+    mapping: dict[HloInstruction, HloInstruction] = {}
+    for old in computation.instructions:
+        attributes, shape = old.attributes, old.shape
+        if old.opcode is Opcode.CONSTANT:
+            opaque: Any = constants.get(attributes.literal)
+            attributes = attributes if opaque is None else ConstantAttributes(opaque)
+        else:
+            shape = shape_of(shape)
+            if attributes is not NO_ATTRIBUTES:
+                attributes = sizes_of(attributes, lambda n: sizes.get(n, n))
+                if called and old.called_computations():
+                    attributes = attributes.map_computations(called.__getitem__)
+        mapping[old] = old.with_form(shape, tuple([mapping[o] for o in old.operands]), attributes)
+    return HloComputation(computation.name, tuple(mapping.values()), mapping[computation.root])
+
+
+def sizes_of(attributes: Any, change: Callable[[Any], Any]) -> Any:
+    """The attributes with changed sizes; themselves if they hold none."""
+    names = _WITH_SIZES.get(type(attributes))
+    if names is None:
+        return attributes
+    return replace(attributes, **{name: tuple(map(change, getattr(attributes, name))) for name in names})
