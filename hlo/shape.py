@@ -75,8 +75,13 @@ class Shape:
         (`layout_rules.py` lists the rules).
         """
         dims = tuple(dimensions)
-        if layout is None and (known := _arrays.get((element_type, dims))) is not None:
-            return known
+        if layout is None:
+            try:
+                known = _arrays.get((element_type, dims))
+            except TypeError:  # sizes without a hash, as backends have for themselves
+                known = None
+            if known is not None:
+                return known
         if any(d < 0 for d in dims if not is_symbolic(d)):
             why = "has a negative dimension: sizes must be at least 0"
             raise ShapeError(f"{element_type.value}{list(dims)} {why}", "shape_c1")

@@ -6,14 +6,17 @@ in which the emitter meets things, not on names that a user or a file chose, so 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import field, replace
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from ..hlo.analyses.forms import OpaqueConstant
 from ..hlo.element_type import ElementType
+from ..hlo.literal import Literal
 from ..hlo.support.lazy import lazy_property
 from ..hlo.support.memory_pressure import on_pressure
+from ..hlo.support.observed import Trial
 from ..hlo.support.records import dataclass
 from .cost import IN_STAGES, nanoseconds
 from .loops.dead import without_dead_variables
@@ -22,7 +25,7 @@ from .loops.long_chains import in_stages
 from .loops.opaque import with_opaque_sums
 from .loops.printer import to_text
 from .loops.split import split_loops, with_copies
-from .loops.statements import KernelParameter, LoopProgram, PointerParameter, SizeParameter
+from .loops.statements import KernelParameter, LoopProgram, PointerParameter, ScalarParameter, SizeParameter
 from .loops.typing import SHORT, pointer_to
 from .loops.vectorized_calls import vectorized_calls
 from .loops.writer import Writer
@@ -69,6 +72,24 @@ class EmittedKernel:
             _staged[self.program] = None if made is self.program else made
         program = _staged[self.program]
         return self if program is None else replace(self, program=program, cost=self.nanoseconds / self.extent)
+
+    def of_sizes(
+        self, trial: Trial, constants: Sequence[Literal], under: Callable[[tuple[Any, ...]], EmittedKernel] | None
+    ) -> EmittedKernel:
+        """The kernel with numbers in the place of observed sizes and opaque constants. `under`: of these numbers."""
+        number = trial.number
+
+        def known(p: KernelParameter) -> KernelParameter:
+            if type(p) is SizeParameter:
+                return SizeParameter(p.name, number(p.value))
+            if type(p) is ScalarParameter and type(p.value) is OpaqueConstant:
+                return ScalarParameter(p.name, p.element_type, constants[p.value.number].array)
+            return p
+
+        return replace(
+            self, parameters=tuple(map(known, self.parameters)), extent=number(self.extent), cost=number(self.cost),
+            least=number(self.least), under=under,
+        )  # fmt: skip
 
     @lazy_property
     def source(self) -> str:

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Hashable, Mapping
+from typing import Any, TypeVar
 
+from ..hlo.analyses.forms import Form, OpaqueConstant, with_sizes
 from ..hlo.buffers.values import is_alias
 from ..hlo.ir import HloComputation, HloInstruction
 from ..hlo.opcode import Opcode
 from ..hlo.passes.fuse.outline_loops import is_outlined_loop
+from ..hlo.support.lazy import lazy_property
 from ..hlo.support.memory_pressure import on_pressure
+from ..hlo.support.observed import MOST_ANSWERS, Observations, Trial
 from ..hlo.timeline.spans import Track, spanning
-from .emit import FusedBody, Sharing, canonical, structure_of
+from .emit import FusedBody, Sharing, canonical
 from .emitted_kernel import EmittedKernel
 from .lowering_rules import share_rule
 from .machine import Machine, target_machine
@@ -19,34 +23,147 @@ from .native_loops.state import overwritten
 from .output_fusion import OutputMemory, in_place, is_output_fusion, memory_of, pieces_of, scatter_of
 from .policy.fusions import emit_fusion
 
+K = TypeVar("K")
+V = TypeVar("V")
+
+_Rows = dict[tuple[frozenset[int], tuple[int, ...]], bool]
+
+
+class _Family:
+    """The fused computations of one form: what is known of some serves others, for whose sizes it holds."""
+
+    def __init__(self, *, is_dense: bool) -> None:
+        self.can_observe = is_dense
+        """False if sizes cannot be observed: layouts depend on them, or an emitter uses them in another way."""
+        self.found: dict[Hashable, list[tuple[Observations, int, Any]]] = {}
+        """By question: answers, with the observations, and how many of these there were, that they depend on."""
+
 
 class _Known:
-    """The facts about fused computations of one structure."""
+    """The facts about fused computations of one form, with their sizes and constants."""
 
-    def __init__(self, body: FusedBody) -> None:
-        self.body = body
-        self.sharing = Sharing(body)
+    def __init__(self, computation: HloComputation, family: _Family, form: Form) -> None:
+        self._computation, self._family = computation, family
+        self._sizes, self._constants = form.sizes, form.constants
         self.kernels: dict[tuple[Machine, tuple[tuple[int, int], ...]], EmittedKernel] = {}
-        self.rows: dict[tuple[frozenset[int], tuple[int, ...]], bool] = {}
+        self.rows: _Rows = {}
         """The answers of `keeps_rows`."""
+        self._trials: dict[Observations, Trial] = {}
+
+    @lazy_property
+    def body(self) -> FusedBody:
+        """The canonical computation."""
+        return canonical(self._computation)
+
+    @lazy_property
+    def _sharing(self) -> Sharing:
+        return Sharing(self.body)
+
+    @lazy_property
+    def _observed(self) -> tuple[FusedBody, Sharing, Observations]:
+        """The same with sizes that are observed."""
+        seen = Observations(self._sizes)
+        sizes = dict(zip(self._sizes, seen.sizes(), strict=True))
+        constants = {literal: OpaqueConstant(k) for k, literal in enumerate(self._constants)}
+        body = canonical(with_sizes(self._computation, sizes, constants))
+        return body, Sharing(body), seen
+
+    def is_identity(self) -> bool:
+        """See `FusedBody`."""
+        identity: bool = self._answer("identity", lambda body, _: body.is_identity)[1]
+        return identity
+
+    def may_overwrite(self, operand: int, output: int) -> bool:
+        """See `Sharing`."""
+        allowed: bool = self._answer((operand, output), lambda _, sharing: sharing.may_overwrite(operand, output))[1]
+        return allowed
+
+    def kernel(self, sharing: Mapping[int, int]) -> EmittedKernel:
+        """The kernel for this machine."""
+        key = target_machine(), tuple(sharing.items())
+        found = self.kernels.get(key)
+        if found is None:
+            seen, made = self._answer(key, lambda body, _: emit_fusion(body, sharing))
+            if seen is not None:
+                under = made.under and (lambda steps: _under(emit_fusion(self.body, sharing), steps))
+                made = made.of_sizes(self._trial(seen), self._constants, under)
+            found = self.kernels[key] = made
+        return found
+
+    def _answer(self, question: Hashable, find: Callable[[FusedBody, Sharing], Any]) -> tuple[Observations | None, Any]:
+        """The answer to a question about the computation, perhaps one for other sizes that holds for these, too; and
+        the observations of the sizes in it."""
+        family = self._family
+        if family.can_observe:
+            answers = family.found.setdefault(question, [])
+            for seen, count, answer in answers:
+                if seen.values == self._sizes or self._trial(seen).holds(count):
+                    return seen, answer
+            try:
+                body, sharing, seen = self._observed
+                answer = find(body, sharing)
+            except TypeError:
+                family.can_observe = False
+            else:
+                del answers[MOST_ANSWERS - 1 :]
+                answers.insert(0, (seen, len(seen.answers), answer))
+                return seen, answer
+        return None, find(self.body, self._sharing)
+
+    def _trial(self, seen: Observations) -> Trial:
+        """These sizes in the place of those that were observed."""
+        found = self._trials.get(seen)
+        if found is None:
+            found = self._trials[seen] = Trial(seen, self._sizes)
+        return found
+
+
+def _under(kernel: EmittedKernel, steps: tuple[Any, ...]) -> EmittedKernel:
+    assert kernel.under is not None
+    return kernel.under(steps)
 
 
 _MOST_INSTRUCTIONS = 4096
-_known: dict[tuple[object, ...], _Known] = {}
-"""The facts by structure, for all modules: many fusions of a program are the same with another constant or another
-batch. As many as have `_MOST_INSTRUCTIONS` together, a few megabytes."""
 
+
+class _Kept(dict[K, V]):
+    """What is known by form: as much as comes from so many instructions together, a few megabytes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._instructions = 0
+
+    def keep(self, key: K, value: V, instructions: int) -> V:
+        if self._instructions + instructions > _MOST_INSTRUCTIONS:
+            self.clear()
+        self[key] = value
+        self._instructions += instructions
+        return value
+
+    def clear(self) -> None:
+        super().clear()
+        self._instructions = 0
+
+
+_families: _Kept[tuple[object, ...], _Family] = _Kept()
+"""By form, for all modules."""
+_known: _Kept[tuple[tuple[object, ...], tuple[object, ...]], _Known] = _Kept()
+"""By form, and sizes and constants: many fusions of a program are the same."""
+
+on_pressure(_families.clear)
 on_pressure(_known.clear)
 
 
 def _known_of(computation: HloComputation) -> _Known:
-    structure = structure_of(computation)
-    found = _known.get(structure)
+    form = Form(computation)
+    structure = form.structure
+    key = structure, (*form.sizes, *form.constants)
+    found = _known.get(key)
     if found is None:
-        found = _Known(canonical(computation))
-        if sum(map(len, tuple(_known))) + len(structure) > _MOST_INSTRUCTIONS:
-            _known.clear()
-        _known[structure] = found
+        family = _families.get(structure)
+        if family is None:
+            family = _families.keep(structure, _Family(is_dense=form.is_dense), len(structure))
+        found = _known.keep(key, _Known(computation, family, form), len(structure))
     return found
 
 
@@ -63,6 +180,10 @@ class FusedComputations:
     def of(self, fusion: HloInstruction) -> FusedBody:
         return self._known(fusion).body
 
+    def is_identity(self, fusion: HloInstruction) -> bool:
+        """See `FusedBody`."""
+        return self._known(fusion).is_identity()
+
     def _known(self, fusion: HloInstruction) -> _Known:
         computation = fusion.attributes.calls
         found = self._canonical.get(computation)
@@ -72,15 +193,10 @@ class FusedComputations:
 
     def kernel(self, fusion: HloInstruction, sharing: Mapping[int, int]) -> EmittedKernel:
         """The kernel of a fusion; `sharing`: see `emit_fusion`."""
-        known = self._known(fusion)
-        key = target_machine(), tuple(sharing.items())
-        found = known.kernels.get(key)
-        if found is None:
-            with spanning(Track.COMPILING, f"emit {fusion.name}"):
-                found = known.kernels[key] = emit_fusion(known.body, sharing)
-        return found
+        with spanning(Track.COMPILING, f"emit {fusion.name}"):
+            return self._known(fusion).kernel(sharing)
 
-    def row_answers(self, fusion: HloInstruction) -> dict[tuple[frozenset[int], tuple[int, ...]], bool]:
+    def row_answers(self, fusion: HloInstruction) -> _Rows:
         """The known answers of `keeps_rows` (output_fusion/find.py) for fusions of this structure."""
         return self._known(fusion).rows
 
@@ -109,7 +225,7 @@ class FusedComputations:
         elif is_output_fusion(instruction):
             allowed = operand in self.memory(instruction).over.get(output, ())
         elif instruction.opcode is Opcode.FUSION:
-            allowed = self._known(instruction).sharing.may_overwrite(operand, output)
+            allowed = self._known(instruction).may_overwrite(operand, output)
         else:
             share = share_rule(instruction.opcode)
             allowed = share is not None and share(instruction, operand, output)

@@ -238,7 +238,7 @@ class _Lowering(LoweringContext):
             self._input_fusion(instruction, scatter)
             return
         sharing = {k: operands.index(s) for k, s in enumerate(outputs) if s in operands and s.size}
-        if sharing and self.bodies.of(instruction).is_identity:
+        if sharing and self.bodies.is_identity(instruction):
             return  # a copy of a buffer onto itself
         kernel = self.bodies.kernel(instruction, sharing)
         for operand, output in kernel.copied_operands:

@@ -26,7 +26,7 @@ from . import (  # noqa: F401 - each registers its rules
     reduce,
     unsupported,
 )
-from .collapse import FusedBody, canonical, structure_of
+from .collapse import FusedBody, canonical
 from .sharing import Sharing
 
-__all__ = ["FusedBody", "Sharing", "canonical", "structure_of"]
+__all__ = ["FusedBody", "Sharing", "canonical"]

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from operator import is_
 
-from ...hlo.analyses.in_bounds import INDEXED, in_bounds, window_sizes, with_in_bounds
+from ...hlo.analyses.in_bounds import in_bounds, window_sizes, with_in_bounds
 from ...hlo.builder import make_instruction
-from ...hlo.ir import NO_ATTRIBUTES, Attributes, HloComputation, HloInstruction
+from ...hlo.ir import HloComputation, HloInstruction
 from ...hlo.layout import row_major
 from ...hlo.opcode import Opcode
 from ...hlo.ops import is_elementwise
@@ -61,37 +61,6 @@ class FusedBody:
         source = root.operands[0] if root.opcode is Opcode.COPY else root
         same = self.parameter_places.get(0) == self.root_places.get(0)
         return source.opcode is Opcode.PARAMETER and len(self.computation.parameters) == 1 and same
-
-
-def structure_of(computation: HloComputation) -> tuple[object, ...]:
-    """All properties of a computation that `canonical` depends on. Computations with equal structures have equal
-    kernels; only names, metadata and the memory spaces of parameters and roots may differ."""
-    position: dict[HloInstruction, int] = {}
-    found: list[object] = []
-    for i in computation.instructions:
-        if i.shape.is_array:
-            layout = i.shape.array_layout
-            form: tuple[object, ...] = (
-                i.shape.element, i.shape.dimensions, layout.minor_to_major, layout.tiles, layout.element_size_in_bits,
-                layout.tail_padding_alignment_in_elements, layout.padded_dimensions,
-            )  # fmt: skip
-        else:
-            form = () if i.opcode is Opcode.TUPLE else (i.shape,)
-        attributes = i.attributes
-        if attributes is not NO_ATTRIBUTES and (called := attributes.called_computations()):
-            attributes = (*_plain_fields(attributes), *map(structure_of, called))
-        known = in_bounds(i) if i.opcode in INDEXED else None
-        found.append((i.opcode, form, attributes, known, tuple([position[o] for o in i.operands])))
-        position[i] = len(position)
-    return (*found, position[computation.root])
-
-
-def _plain_fields(attributes: Attributes) -> Iterator[object]:
-    """The attributes, without the computations that they name."""
-    for f in fields(attributes):
-        value = getattr(attributes, f.name)
-        if not isinstance(value, HloComputation):
-            yield value
 
 
 def canonical(computation: HloComputation) -> FusedBody:

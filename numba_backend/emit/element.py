@@ -10,9 +10,11 @@ or less are held as the byte that stores them: kernels move and convert them, an
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
+from ...hlo.analyses.forms import OpaqueConstant, is_ordinary
 from ...hlo.element_type import ElementType
 from ...hlo.ir import HloComputation, HloInstruction
 from ...hlo.opcode import Opcode
@@ -114,7 +116,9 @@ class ElementEmitter:
         self.writer = writer
         self.sizes = sizes
         self.scalars: list[ScalarParameter] = []
-        self._scalar_names: dict[tuple[ElementType, bytes], Expr] = {}
+        self._scalar_names: dict[tuple[ElementType, bytes | int], Expr] = {}
+        self._ordinary: dict[ElementType, bool] = {}
+        """Whether the ordinary constants of a type are opaque."""
         self.pointers: dict[int, PointerParameter] = {}
         """The pointers, by the number of the fused computation's parameter."""
         self.places: dict[int, PhysicalLayout] = {}
@@ -183,12 +187,21 @@ class ElementEmitter:
         if element_type.is_complex:
             real, imag = (self.scalar(element_type.real, part) for part in (array.real, array.imag))
             return call("complex_from", real, imag)
-        key = (element_type, array.tobytes())
+        held = ElementType.F32 if element_type in (ElementType.F16, ElementType.BF16) else element_type
+        return self._argument((element_type, array.tobytes()), held, array.astype(held.dtype))
+
+    def opaque(self, element_type: ElementType, constant: OpaqueConstant) -> Expr:
+        """A constant that is not known here: an argument of the kernel."""
+        return self._argument((element_type, constant.number), element_type, constant)
+
+    def _argument(self, key: tuple[ElementType, bytes | int], held: ElementType, value: Any) -> Expr:
         found = self._scalar_names.get(key)
         if found is None:
+            is_opaque = type(value) is OpaqueConstant
+            if (is_opaque or is_ordinary(value)) and self._ordinary.setdefault(held, is_opaque) is not is_opaque:
+                raise TypeError("a constant that is not known may be equal to one that is")
             name = f"c{len(self._scalar_names)}"
-            held = ElementType.F32 if element_type in (ElementType.F16, ElementType.BF16) else element_type
-            self.scalars.append(ScalarParameter(name, held, array.astype(held.dtype)))
+            self.scalars.append(ScalarParameter(name, held, value))
             found = self._scalar_names[key] = Name(name, CAST[held])
         return found
 
@@ -262,7 +275,10 @@ def _parameter(e: ElementEmitter, instruction: HloInstruction, index: Index) -> 
 
 @ELEMENT.register(Opcode.CONSTANT)
 def _constant(e: ElementEmitter, instruction: HloInstruction, index: Index) -> Expr:
-    value = instruction.attributes.literal.array
+    literal = instruction.attributes.literal
+    if type(literal) is OpaqueConstant:
+        return e.opaque(instruction.shape.element, literal)
+    value = literal.array
     assert value.size == 1, "array constants are buffers of their own"
     return e.scalar(instruction.shape.element, value.reshape(()), literal=instruction in e.literals)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ...hlo.analyses.forms import OpaqueConstant
 from ...hlo.element_type import ElementType
 from ...hlo.errors import UnsupportedError
 from ...hlo.ir import HloInstruction
@@ -119,7 +120,10 @@ def _is_bound(instruction: HloInstruction) -> bool:
         (instruction,) = instruction.operands
     if instruction.opcode is not Opcode.CONSTANT or instruction.shape.num_elements != 1:
         return False
-    value = float(instruction.attributes.literal.array.reshape(()))
+    literal = instruction.attributes.literal
+    if type(literal) is OpaqueConstant:
+        return True
+    value = float(literal.array.reshape(()))
     return value == value and value != 0
 
 

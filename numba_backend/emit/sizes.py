@@ -46,7 +46,7 @@ class Sizes:
         self._names: dict[Dimension, Expr] = {}
         self._outer: set[Dimension] = set()
         self._count = 0
-        self._constants: dict[int, Expr] = {}
+        self._constants: list[tuple[int, Expr]] = []
         self._extents: dict[tuple[tuple[Dimension, ...], int, int], Expr] = {}
         self.parameters: list[SizeParameter] = []
         for instruction in computation.instructions:
@@ -106,7 +106,7 @@ class Sizes:
                 if not lacks:
                     self._same(whole, part)
                 elif lacks <= FEW:
-                    self._same(parts.setdefault((self._find(whole), lacks), part), part)
+                    self._same(parts.setdefault((self._find(whole), int(lacks)), part), part)
 
     def mark_outer(self, instruction: HloInstruction, dimension: int) -> None:
         """This dimension is sliced by `lo, hi`: its size is an argument even if it is small."""
@@ -152,9 +152,11 @@ class Sizes:
         """A start, step or offset: 0 and 1 are literals, others are arguments."""
         if value in (0, 1, -1):
             return Number(value)
-        found = self._constants.get(value)
-        if found is None:
-            found = self._constants[value] = self.argument(f"k{len(self._constants)}", value)
+        for known, name in self._constants:
+            if known == value:
+                return name
+        found = self.argument(f"k{len(self._constants)}", value)
+        self._constants.append((value, found))
         return found
 
     def argument(self, name: str, value: int) -> Name:

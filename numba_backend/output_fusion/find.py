@@ -304,7 +304,7 @@ class _Followers:
         if is_outlined_loop(fusion) or not given or not self._keeps_rows(fusion, frozenset(given)):
             return False
         taken = taken_over(fusion, lambda value: self._is_only_reader(value, fusion), self.bodies.can_share)
-        if taken and self.bodies.of(fusion).is_identity:
+        if taken and self.bodies.is_identity(fusion):
             return False
         kernel = self.bodies.kernel(fusion, taken)
         if kernel.is_serial or kernel.copied_operands or not kernel.extent:
