@@ -83,7 +83,7 @@ class Fuser:
             self._last_effect = instruction
         outputs = set() if self.users(instruction) <= {instruction} else {instruction}
         cluster = Cluster(
-            [number], {instruction}, is_fusible(instruction), reads, {s for s in reads if not is_free(s)}, outputs,
+            [number], {instruction}, is_fusible(instruction), reads, {s for s in reads if s not in self.free}, outputs,
             space_of(instruction), self._is_closed(instruction), number in self.in_place.apart,
             number in self.in_place.states, self.blocks.get(instruction),
         )  # fmt: skip
@@ -104,7 +104,7 @@ class Fuser:
         """
         found = self._resolved.get(instruction)
         if found is None:
-            found = self._resolved[instruction] = resolve(instruction)
+            found = self._resolved[instruction] = resolve(instruction, self.free.__contains__)
         return found
 
     def users(self, instruction: HloInstruction) -> frozenset[HloInstruction]:

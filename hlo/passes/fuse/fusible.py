@@ -5,7 +5,7 @@ is put together.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from ...ir import HloInstruction
 from ...opcode import Opcode
@@ -74,13 +74,15 @@ def _reads_tiles(source: Shape, target: Shape) -> bool:
     return source.is_array and target.array_layout.is_row_major and not source.array_layout.is_row_major
 
 
-def resolve(instruction: HloInstruction) -> tuple[HloInstruction, Dimensions]:
+def resolve(
+    instruction: HloInstruction, free: Callable[[HloInstruction], bool] = is_free
+) -> tuple[HloInstruction, Dimensions]:
     """(source, positions): the first instruction that is not free, and where its dimensions are in `instruction`.
 
-    Dimensions of size 1 are not counted.
+    Dimensions of size 1 are not counted. `free`: `is_free`, or its known answers.
     """
     positions = tuple(range(len(squeezed(instruction))))
-    while is_free(instruction) and instruction.operands:
+    while instruction.operands and free(instruction):
         operand = instruction.operands[0]
         if instruction.opcode is Opcode.BROADCAST:
             where = squeezed_positions(instruction)

@@ -26,8 +26,9 @@ from ...ir import NO_ATTRIBUTES, HloComputation, HloInstruction, HloModule
 from ...opcode import Opcode
 from ...ops import Trait, has_trait
 from ...ops.structure import FusionAttributes, FusionKind
-from ...provenance import note_made, note_replacements
+from ...provenance import NOTES, note_made, note_replacements
 from ...support.records import dataclass
+from .by_form import entry_by_form
 from .clusters import Cluster, FusionLimits, is_full_in, is_kept_in
 from .early_order import with_early_uses
 from .fuser import Fuser
@@ -44,6 +45,15 @@ class Fusion:
     name: str = "fusion"
 
     def __call__(self, module: HloModule) -> HloModule:
+        recorded = NOTES.get() is not None  # each instruction has an origin then
+        entry = self._entry(module) if recorded else entry_by_form(module, self.limits, self._entry)
+        if entry is module.entry:
+            return module
+        before = set(module.instructions())  # all others were made here
+        return with_unique_names(replace(module, entry=entry), is_own=lambda i: i not in before)
+
+    def _entry(self, module: HloModule) -> HloComputation:
+        """The new entry computation."""
         fused: dict[HloComputation, HloComputation] = {}
         scalar = _scalar_computations(module)
         overwriting = find_overwriting(module, is_free)
@@ -58,11 +68,7 @@ class Fusion:
                 continue
             ordered, in_place = in_place_of(computation, found, computation is not module.entry)
             fused[computation] = _fuse(_with_calls(ordered, fused), self.limits, in_place)
-        entry = fused[module.entry]
-        if entry is module.entry:
-            return module
-        before = set(module.instructions())  # all others were made here
-        return with_unique_names(replace(module, entry=entry), is_own=lambda i: i not in before)
+        return fused[module.entry]
 
 
 def _scalar_computations(module: HloModule) -> set[HloComputation]:
