@@ -83,7 +83,7 @@ class _InPlace:
         match copy.body:
             case [Store(pointer=old, index=Name(name=at), value=Load(pointer=new, index=Name(name=same)))]:
                 count = range_of(copy, self._sizes, ranges).count
-                if at == same == copy.variable.name and count is not None:
+                if at == same == copy.variable.name and count is not None and has_fixed_ends(copy, self._sizes):
                     between = loop.body[first + 1 : second]
                     return _Step(loop.body[:first], inner, between, old, new, count, loop.body[second + 1 :])
         return None
@@ -109,9 +109,19 @@ class _InPlace:
         )
         if any(a.index is None or a.is_store != (a.array == new) for a in (*before, *within)):
             return False
+        if not all(_is_within(indices, a, step.count) for a in (*before, *within) if a.is_store):
+            return False
         if any(_is_overwritten(k, before, within, j, counter) for k in range(len(before) + len(within))):
             return False
         return _covers(before, within, j, counter, step.count)
+
+
+def _is_within(indices: Indices, store: Access, count: int) -> bool:
+    """True if the element is one of the first `count`. The new array may have more than are copied; the old one is not
+    known to."""
+    assert store.index is not None
+    least, most = indices.bounds(store.index)
+    return least is not None and most is not None and least >= 0 and most < count
 
 
 def _is_overwritten(at: int, before: Sequence[Access], within: Sequence[Access], j: str, counter: Range) -> bool:

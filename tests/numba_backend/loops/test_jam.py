@@ -304,3 +304,20 @@ def test_an_index_in_the_first_iteration_is_that_of_the_load() -> None:
     assert "carried" in new
     for one, other in zip(outcome(lines, *sizes.values()), outcome(new, *sizes.values()), strict=True):
         np.testing.assert_array_equal(one, other, new)
+
+
+@pytest.mark.parametrize("end", ["minimum(n0, n)", "n0 - 1"])
+def test_a_copy_of_a_part_stays(end: str) -> None:
+    """How many elements it copies is known at run time, or there are more than the old row has."""
+    lines = """def k(lo, hi, a, b, n, m, n0):
+    for t in range(9):
+        b[0] = add(a[0], int32(1))
+        for j in range(m):
+            b[j + 1] = add(a[j + 1], int32(3))
+        for i in range(END):
+            a[i] = b[i]
+"""
+    sizes = {"m": 17, "n0": 18}
+    whole, lines = lines.replace("END", "n0"), lines.replace("END", end)
+    assert changed(lines, in_place, sizes, {"b"}) == changed(lines, unchanged)
+    assert changed(whole, in_place, sizes, {"b"}) != changed(whole, unchanged)

@@ -241,3 +241,26 @@ def test_rows_at_once(name: str, size: tuple[int, int]) -> None:
     lanes = target_machine().register_bytes // 4
     enough = lanes >= 8 and min(size) >= 2 * lanes
     assert ("[maximum(r - 1, 0)]" in text) == (enough and name in ("distance", "warping"))
+
+
+def test_a_new_row_that_is_longer_than_the_old_one_is_a_row_of_its_own() -> None:
+    """Its first elements are the old one's next; stored there, the others would be behind its end."""
+    size = 70
+
+    def f(x: Any, y: Any) -> Any:
+        def step(t: Any, x: Any) -> Any:
+            return lax.scan(lambda s, v: (s * 0.5 + v, s), x[size - 1] + y[t], y)[1][:size]
+
+        return lax.fori_loop(0, 9, step, x)
+
+    x, y = np.zeros(size, np.float32), np.arange(size + 20, dtype=np.float32)
+    expected = x
+    for t in range(9):
+        row = [expected[-1] + y[t]]
+        for v in y[: size - 1]:
+            row.append(row[-1] * np.float32(0.5) + v)
+        expected = np.array(row, np.float32)
+    compiled = hloom.jit(f).lower(x, y).compile()
+    np.testing.assert_array_equal(compiled(x, y), expected)
+    (text,) = [t for t in map(str, compiled.kernels().values()) if "native_loop" in t]
+    assert "io0[i] = w0[i]" in text
