@@ -681,6 +681,7 @@ def _geomspace(start: ArrayLike, stop: ArrayLike, num: int, endpoint: bool, dtyp
     return to_dtype(lax.transpose(values, order), result, False)
 
 
+@compound(static=("N", "M", "k", "dtype", "device"), frequent=True)
 def eye(N: int, M: int | None = None, k: Any = 0, dtype: Any = None, *, device: Any = None) -> Value:
     """Ones on diagonal k (which may be traced), else zeros: [N, M], where M is N by default. float32 by default.
 
@@ -745,6 +746,7 @@ def _only(sizes: list[int], place: int) -> list[int]:
     return [s if d == place else 1 for d, s in enumerate(sizes)]
 
 
+@compound(static=("dimensions", "dtype", "sparse"), frequent=True)
 def indices(dimensions: Sequence[int], dtype: Any = None, sparse: bool = False) -> Any:
     """The index of each element along each dimension, stacked: [len(dimensions), *dimensions]; a tuple of arrays that
     broadcast if `sparse`. int32 by default.

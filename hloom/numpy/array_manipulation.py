@@ -309,6 +309,7 @@ def concat(arrays: Any, /, *, axis: int | None = 0) -> Value:
     return concatenate(arrays, axis)
 
 
+@compound(static=("axis", "dtype"), frequent=True)
 def stack(arrays: Any, axis: int = 0, out: None = None, dtype: Any = None) -> Value:
     """Arrays of one shape joined along a new axis; dtypes promote.
 
@@ -329,6 +330,7 @@ def stack(arrays: Any, axis: int = 0, out: None = None, dtype: Any = None) -> Va
     return concatenate([lax.expand_dims(v, [place]) for v in values], place, dtype)
 
 
+@compound(static=("dtype",), frequent=True)
 def vstack(tup: Any, dtype: Any = None) -> Value:
     """Rows (or arrays of more dimensions) on top of each other: joined along the first axis. Dtypes promote.
 
@@ -339,6 +341,7 @@ def vstack(tup: Any, dtype: Any = None) -> Value:
     return concatenate([atleast_2d(a) for a in _sequence("vstack", tup)], 0, dtype)
 
 
+@compound(static=("dtype",), frequent=True)
 def hstack(tup: Any, dtype: Any = None) -> Value:
     """Vectors end to end, or arrays joined along the second axis. Dtypes promote.
 
@@ -352,6 +355,7 @@ def hstack(tup: Any, dtype: Any = None) -> Value:
     return concatenate(values, 0 if values[0].aval.ndim == 1 else 1, dtype)
 
 
+@compound(frequent=True)
 def column_stack(tup: Any) -> Value:
     """Vectors as the columns of a matrix; matrices are joined along the second axis. Dtypes promote.
 
@@ -450,6 +454,7 @@ def fliplr(m: ArrayLike) -> Value:
     return flip(m, 1)
 
 
+@compound(static=("shift", "axis"), frequent=True)
 def roll(a: ArrayLike, shift: Any, axis: Any = None) -> Value:
     """Elements moved, wrapping around at the end; the flattened array if axis is None.
 
@@ -545,6 +550,7 @@ def rot90(m: ArrayLike, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Value:
             return flip(swapaxes(m, first, second), second)
 
 
+@compound(static=("reps",), frequent=True)
 def tile(A: ArrayLike, reps: Any) -> Value:
     """The whole array repeated `reps` times along each dimension; one number is for the last one.
 
@@ -569,6 +575,7 @@ def tile(A: ArrayLike, reps: Any) -> Value:
 # ---- triangles and diagonals
 
 
+@compound(static=("N", "M", "k", "dtype"), frequent=True)
 def tri(N: int, M: int | None = None, k: Any = 0, dtype: Any = None) -> Value:
     """Ones at and below diagonal k (which may be traced), else zeros: [N, M], where M is N by default. float32 by
     default.
@@ -644,6 +651,7 @@ def _matrix(name: str, m: ArrayLike) -> Value:
     return x
 
 
+@compound(static=("offset", "axis1", "axis2"), frequent=True)
 def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Value:
     """The elements with an index along `axis2` that is `offset` more than along `axis1`, as the last dimension. A copy,
     no view.
@@ -682,6 +690,7 @@ def _diagonal_by_value(a: ArrayLike, offset: Any, axis1: int, axis2: int) -> Val
     return lax.reduce_sum(lax.select(on_diagonal, x, lax.full_like(x, 0)), [len(shape) - 2])
 
 
+@compound(static=("k",), frequent=True)
 def diag(v: ArrayLike, k: int = 0) -> Value:
     """A matrix with the vector v on diagonal k, [n + |k|, n + |k|], or diagonal k of a matrix.
 
@@ -725,6 +734,7 @@ def trace(
     return total if dtype is None else lax.convert_element_type(total, dtype)
 
 
+@compound(static=("axis",), frequent=True)
 def append(arr: ArrayLike, values: ArrayLike, axis: int | None = None) -> Value:
     """A new array: `values` joined to the end of `arr` along an axis; both flattened if it is None. Nothing changes in
     place.
@@ -735,6 +745,7 @@ def append(arr: ArrayLike, values: ArrayLike, axis: int | None = None) -> Value:
     return concatenate([arr, values], axis)
 
 
+@compound(static=("dtype",), frequent=True)
 def dstack(tup: Any, dtype: Any = None) -> Value:
     """Arrays joined along the third axis; vectors become [1, n, 1], matrices [m, n, 1]. Dtypes promote.
 

@@ -279,6 +279,7 @@ def greater_equal(x: ArrayLike, y: ArrayLike, /) -> Value:
 
 
 
+@compound(frequent=True)
 @elementwise
 def left_shift(x: ArrayLike, y: ArrayLike, /) -> Value:
     """x * 2**y for each element, of integers: bits that leave the type are lost. `bitwise_left_shift` is the same.
@@ -295,6 +296,7 @@ def left_shift(x: ArrayLike, y: ArrayLike, /) -> Value:
 bitwise_left_shift = left_shift
 
 
+@compound(frequent=True)
 @elementwise
 def right_shift(x: ArrayLike, y: ArrayLike, /) -> Value:
     """x / 2**y rounded down, of integers: arithmetic for signed integers, logical for unsigned ones.

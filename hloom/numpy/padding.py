@@ -64,6 +64,8 @@ def pad(array: ArrayLike, pad_width: Any, mode: str | Callable[..., Any] = "cons
     >>> jnp.pad(jnp.array([1, 2, 3]), (2, 1), mode="reflect").tolist()
     [3, 2, 1, 2, 3, 2]
     """
+    if mode == "constant" and kwargs.keys() <= _OPTIONS[mode].keys():
+        return _with_constants(array, pad_width, **kwargs)
     x = ensure_arraylike("pad", array)
     widths = _widths(pad_width, x.aval.ndim)
     if callable(mode):
@@ -77,8 +79,6 @@ def pad(array: ArrayLike, pad_width: Any, mode: str | Callable[..., Any] = "cons
     options = {**_OPTIONS[mode], **kwargs}
     if mode == "empty":
         return _zeros_around(x, widths)
-    if mode == "constant":
-        return _constant(x, widths, options["constant_values"])
     for axis, pair in enumerate(widths):
         if not x.aval.shape[axis] and any(pair):
             raise ValueError(f"pad: axis {axis} is empty: only modes 'constant' and 'empty' extend it, not '{mode}'")
@@ -137,6 +137,12 @@ def _lengths(given: Any, rank: int) -> Widths | None:
 
 
 # ---- constants
+
+
+@compound(static=("pad_width",), frequent=True)
+def _with_constants(array: ArrayLike, pad_width: Any, constant_values: Any = 0) -> Value:
+    x = ensure_arraylike("pad", array)
+    return _constant(x, _widths(pad_width, x.aval.ndim), constant_values)
 
 
 def _zeros_around(x: Value, widths: Widths) -> Value:

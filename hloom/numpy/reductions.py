@@ -223,7 +223,7 @@ def _truth(combine: Callable[[Value, tuple[int, ...]], Value], neutral: bool) ->
             reduced = combine(x, axes)
             return keep_dimensions(reduced, x.aval.shape, axes) if keepdims else reduced
 
-        return declared(declaration, op)
+        return compound(static=("axis", "keepdims"), frequent=True)(declared(declaration, op))
 
     return decorate
 
@@ -252,6 +252,7 @@ def any(
     """
 
 
+@compound(static=("axis", "keepdims"), frequent=True)
 def count_nonzero(a: ArrayLike, axis: Axis = None, keepdims: bool = False) -> Value:
     """The number of elements over `axis` that are not 0, int32 (int64 with x64).
 

@@ -21,6 +21,7 @@ from ..hlo.sizes import as_size, is_symbolic
 from ..tracer import dtypes
 from ..tracer.arrays.array import as_value
 from ..tracer.arrays.operators import ArrayLike
+from ..tracer.compound import compound
 from ..tracer.core import Value, bind
 from ..tracer.errors import OperandError
 from ..tracer.ops import scalar_reducer
@@ -32,6 +33,7 @@ _FEW = 16
 """Up to so many elements with different counts are cut out one by one; more are taken by a table of indices."""
 
 
+@compound(static=("repeats", "axis", "total_repeat_length", "out_sharding"), frequent=True)
 def repeat(
     a: ArrayLike,
     repeats: Any,

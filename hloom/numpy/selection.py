@@ -32,6 +32,7 @@ def where(condition: ArrayLike, x: ArrayLike, y: ArrayLike, /) -> Value: ...
 def where(
     condition: ArrayLike, x: None = None, y: None = None, /, *, size: int | None = None, fill_value: Any = None
 ) -> tuple[Value, ...]: ...
+@compound(static=("size",), frequent=True)
 def where(
     condition: ArrayLike,
     x: ArrayLike | None = None,

@@ -320,6 +320,7 @@ def log10(x: ArrayLike, /) -> Value:
     """
 
 
+@compound(frequent=True)
 @elementwise
 def trunc(x: ArrayLike) -> Value:
     """The integral value next towards 0, for each element: a float. Integers are given back. `fix` is the same.
@@ -384,6 +385,7 @@ def positive(x: ArrayLike, /) -> Value:
     return ensure_arraylike("positive", x)
 
 
+@compound(frequent=True)
 @elementwise
 def sign(x: ArrayLike, /) -> Value:
     """-1, 0 or 1 for each element, in the dtype of x; NaN for NaN. Of complex numbers x / |x|, as in NumPy 2.
@@ -473,6 +475,7 @@ def isnan(x: ArrayLike, /) -> Value:
     return value != value
 
 
+@compound(frequent=True)
 @elementwise
 def isinf(x: ArrayLike, /) -> Value:
     """True where x is infinite, with either sign. Booleans of the shape of x.
@@ -530,6 +533,7 @@ def real_only(name: str, value: Value) -> Value:
     return value
 
 
+@compound(frequent=True)
 @elementwise
 def signbit(x: ArrayLike, /) -> Value:
     """True where the sign bit is set: negative numbers, and -0.0, which no comparison finds.
@@ -580,6 +584,7 @@ def conj(x: ArrayLike, /) -> Value:
 conjugate = conj
 
 
+@compound(static=("deg",), frequent=True)
 def angle(z: ArrayLike, deg: bool = False) -> Value:
     """The argument of complex numbers in [-pi, pi], or in degrees. A float; for negative real numbers it is pi.
 
@@ -594,6 +599,7 @@ def angle(z: ArrayLike, deg: bool = False) -> Value:
     return rad2deg(result) if deg else result
 
 
+@compound(frequent=True)
 @elementwise
 def deg2rad(x: ArrayLike, /) -> Value:
     """x * pi / 180 for each element: degrees to radians. `radians` is the same.
@@ -605,6 +611,7 @@ def deg2rad(x: ArrayLike, /) -> Value:
     return strong_array(value * (math.pi / 180))
 
 
+@compound(frequent=True)
 @elementwise
 def rad2deg(x: ArrayLike, /) -> Value:
     """x * 180 / pi for each element: radians to degrees. `degrees` is the same.

@@ -321,3 +321,129 @@ def test_a_fault_of_the_library_is_not_hidden(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr("hloom.tracer.jit.compile_module", fail)
     with pytest.raises(RuntimeError, match="the compiler failed"):
         f(jnp.asarray(X))
+
+
+# ---- functions that become programs where they are called often
+
+
+@pytest.fixture
+def often(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Functions that are decorated from now on become programs at the third call of the same types."""
+    monkeypatch.setattr("hloom.tracer.compound.MANY_CALLS", 0)
+
+
+@pytest.mark.usefixtures("often")
+def test_a_frequent_function_becomes_a_program(count_ops: list[Opcode]) -> None:
+    traced = []
+
+    @compound(static=("axis",), frequent=True)
+    def f(x: Any, axis: Any) -> Any:
+        traced.append(isinstance(x, core.Tracer))
+        return jnp.flip(lax.neg(x), axis)
+
+    x = jnp.asarray(X)
+    ran = []
+    for axis in (0, 0, 0, 0, 1):
+        f(x, axis)
+        ran.append(len(count_ops))
+        count_ops.clear()
+    assert ran == [2, 2, 0, 0, 2], "each combination of types and static arguments is counted"
+    assert traced == [False, False, True, False]
+    np.testing.assert_array_equal(f(x, 0), -X[::-1])
+
+
+def test_calls_of_all_types_come_first(monkeypatch: pytest.MonkeyPatch, count_ops: list[Opcode]) -> None:
+    monkeypatch.setattr("hloom.tracer.compound.MANY_CALLS", 4)
+    f = compound(frequent=True)(lambda x: lax.neg(x))
+    ran = 0
+    while not ran or count_ops:
+        count_ops.clear()
+        f(jnp.asarray(V))
+        ran += 1
+    assert ran == 4 + 1 + 5 + 1, "of any types, the first one to be counted, those of its types, the program"
+
+
+@pytest.mark.usefixtures("often")
+def test_static_arguments_of_a_frequent_function_may_be_lists(count_ops: list[Opcode]) -> None:
+    @compound(static=("widths",), frequent=True)
+    def f(x: Any, widths: Any) -> Any:
+        return lax.pad(x, np.float32(0), [(low, high, 0) for low, high in widths])
+
+    for given in ([(1, 2)], ((1, 2),), [[1, 2]]):
+        for _ in range(4):
+            count_ops.clear()
+            np.testing.assert_array_equal(f(jnp.asarray(V), given), np.pad(V, (1, 2)))
+        assert not count_ops, given
+
+
+@pytest.mark.usefixtures("often")
+def test_a_frequent_function_that_needs_values_stays_as_it_is() -> None:
+    traced = []
+
+    @compound(frequent=True)
+    def f(x: Any) -> Any:
+        traced.append(isinstance(x, core.Tracer))
+        return x * 2 if x.sum() > 0 else x
+
+    for _ in range(6):
+        f(jnp.ones(3))
+    assert sum(traced) == 1, "traced once, in vain"
+
+
+@pytest.mark.usefixtures("often")
+def test_a_number_beside_narrow_floats_is_rounded_once() -> None:
+    f = compound(frequent=True)(lambda x, y: jnp.add(x, y))
+    x, number = jnp.zeros(3, jnp.float16), 1 + 2**-11 + 2**-30
+    for _ in range(6):  # a program would round it to float32 first, and then to 1
+        np.testing.assert_array_equal(f(x, number), np.full(3, 1 + 2**-10, x.dtype))
+
+
+FREQUENT: list[tuple[str, Callable[[Any, Any, Any], Any]]] = [
+    ("where", lambda p, x, y: jnp.where(p, x, y)),
+    ("where of a number", lambda p, x, y: jnp.where(p, x, 0)),
+    ("where of numbers", lambda p, x, y: jnp.where(p, 1, 2.5)),
+    ("all", lambda p, x, y: jnp.all(p, axis=0)),
+    ("any", lambda p, x, y: x.any(keepdims=True)),
+    ("stack", lambda p, x, y: jnp.stack([x, y], axis=1)),
+    ("vstack", lambda p, x, y: jnp.vstack([x, p])),
+    ("hstack", lambda p, x, y: jnp.hstack([x, y])),
+    ("dstack", lambda p, x, y: jnp.dstack([x, y])),
+    ("column_stack", lambda p, x, y: jnp.column_stack([x[0], y[0]])),
+    ("append", lambda p, x, y: jnp.append(x, y, axis=0)),
+    ("roll", lambda p, x, y: jnp.roll(x, 2)),
+    ("roll of axes", lambda p, x, y: jnp.roll(x, (1, -2), axis=(0, 1))),
+    ("tile", lambda p, x, y: jnp.tile(x, [2, 1])),
+    ("pad", lambda p, x, y: jnp.pad(x, ((1, 0), (2, 1)))),
+    ("pad with a value", lambda p, x, y: jnp.pad(x, 1, constant_values=-1)),
+    ("repeat", lambda p, x, y: jnp.repeat(x, 2, axis=1)),
+    ("diag", lambda p, x, y: jnp.diag(x[0], k=1)),
+    ("eye", lambda p, x, y: jnp.eye(3, 4, k=-1, dtype=x.dtype)),
+    ("tri", lambda p, x, y: jnp.tri(3, 4)),
+    ("indices", lambda p, x, y: jnp.indices((2, 3))),
+    ("isinf", lambda p, x, y: jnp.isinf(x)),
+    ("trunc", lambda p, x, y: jnp.trunc(x)),
+    ("sign", lambda p, x, y: jnp.sign(x)),
+    ("deg2rad", lambda p, x, y: jnp.deg2rad(x)),
+    ("rad2deg", lambda p, x, y: jnp.rad2deg(x)),
+    ("angle", lambda p, x, y: jnp.angle(x)),
+    ("diagonal", lambda p, x, y: x.diagonal(1)),
+    ("count_nonzero", lambda p, x, y: jnp.count_nonzero(x, axis=0)),
+    ("signbit", lambda p, x, y: jnp.signbit(x)),
+]
+NOT_FOR = {"complex64": ("signbit", "trunc", "deg2rad", "rad2deg"), "bool": ("sign",)}
+EDGES = np.array([[0.0, -0.0, np.nan, np.inf], [-np.inf, 1.5, -2.5, 3e38], [1e-45, -1.0, 7.0, 0.5]])
+
+
+@pytest.mark.one_in(4)
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "int8", "uint32", "bool", "complex64"])
+@pytest.mark.parametrize("f", [f for _, f in FREQUENT], ids=[name for name, _ in FREQUENT])
+def test_frequent_functions_have_the_same_bits_as_programs(f: Any, dtype: str) -> None:
+    name = next(name for name, g in FREQUENT if g is f)
+    if name in NOT_FOR.get(dtype, ()):
+        pytest.skip("it has no such operands")
+    p = jnp.asarray(np.arange(12).reshape(3, 4) % 3 == 1)
+    x = jnp.asarray(EDGES).astype(dtype)
+    operands = p, x, x[::-1]
+    found, program = f(*operands), hloom.jit(f)(*operands)
+    assert found.aval is program.aval
+    assert np.asarray(found).tobytes() == np.asarray(program).tobytes()
