@@ -7,12 +7,14 @@ from typing import Any
 from .. import lax
 from ..tracer import dtypes
 from ..tracer.arrays.operators import ArrayLike
+from ..tracer.compound import compound
 from ..tracer.core import Value
 from ..tracer.errors import OperandError
 from .promotion import check_arraylike, promote_dtypes, promote_dtypes_inexact
 from .unary_ufuncs import conj
 
 
+@compound(static=("mode", "precision", "preferred_element_type"))
 def convolve(
     a: ArrayLike, v: ArrayLike, mode: str = "full", *, precision: Any = None, preferred_element_type: Any = None
 ) -> Value:
@@ -33,6 +35,7 @@ def convolve(
     return _slide(x, lax.rev(y, (0,)), mode, precision, preferred_element_type)
 
 
+@compound(static=("mode", "precision", "preferred_element_type"))
 def correlate(
     a: ArrayLike, v: ArrayLike, mode: str = "valid", *, precision: Any = None, preferred_element_type: Any = None
 ) -> Value:
