@@ -414,7 +414,10 @@ def _saturated(x: NDArray, dtype: np.dtype[Any]) -> NDArray:
     smallest, largest = _INTEGER_LIMITS[dtype]
     # As floats, the limits may round up to one beyond the largest integer: those must not be cast, but replaced.
     low, high = x.dtype.type(smallest), x.dtype.type(largest)
-    result = np.where((x > low) & (x < high), x, x.dtype.type(0)).astype(dtype)
+    fits = (x > low) & (x < high)
+    if fits.all():
+        return x.astype(dtype)
+    result = np.where(fits, x, x.dtype.type(0)).astype(dtype)
     result[x >= high] = dtype.type(largest)
     result[x <= low] = dtype.type(smallest)
     return result
