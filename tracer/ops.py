@@ -196,8 +196,12 @@ def _convert_scalar(x: Array, dtype: np.dtype[Any], weak_type: bool) -> Array | 
         return None
     if not is_younger(x, capturing_block()):
         return None  # it is captured
+    number = x._view
+    if dtypes.is_floating(x.aval.dtype) and dtypes.is_integer(dtype):  # NumPy does not saturate
+        low, high = element_type_of(dtype).limits
+        number = np.asarray(0 if number != number else int(max(low, min(high, number.item()))))
     with np.errstate(all="ignore"):
-        return Array(ShapedArray((), dtype, weak_type), np.asarray(x._view.astype(dtype)))
+        return Array(ShapedArray((), dtype, weak_type), np.asarray(number.astype(dtype)))
 
 
 def reinterpret_weak(x: Value, weak_type: bool) -> Value:

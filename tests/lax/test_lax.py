@@ -284,6 +284,15 @@ def test_weak_types() -> None:
     assert lax.reshape(jnp.asarray(1), (1,)).weak_type
 
 
+@pytest.mark.parametrize("dtype", [np.int32, np.uint8, np.int8, "int4"])
+@pytest.mark.parametrize("number", [math.nan, math.inf, -math.inf, 300.0, -1.5, 3e10])
+def test_a_number_saturates_as_an_array_does(number: float, dtype: Any) -> None:
+    expected = int(lax.convert_element_type(jnp.asarray([number]), dtype)[0])
+    for wrap in (lambda f: f, hloom.jit):
+        assert int(wrap(lambda: lax.convert_element_type(number, dtype))()) == expected
+    assert int(jnp.pad(jnp.zeros(1, dtype), 1, constant_values=number)[0]) == expected
+
+
 REFUSED: list[tuple[Callable[[], Any], str, str]] = [
     (lambda: lax.add(B, N), "add_dtypes", "float32, int32"),
     (lambda: lax.add(B, 1), "add_dtypes", "float32, int32"),
