@@ -18,16 +18,17 @@ from collections.abc import Iterator
 from types import FrameType, FunctionType
 from typing import Any
 
+from .support.lazy import lazy_pattern
 from .support.loading import load
 from .support.source import is_users
 
 _ERRORS = (
     *(TypeError, ValueError, IndexError, NotImplementedError, OverflowError, RuntimeError, AttributeError, NameError),
 )
-_OPERATION = re.compile(r"([\w.-]+) of \(?((?:\w+\[[\d,]*\](?:, | and )?)+)\)?: ")
-_UNKNOWN = re.compile(r".*\(\) got an unexpected keyword argument '(\w+)'$")
-_SHAPE = re.compile(r"\[([\d,]*)\]")
-_WORD = re.compile(r"\b[a-z]+\d\w*\b|\bpred\b")
+_OPERATION = lazy_pattern(r"([\w.-]+) of \(?((?:\w+\[[\d,]*\](?:, | and )?)+)\)?: ")
+_UNKNOWN = lazy_pattern(r".*\(\) got an unexpected keyword argument '(\w+)'$")
+_SHAPE = lazy_pattern(r"\[([\d,]*)\]")
+_WORD = lazy_pattern(r"\b[a-z]+\d\w*\b|\bpred\b")
 _IS_ENGLISH = frozenset(
     [
         *("all", "and", "any", "array", "at", "bool", "float", "index", "int", "map", "not", "or", "pad", "select"),

@@ -10,7 +10,6 @@ apart.
 
 from __future__ import annotations
 
-import hashlib
 import struct
 from collections.abc import Callable
 from dataclasses import fields, is_dataclass
@@ -24,6 +23,7 @@ from .literal import Literal
 from .opcode import Opcode
 from .ops.control_flow import Composite
 from .shape import Shape
+from .support.sha256 import sha256
 
 Part: TypeAlias = "str | bytes | int | tuple[Part, ...] | None"
 
@@ -109,7 +109,7 @@ def _same(value: Any) -> Any:
 def _literal(value: Literal) -> Part:
     array = value.array
     data = array.tobytes()
-    return "literal", array.dtype.name, array.shape, data if len(data) < 64 else hashlib.sha256(data).digest()
+    return "literal", array.dtype.name, array.shape, data if len(data) < 64 else sha256(data).digest()
 
 
 _ENCODED: dict[type, Callable[[Any], Part]] = {

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import builtins
 import math
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
@@ -19,12 +18,13 @@ from .layout_rules import MAX_BYTES, LayoutViolation, fits_element_size, has_pad
 from .notebooks import in_notebooks
 from .physical_form import PhysicalForm, physical_form
 from .sizes import is_symbolic
+from .support.lazy import lazy_pattern
 from .support.records import dataclass
 from .text.layouts import Positions, read_layout
 from .text.scanner import Scanner
 
-_LAYOUT_FOLLOWS = re.compile(r"\{\s*[0-9:}]")
-_LAYOUT_OF_TUPLE_FOLLOWS = re.compile(r"\{\s*[0-9:]")
+_LAYOUT_FOLLOWS = lazy_pattern(r"\{\s*[0-9:}]")
+_LAYOUT_OF_TUPLE_FOLLOWS = lazy_pattern(r"\{\s*[0-9:]")
 _MOST_ARRAYS = 4096
 _arrays: dict[tuple[ElementType, tuple[int, ...]], Shape] = {}
 """The shapes of arrays in row-major order that were made lately: a program has few, and each many times."""

@@ -16,7 +16,6 @@ user asks for the kernels or the buffers of a program from the store, the passes
 from __future__ import annotations
 
 import functools
-import hashlib
 import json
 import sys
 from collections.abc import Callable
@@ -28,6 +27,7 @@ import numpy as np
 from ..hlo.content_key import NoKey, content_key, data_key
 from ..hlo.ir import HloModule
 from ..hlo.shape import Shape
+from ..hlo.support.sha256 import sha256
 from ..hlo.target import Target
 from ..hlo.targets import TARGETS
 from .executable import Details, Frame, NumbaExecutable, ready
@@ -58,7 +58,7 @@ def key_of(module: HloModule, target: Target) -> str | None:
         content = content_key(module)
     except NoKey:
         return None
-    state = hashlib.sha256(repr((about, environment, with_effect())).encode())
+    state = sha256(repr((about, environment, with_effect())).encode())
     state.update(content)
     return state.hexdigest()
 

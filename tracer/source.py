@@ -1,10 +1,9 @@
-"""The user's line of an operation, as `hlo/support/source.py` finds it; optree and opt_einsum are internal."""
+"""The user's line of an operation, as `hlo/support/source.py` finds it; optree is internal."""
 
 from __future__ import annotations
 
 import os
 import sys
-import sysconfig
 import warnings
 
 from ..hlo.support.source import (
@@ -20,9 +19,7 @@ from .trees.nodes import optree
 
 __all__ = ["function_line", "is_users", "placed_metadata", "user_frame", "user_line", "user_metadata", "warn_user"]
 
-add_internal_folders(
-    os.path.dirname(os.path.abspath(optree.__file__)), os.path.join(sysconfig.get_path("purelib"), "opt_einsum")
-)
+add_internal_folders(os.path.dirname(os.path.abspath(optree.__file__)))
 
 
 def warn_user(message: str, category: type[Warning] = UserWarning) -> None:

@@ -24,7 +24,6 @@ from __future__ import annotations
 
 import os
 import sys
-import sysconfig
 from collections.abc import Callable, Iterator
 from traceback import format_exception_only
 from types import FrameType, FunctionType, TracebackType
@@ -211,7 +210,7 @@ def _is_of_a_library(frame: FrameType) -> bool:
     return file.startswith(tuple(folder + os.sep for folder in folders))
 
 
-_STANDARD = sysconfig.get_path("stdlib") + os.sep
+_STANDARD = os.path.dirname(os.__file__) + os.sep
 _INSTALLED = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
 
 

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import re
 
+from ..support.lazy import lazy_pattern
+
 _SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t", '"': '\\"', "\\": "\\\\"}
 _LONG = {"n": 10, "r": 13, "t": 9, '"': 34, "\\": 92, "'": 39, "?": 63, "a": 7, "b": 8, "f": 12, "v": 11}
-_ESCAPE = re.compile(r"\\(?:([0-7]{1,3})|[xX]([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|(.))?", re.DOTALL)
-_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_.\-]")
-NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.\-]*")
+_ESCAPE = lazy_pattern(r"\\(?:([0-7]{1,3})|[xX]([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|(.))?", re.DOTALL)
+_NOT_IN_NAMES = lazy_pattern(r"[^A-Za-z0-9_.\-]")
+NAME = lazy_pattern(r"[A-Za-z_][A-Za-z0-9_.\-]*")
 
 
 def escape(text: str) -> str:

@@ -11,19 +11,20 @@ from collections.abc import Iterator
 from functools import cache
 
 from ..errors import HloParseError
+from ..support.lazy import lazy_pattern
 from .escape import unescape
 
 _SPACE = r"(?:\s+|/\*.*?\*/|//[^\n]*)*+"
-_SKIP = re.compile(_SPACE, re.DOTALL)
-_WORD = re.compile(_SPACE + r"([A-Za-z_][A-Za-z0-9_.\-]*)", re.DOTALL)
-_NAME = re.compile(_SPACE + r"%?([A-Za-z_][A-Za-z0-9_.\-]*)", re.DOTALL)
-_INTEGER = re.compile(_SPACE + r"(-?[0-9]+)", re.DOTALL)
+_SKIP = lazy_pattern(_SPACE, re.DOTALL)
+_WORD = lazy_pattern(_SPACE + r"([A-Za-z_][A-Za-z0-9_.\-]*)", re.DOTALL)
+_NAME = lazy_pattern(_SPACE + r"%?([A-Za-z_][A-Za-z0-9_.\-]*)", re.DOTALL)
+_INTEGER = lazy_pattern(_SPACE + r"(-?[0-9]+)", re.DOTALL)
 _QUOTED = r"""(?:"[^"\\]*+(?:\\.[^"\\]*+)*+"|'[^'\\]*+(?:\\.[^'\\]*+)*+')"""
-_STRING = re.compile(f"{_SPACE}({_QUOTED})", re.DOTALL)
-_STRING_OR_BRACE = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[{}]', re.DOTALL)
-_STRING_OR_SPACE = re.compile(r'("[^"\\]*+(?:\\.[^"\\]*+)*+")|(?:\s+|/\*.*?\*/|//[^\n]*)+', re.DOTALL)
-_BARE_VALUE = re.compile(r"[^\s,{}()\"=]+")
-_FOUND = re.compile(r"[A-Za-z0-9_.%\-]+|.", re.DOTALL)
+_STRING = lazy_pattern(f"{_SPACE}({_QUOTED})", re.DOTALL)
+_STRING_OR_BRACE = lazy_pattern(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[{}]', re.DOTALL)
+_STRING_OR_SPACE = lazy_pattern(r'("[^"\\]*+(?:\\.[^"\\]*+)*+")|(?:\s+|/\*.*?\*/|//[^\n]*)+', re.DOTALL)
+_BARE_VALUE = lazy_pattern(r"[^\s,{}()\"=]+")
+_FOUND = lazy_pattern(r"[A-Za-z0-9_.%\-]+|.", re.DOTALL)
 _INT64 = range(-(2**63), 2**63)
 _INT64_DIGITS = 20
 _SHOWN = 40

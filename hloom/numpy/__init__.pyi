@@ -40,7 +40,7 @@ from .cumulative_reductions import (
     cumprod as cumprod, cumsum as cumsum, cumulative_prod as cumulative_prod, cumulative_sum as cumulative_sum,
     nancumprod as nancumprod, nancumsum as nancumsum,
 )
-from .einsum import einsum as einsum, einsum_path as einsum_path
+from .einstein_sums import einsum as einsum, einsum_path as einsum_path
 from .floating_point import frexp as frexp, ldexp as ldexp, modf as modf, nextafter as nextafter, spacing as spacing
 from .index_tricks import (
     c_ as c_, diag_indices as diag_indices, diag_indices_from as diag_indices_from, diagflat as diagflat,
@@ -144,7 +144,7 @@ from .unary_ufuncs import (
     reciprocal as reciprocal, rint as rint, round as round, sign as sign, signbit as signbit, sin as sin,
     sinc as sinc, sinh as sinh, sqrt as sqrt, square as square, tan as tan, tanh as tanh, trunc as trunc,
 )
-from .vectorize import vectorize as vectorize
+from .vectorizing import vectorize as vectorize
 from .window_functions import (
     bartlett as bartlett, blackman as blackman, hamming as hamming, hanning as hanning, i0 as i0, kaiser as kaiser,
 )

@@ -29,7 +29,7 @@ from .promotion import broadcast_to_shape, canonical_axes, check_arraylike, ensu
 from .selection import where
 from .sorting import argsort
 from .unary_ufuncs import to_bool
-from .vectorize import vectorize
+from .vectorizing import vectorize
 
 _S32 = np.dtype(np.int32)
 

@@ -41,7 +41,7 @@ from .promotion import (
     to_dtype,
 )
 from .selection import where as choose
-from .vectorize import vectorize
+from .vectorizing import vectorize
 
 
 class ufunc:

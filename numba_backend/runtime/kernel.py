@@ -6,12 +6,12 @@ decides its machine code, so equal texts share one compilation, in memory and on
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable
 from dataclasses import field
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from ...hlo.support.records import dataclass
+from ...hlo.support.sha256 import sha256
 
 if TYPE_CHECKING:
     from ..loops.statements import LoopProgram
@@ -95,7 +95,7 @@ class StoredKernel(NamedTuple):
 
 def digest(parts: Iterable[str]) -> str:
     """A hex SHA-256 of the parts and of the boundaries between them."""
-    state = hashlib.sha256()
+    state = sha256()
     for part in parts:
         data = part.encode()
         state.update(b"%d:" % len(data))

@@ -24,7 +24,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import hashlib
 import os
 import re
 import stat
@@ -36,6 +35,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TypeVar
 
+from ...hlo.support.sha256 import sha256
 from ...hlo.system import system
 from .errors import KernelStoreWarning
 from .kernel import KernelSource
@@ -44,7 +44,7 @@ from .loader import Entry
 T = TypeVar("T")
 
 _MAGIC = b"hloom-1\n"
-_SEAL_BYTES = hashlib.sha256().digest_size + len(_MAGIC)
+_SEAL_BYTES = sha256().digest_size + len(_MAGIC)
 _DAY = 86400.0
 _PAUSES = (0.001, 0.01, 0.05)
 """Seconds between tries to replace a file that another process reads: it does so for a moment."""
@@ -267,4 +267,4 @@ def _sealed(key: str, data: bytes) -> bytes:
 
 def _seal(key: str, data: bytes) -> bytes:
     """The end of an entry's file: a checksum that these bytes were stored, whole, under this key."""
-    return hashlib.sha256(key.encode() + data).digest() + _MAGIC
+    return sha256(key.encode() + data).digest() + _MAGIC

@@ -139,7 +139,7 @@ class Config:
     """,
         values=("allow", "warn", "raise"),
     )
-    jax_default_matmul_precision: InContext[str | None] = InContext[str | None](
+    jax_default_matmul_precision: InContext[str | None] = InContext(
         None,
         """The precision of products that name none: "default", "high", "highest", a dtype's name, or an algorithm's
     (`lax.DotAlgorithmPreset`). The CPU multiplies float32 as float32 in any case; programs for other targets carry it.
@@ -345,7 +345,7 @@ class Config:
         tracebacks.mode,
         hears=False,
     )
-    hloom_collective_timeout: OfProcess[float] = OfProcess[float](
+    hloom_collective_timeout: OfProcess[float] = OfProcess(
         40.0,
         "The seconds that a device waits for others in a collective.",
         set_collective_timeout,
@@ -378,7 +378,7 @@ class Config:
         values=("llvm", "numba"),
         hears=False,
     )
-    hloom_jax_version: Setting[str | None] = Setting[str | None](
+    hloom_jax_version: Setting[str | None] = Setting(
         None,
         """The version of JAX that programs see under `hloom.as_jax()`: `jax.__version__`, and that of the distributions
     `jax` and `jaxlib`. None: the one that hloom's names follow. Names of newer versions are there in any case.""",
@@ -427,7 +427,7 @@ class Config:
     True
     """,
     )
-    hloom_target: InContext[str | Target] = InContext[str | Target](
+    hloom_target: InContext[str | Target] = InContext(
         default_target(),
         """The target that determines the layouts and memories inside of compiled programs: "cpu" (dense, row-major),
     another name, or a `hloom.hlo.Target` that the user made.""",

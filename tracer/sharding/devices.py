@@ -12,12 +12,12 @@ from __future__ import annotations
 
 import os
 import platform as _machine
-import re
 from typing import Any, Final
 
 from ...hlo.collectives import World, set_local_device_count, world
 from ...hlo.collectives.world import MAX_LOCAL_DEVICES
 from ...hlo.errors import UnsupportedError
+from ...hlo.support.lazy import lazy_pattern
 from ..layers import LAYERS
 
 MEMORY_KINDS = ("device", "pinned_host", "unpinned_host")
@@ -75,7 +75,7 @@ def set_device_count(count: int) -> None:
     _asked = None if count == -1 else int(count)
 
 
-_FLAG = re.compile(r"--xla_force_host_platform_device_count=(\S+)")
+_FLAG = lazy_pattern(r"--xla_force_host_platform_device_count=(\S+)")
 
 
 def _count_asked() -> int | None:

@@ -20,7 +20,7 @@ from ...numpy.array_manipulation import stack
 from ...numpy.binary_ufuncs import maximum, minimum
 from ...numpy.promotion import promote_dtypes_inexact, promote_inexact
 from ...numpy.selection import clip, where
-from ...numpy.vectorize import vectorize
+from ...numpy.vectorizing import vectorize
 from ...tracer import dtypes
 from ...tracer.arrays.matrices import (
     adjoint,

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import cache, partial
 from importlib import import_module
 from typing import Any
 
@@ -11,6 +12,7 @@ from .. import lax
 from ..autodiff.placed_results import computed_in
 from ..hlo.sizes import is_symbolic
 from ..hlo.support.records import dataclass
+from ..hlo.support.source import add_internal_folders
 from ..tracer.arrays.array import as_value
 from ..tracer.core import Value
 from ..tracer.errors import OperandError
@@ -18,9 +20,13 @@ from .array_manipulation import diagonal
 from .promotion import broadcast_to_shape, check_arraylike, no_out, promote_dtypes
 
 
+@cache
 def _opt_einsum() -> Any:
-    """Imported at the first call: `hloom.numpy` is imported by programs that have no einsum."""
-    return import_module("opt_einsum")
+    """Imported at the first call: `hloom.numpy` is imported by programs that have no einsum. Its lines are not the
+    user's."""
+    found = import_module("opt_einsum")
+    add_internal_folders(os.path.dirname(os.path.abspath(str(found.__file__))))
+    return found
 
 
 @dataclass(frozen=True, slots=True)
