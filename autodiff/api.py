@@ -45,7 +45,7 @@ from .gradient_refs import GradValue, placed_gradients, targets_of
 from .jvp import JVPTracer, jvp_flat
 from .linearize import LinearProgram, linearize_flat
 from .pullbacks import Saved, given_cotangent, pull_back, saveable_flags, saved
-from .rules.tables import families_come_from
+from .rules import families as families  # says where the rules are
 from .tangents import Tangent, Zero, float0, float0_zeros, instantiate
 
 Function = Callable[..., Any]
@@ -53,9 +53,6 @@ P = ParamSpec("P")
 R = TypeVar("R")
 Aux = TypeVar("Aux")
 
-families_come_from(
-    functools.partial(load, ".rules.every", __package__), functools.partial(load, ".rules.every_batch", __package__)
-)
 
 def _on_own_values() -> Any:
     return load(".own_values", __package__)

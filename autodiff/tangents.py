@@ -15,6 +15,7 @@ from ..tracer.arrays.float0 import float0 as float0
 from ..tracer.aval import ShapedArray
 from ..tracer.core import Value
 from ..tracer.ops import add, zeros
+from ..tracer.trees import tree
 
 
 def float0_zeros(aval: ShapedArray) -> Any:
@@ -32,6 +33,9 @@ class Zero:
 
     aval: ShapedArray
     """The type of the primal value; for integers and booleans its only tangent is this one."""
+
+
+tree.register_pytree_node(Zero, lambda z: ((), z.aval), lambda aval, _: Zero(aval))
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,6 +32,7 @@ from ..tracer.trees import tree
 from ..tracer.wrapping import wraps
 from .batches import Axis, with_batch
 from .batching import BatchTrace, named
+from .rules import families as families  # says where the rules are
 from .vmappable import SPEC_TYPES, VMAPPABLES, is_vmappable
 
 P = ParamSpec("P")

@@ -5,7 +5,8 @@ Instructions and computations are in `instruction.py`. The module is above the t
     instruction.py  <-  ops/<family>.py  <-  text/printer.py  <-  ir.py
 
 So `print(module)` and `module.to_text()` are plain methods: they need neither a circular import nor a registration
-from above. The first line of the text, which is about the module and not its computations, is written in this file.
+from above; the printer is loaded when a module is first printed. The first line of the text, which is about the module
+and not its computations, is written in this file.
 Source: XLA's HloModule.
 """
 
@@ -23,11 +24,11 @@ from .metadata import Metadata
 from .notebooks import in_notebooks
 from .shape import Shape
 from .support.lazy import lazy_property
+from .support.loading import load
 from .support.records import dataclass
 from .support.shared_value import SharedValue
 from .text.frontend_attributes import frontend_attributes_text
 from .text.names import module_name
-from .text.printer import computation_texts
 
 __all__ = [
     "NO_ATTRIBUTES",
@@ -92,7 +93,8 @@ class HloModule(SharedValue):
         `elide_over`: larger constants are printed as `{...}`. That is for reading; `parse` refuses such text.
         `metadata`: say of each instruction from which line of the user's program it comes.
         """
-        computations = computation_texts(self.computations, self.entry, elide_over, metadata)
+        printer = load(".text.printer", __package__)
+        computations = printer.computation_texts(self.computations, self.entry, elide_over, metadata)
         return "\n\n".join([header_text(self), *computations]) + "\n"
 
     def as_text(self, dialect: str | None = None, *, metadata: bool = False, debug_info: bool = False) -> str:

@@ -14,7 +14,7 @@
 
 The settings (`settings/context.py`), the devices (`sharding/devices.py`) and `deferred/jit_scope.py` turn layers on, by
 `LAYERS.turn_on`. A layer that is on stays on, and then looks up for each operation whether it has something to do in
-this thread. The modules of the first three are imported when they are needed.
+this thread. The modules of the first three, and of deferral, are imported when they are needed.
 
 A call of a jitted function does not come here: `PjitFunction.__call__` says what it goes through.
 """
@@ -23,7 +23,6 @@ from __future__ import annotations
 
 from ..hlo.support.loading import load
 from .core import EVALUATION, CheckingLayer
-from .deferred.deferral import DeferralLayer
 from .layers import LAYERS
 from .settings.config import config
 from .sharding.placed_operations import PlacementLayer
@@ -34,7 +33,7 @@ LAYERS.define(
     errors=lambda: load(".checks.error_state", __package__).LookingLayer(),
     keys=lambda: load(".checks.key_reuse", __package__).KeyLayer(),
     places=PlacementLayer,
-    deferral=DeferralLayer,
+    deferral=lambda: load(".deferred.deferral", __package__).DeferralLayer(),
     results=CheckingLayer,
 )
 if config.hloom_jit_level:

@@ -20,7 +20,7 @@ from dataclasses import replace
 from operator import attrgetter, itemgetter
 from time import perf_counter_ns
 from types import FunctionType, MethodType
-from typing import Any, Concatenate, Generic, NoReturn, ParamSpec, TypeAlias, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, NoReturn, ParamSpec, TypeAlias, TypeVar, overload
 
 import numpy as np
 
@@ -62,7 +62,6 @@ from .caches import BoundedCache, FastTable, belonging_to, caches_of, register_c
 from .call_forms import call_form
 from .checks.nan_checks import checked, is_checking
 from .core import places_are_exact, thread_state
-from .deferred.deferral import recorded_call
 from .errors import NonArrayArgumentError
 from .execution import CompileOptions, check_is_alone, compile_module, runner
 from .inlining import Inline
@@ -84,8 +83,6 @@ from .sharding.shardings import UNSPECIFIED, Sharding
 from .sharding.spmd import places_of
 from .sharding.spmd_jit import OverDevices, compiled_over_devices, moved
 from .source import function_line
-from .stages import Lowered, Signature
-from .stages import Traced as TracedStage
 from .traced import Traced, trace_function, with_avals
 from .tracer import Tracer, leaked
 from .trees import tree
@@ -93,6 +90,10 @@ from .trees.nodes import on_change, raise_incomparable
 from .trees.patterns import Pattern, pattern_of
 from .waiting import block_until_ready
 from .wrapping import SignatureOfFunction, annotated_as_wrapped, wraps
+
+if TYPE_CHECKING:  # `lower` and `trace` load it
+    from .stages import Lowered
+    from .stages import Traced as TracedStage
 
 P = ParamSpec("P")
 Rest = ParamSpec("Rest")
@@ -567,7 +568,7 @@ class PjitFunction(SharedValue, Generic[P, R]):
             nonlocal program
             if state.recorder is not None:
                 given = (*storages(tuple(arrays)), *captured)
-                results = recorded_call(traced.computation, given)  # type: ignore[arg-type]
+                results = _deferral().recorded_call(traced.computation, given)
                 if results is not None:
                     return results[0] if is_plain else tree.unflatten(structure, with_avals(results, types))
             if program is None:
@@ -652,7 +653,8 @@ class PjitFunction(SharedValue, Generic[P, R]):
         over_devices = None
         if len(known_devices()) > 1:
             over_devices = functools.partial(self._over_devices, traced, places, dynamic, keywords, statics)
-        signature = Signature(
+        stages = load(".stages", __package__)
+        signature = stages.Signature(
             *(self._fun, self._static, treedef, avals, statics),
             *(traced.out_tree, traced.out_avals, traced.donated),
             traced if traced.has_references else None,
@@ -668,9 +670,11 @@ class PjitFunction(SharedValue, Generic[P, R]):
                     f"{function_line(self._fun)} uses traced values from outside: it cannot be lowered on its own"
                 )
             module = module_with_references(traced)[0] if traced.has_references else traced.module()
-            return Lowered(module, traced.captured, signature)
+            lowered: Lowered = stages.Lowered(module, traced.captured, signature)
+            return lowered
 
-        return TracedStage(traced.name, traced.computation, traced.captured, signature, lower)
+        found: TracedStage = stages.Traced(traced.name, traced.computation, traced.captured, signature, lower)
+        return found
 
     def _stated(
         self, traced: Traced, places: Sequence[Sharding | None], args: Any, kwargs: Any
@@ -726,6 +730,12 @@ class PjitFunction(SharedValue, Generic[P, R]):
 
     def _cache_size(self) -> int:
         return len(self._programs.runners)
+
+
+@functools.cache
+def _deferral() -> Any:
+    """There is a recorder, so that it is loaded already."""
+    return load(".deferred.deferral", __package__)
 
 
 def _raised(self: Any, /, *args: Any, **kwargs: Any) -> NoReturn:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ..extend.effects import FFI, FfiEffect, lowerable_effects, ordered_effects
-from ..extend.protocol import Given
+from ..extend.given import Given
 from ..ffi.calls import ForeignCall
 from ..hlo.ir import HloModule
 from ..hlo.opcode import Opcode

@@ -16,13 +16,14 @@ compiled program; its derivative and its batching are derived from its meaning. 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..autodiff.batches import Axis, with_batch_shape
 from ..autodiff.tangents import Operand, Tangent, Zero, float0_zeros, instantiate
 from ..hlo.ir import Metadata
 from ..hlo.ops.control_flow import TARGET_KEY
 from ..hlo.shape import Shape
+from ..hlo.support.loading import load
 from ..hlo.support.records import dataclass
 from ..hlo.support.shared_value import SharedValue
 from ..hlo.support.tracebacks import boundaries
@@ -37,7 +38,10 @@ from ..tracer.recording import trace_to_computation
 from ..tracer.source import function_line
 from ..tracer.traced import DerivedCache, with_avals
 from ..tracer.trees import tree
-from .protocol import Definition, Given, tangent_of
+from .given import Given, tangent_of
+
+if TYPE_CHECKING:  # only primitives that are declared in JAX's way load it
+    from .protocol import Definition
 
 F = TypeVar("F", bound=Callable[..., Any])
 _PACKAGE = __name__.partition(".")[0]
@@ -180,7 +184,7 @@ class Primitive(SharedValue):
         """The declarations about it in JAX's way: by `def_impl`, `def_abstract_eval`, and the tables of rules in
         `hloom.interpreters`. If there is a meaning, it counts."""
         if self._definition is None:
-            self._definition = Definition(self, self._core)
+            self._definition = load(".protocol", __package__).Definition(self, self._core)
         return self._definition
 
     def def_impl(self, impl: F) -> F:

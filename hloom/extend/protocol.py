@@ -24,14 +24,15 @@ from ..autodiff.tangents import Linear, Operand, Tangent, Zero
 from ..hlo.errors import UnsupportedError
 from ..hlo.support.records import dataclass
 from ..tracer.arrays.array import as_value
-from ..tracer.arrays.overlay import overlaid, storages
+from ..tracer.arrays.overlay import storages
 from ..tracer.aval import ShapedArray, aval_of_shape
 from ..tracer.control_flow.platforms import lowering_platforms, on_each_platform
 from ..tracer.core import Call, Primitive, Value
-from ..tracer.ops import is_inexact, transpose
+from ..tracer.ops import transpose
 from ..tracer.trees import tree
 from .contexts import LoweredFunction, LoweringRuleContext, ModuleContext, TokenSet
 from .effects import lowerable_effects, ordered_effects
+from .given import Given, tangent_of
 
 
 class UndefinedPrimal:
@@ -51,7 +52,6 @@ class UndefinedPrimal:
 
 
 tree.register_pytree_node(UndefinedPrimal, lambda u: ((), u.aval), lambda aval, _: UndefinedPrimal(aval))
-tree.register_pytree_node(Zero, lambda z: ((), z.aval), lambda aval, _: Zero(aval))
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,32 +72,6 @@ primitive has this name."""
 def text_of_effects(effects: Iterable[Any]) -> str:
     """Effects in one line, sorted."""
     return "; ".join(sorted(map(str, effects)))
-
-
-@dataclass(frozen=True, slots=True)
-class Given:
-    """The facts about one use that the rules of a primitive need."""
-
-    owner: Any
-    """The `Primitive` of `primitive.py`; interpreters of jaxprs see it."""
-    params: dict[str, Any]
-    avals: tuple[ShapedArray, ...]
-    """The types of the operands."""
-    effects: frozenset[Any] = frozenset()
-    """Its effects, by the primitive's abstract evaluation."""
-
-    def operands(self, values: Sequence[Any]) -> tuple[Any, ...]:
-        """The operands as `bind` got them: the call's are the storage of keys. The values after them were captured."""
-        own = zip(self.avals, values)
-        return tuple([v if isinstance(v, Linear | Zero) else overlaid(v, a) for a, v in own])
-
-    def results(self, given: Any) -> list[Any]:
-        """The results of a rule, as a list."""
-        if not self.owner.multiple_results:
-            return [given]
-        if not isinstance(given, tuple | list):
-            raise TypeError(f"{self.owner} has multiple_results: its rules return lists, not {type(given).__name__}")
-        return list(given)
 
 
 class Definition:
@@ -272,16 +246,6 @@ def transposed(
 
 def _flat(results: Sequence[Any]) -> list[Value]:
     return list(storages(tuple([as_value(r) for r in results])))
-
-
-def tangent_of(result: Value, tangent: Any) -> Tangent:
-    """A tangent that a rule gives."""
-    if tangent is None or isinstance(tangent, Zero) or not is_inexact(result.aval.dtype):
-        return Zero(result.aval)
-    value = as_value(tangent)
-    if (value.aval.shape, value.aval.dtype) != (result.aval.shape, result.aval.dtype):
-        raise TypeError(f"a jvp rule gives {value.aval.str_short()} as the tangent of {result.aval.str_short()}")
-    return value
 
 
 def to_front(value: Value, position: int | None) -> Value:

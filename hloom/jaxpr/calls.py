@@ -23,7 +23,7 @@ from ..autodiff.policies import nothing_saveable
 from ..autodiff.remat import CHECKPOINT, Remat
 from ..debug import callbacks
 from ..debug.host import HostCallback
-from ..extend.protocol import Given
+from ..extend.given import Given
 from ..hlo.element_type import ElementType
 from ..hlo.ir import HloComputation, HloInstruction
 from ..hlo.opcode import Opcode

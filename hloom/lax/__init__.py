@@ -3,6 +3,8 @@
 A family's file has the same name in every layer. Functions that promote dtypes or broadcast are in `hloom/numpy`.
 """
 
+from ..autodiff import stopping as _stopping  # noqa: F401  # references are constants by it
+from ..autodiff.rules import families as _families  # noqa: F401  # says where the rules are
 from ..namespaces import publish as _publish
 from . import collective_hlo as _collective_hlo  # noqa: F401  # registers rules
 from . import parallel as _parallel  # noqa: F401  # registers rules

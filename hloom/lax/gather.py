@@ -14,19 +14,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..autodiff.vmap import vmap
 from ..hlo.builder import make_computation, make_instruction, make_parameter
 from ..hlo.element_type import ElementType, element_type_of
 from ..hlo.ir import HloComputation
 from ..hlo.opcode import Opcode
 from ..hlo.ops.indexing import GatherAttributes, ScatterAttributes
 from ..hlo.shape import Shape
+from ..hlo.support.loading import load
 from ..tracer import dtypes
 from ..tracer.arrays.array import as_value
 from ..tracer.arrays.extended_ops import filled
 from ..tracer.arrays.indices import clamped, gather_of, holding, where_fits
 from ..tracer.aval import ShapedArray
-from ..tracer.control_flow.scan import scan
 from ..tracer.core import Value, bind
 from ..tracer.errors import OperandError, UnsupportedError
 from ..tracer.ops import convert, full, last_of_two, reinterpret_weak
@@ -365,6 +364,8 @@ def _applied_to_keys(
     reads = GatherDimensionNumbers(kept, inserted, starts)
     writes = ScatterDimensionNumbers(kept, inserted, starts)
 
+    vmap = load("..autodiff.vmap", __package__).vmap  # with it come all transformations
+
     def step(keys: Any, row: Any) -> Any:
         old: Any = gather(keys, row, reads, slice_sizes, mode="clip")
         new = as_value(vmap(func)(reshape(old, (math.prod(old.aval.shape),))))
@@ -376,4 +377,5 @@ def _applied_to_keys(
             )
         return scatter(keys, row, reshape(new, old.aval.shape), writes, mode=mode), None
 
+    scan = load("..tracer.control_flow.scan", __package__).scan
     return x if 0 in update_shape else scan(step, x, rows)[0]

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
-from ..autodiff.api import jvp
 from ..autodiff.placed_results import computed_in
 from ..extend.primitive import Primitive
 from ..hlo.builder import make_instruction, make_parameter
@@ -23,6 +22,7 @@ from ..hlo.ops.reduce import ReduceAttributes
 from ..hlo.ops.window import ReduceWindowAttributes
 from ..hlo.shape import Shape
 from ..hlo.sizes import is_symbolic
+from ..hlo.support.loading import load
 from ..hlo.support.tracebacks import inner
 from ..hlo.window import WindowDimension
 from ..tracer import dtypes
@@ -436,9 +436,11 @@ def _define_cumulative(name: str, op: Callable[[Any, Any], Value], start: Callab
         (x,), (t,) = primals, tangents
         if op is ew.add:
             return cumulative.bind(x, axis=axis, reverse=reverse), cumulative.bind(t, axis=axis, reverse=reverse)
+        form = lambda x: _as_tree(op, x, axis, reverse)  # noqa: E731
         if is_symbolic(x.aval.shape[axis]):  # the derivative of a window chooses the extremum
-            return jvp(lambda x: _as_window(op, x, axis, reverse, start(x.aval.dtype), name), (x,), (t,))
-        return jvp(lambda x: _as_tree(op, x, axis, reverse), (x,), (t,))
+            form = lambda x: _as_window(op, x, axis, reverse, start(x.aval.dtype), name)  # noqa: E731
+        found: tuple[Any, Any] = load("..autodiff.api", __package__).jvp(form, (x,), (t,))
+        return found
 
     return cumulative
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..hlo.support.loading import load
 from ..tracer.arrays.operators import use_functions
 from .array_api import array_namespace
 from .array_creation import copy
@@ -28,16 +29,10 @@ from .binary_ufuncs import (
     subtract,
 )
 from .casting import astype, byteswap, view
-from .cumulative_reductions import cumprod, cumsum
 from .indexing import IndexUpdateHelper, index_get
-from .indexing_routines import choose, take
-from .insert_delete import compress
 from .reductions import all, any, argmax, argmin, max, mean, min, prod, ptp, std, sum, var
-from .repetition import repeat
 from .searching import nonzero
 from .selection import clip
-from .sorting import argpartition, argsort, searchsorted, sort
-from .tensor_contractions import dot, matmul
 from .unary_ufuncs import abs, bitwise_not, conj, imag, negative, positive, real, round
 
 use_functions(
@@ -58,11 +53,8 @@ use_functions(
     clip,
     conj,
     copy,
-    cumprod,
-    cumsum,
     diagonal,
     divmod,
-    dot,
     equal,
     floor_divide,
     greater,
@@ -72,7 +64,6 @@ use_functions(
     left_shift,
     less,
     less_equal,
-    matmul,
     matrix_transpose,
     max,
     mean,
@@ -87,11 +78,9 @@ use_functions(
     ptp,
     ravel,
     real,
-    repeat,
     reshape,
     right_shift,
     round,
-    sort,
     squeeze,
     std,
     subtract,
@@ -101,12 +90,14 @@ use_functions(
     transpose,
     divide,
     var,
-    argpartition,
-    argsort,
-    choose,
-    compress,
     nonzero,
-    searchsorted,
-    take,
     view,
+    later=[
+        (("cumprod", "cumsum"), lambda: load(".cumulative_reductions", __package__)),
+        (("choose", "take"), lambda: load(".indexing_routines", __package__)),
+        (("compress",), lambda: load(".insert_delete", __package__)),
+        (("repeat",), lambda: load(".repetition", __package__)),
+        (("argpartition", "argsort", "searchsorted", "sort"), lambda: load(".sorting", __package__)),
+        (("dot", "matmul"), lambda: load(".tensor_contractions", __package__)),
+    ],
 )

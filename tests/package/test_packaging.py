@@ -88,7 +88,20 @@ def test_import_stays_light(name: str, tmp_path: Path) -> None:
     """Nothing that compiles is imported before something must be compiled."""
     loaded = run(sys.executable, f"import sys, {name}; print(*sys.modules)", tmp_path).split()
     assert name in loaded
-    assert sorted(set(HEAVY) & set(loaded)) == []
+    assert sorted({*HEAVY, "hashlib", "sysconfig", "hloom.hlo.text.printer"} & set(loaded)) == []
+
+
+LATE = (
+    *("hloom.autodiff.api", "hloom.autodiff.vmap", "hloom.tracer.control_flow.scan", "hloom.tracer.stages"),
+    *("hloom.tracer.deferred.deferral", "hloom.tracer.sharding.divisions", "hloom.extend.protocol"),
+    *("hloom.numpy.insert_delete", "hloom.numpy.sorting", "hloom.numpy.einstein_sums", "hloom.numpy.vectorizing"),
+)
+
+
+def test_a_program_without_derivatives_loads_none(tmp_path: Path) -> None:
+    """Nor other parts that a call of a jitted function does not need."""
+    text = "import sys, hloom, hloom.numpy as jnp; hloom.jit(lambda x: 2 * x)(jnp.ones(3)); print(*sys.modules)"
+    assert sorted(set(LATE) & set(run(sys.executable, text, tmp_path).split())) == []
 
 
 FIRST_JIT = """

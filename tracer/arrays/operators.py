@@ -7,7 +7,7 @@ through `use_functions` when it is imported.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias
 
@@ -32,10 +32,28 @@ class _NotYet:
 _np: Any = _NotYet()
 
 
-def use_functions(*functions: Callable[..., Any]) -> None:
-    """Operators and methods call these functions, by their names, from now on."""
+class _Functions(SimpleNamespace):
+    """The functions, by their names. Those of modules that are not loaded yet are found at their first use."""
+
+    def __init__(self, functions: Iterable[Callable[..., Any]], later: Mapping[str, Callable[[], Any]]) -> None:
+        super().__init__(**{f.__name__: f for f in functions})
+        self._later = later
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in self._later:
+            raise AttributeError(name)
+        found = getattr(self._later[name](), name)
+        setattr(self, name, found)
+        return found
+
+
+def use_functions(
+    *functions: Callable[..., Any], later: Iterable[tuple[Sequence[str], Callable[[], Any]]] = ()
+) -> None:
+    """Operators and methods call these functions, by their names, from now on. `later`: names of more functions, each
+    time with a function that loads their module."""
     global _np
-    _np = SimpleNamespace(**{f.__name__: f for f in functions})
+    _np = _Functions(functions, {name: module for names, module in later for name in names})
 
 
 def implementation(name: str) -> Callable[..., Any]:

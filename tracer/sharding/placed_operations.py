@@ -32,7 +32,6 @@ from ..settings.context import Context, current_context
 from .calls import CONSTRAINT, parts_become_terms
 from .current_mesh import mesh_of_thread
 from .devices import SEVERAL
-from .divisions import is_refused, results_of
 from .hlo_shardings import Assignment
 from .mesh import Mesh
 from .partition_spec import PartitionSpec
@@ -40,6 +39,11 @@ from .shardings import NamedSharding, SingleDeviceSharding, whole_mesh
 from .spmd import SHARDINGS, Place, Spmd, device_set_of, is_several, named_shardings, places_of
 
 T = TypeVar("T")
+
+
+def _divisions() -> Any:
+    """The rules of meshes with Explicit axes."""
+    return load(".divisions", __package__)
 
 
 def spmd(
@@ -59,7 +63,7 @@ def spmd(
     explicit = sorted([m for m in meshes if m.explicit_axes], key=lambda m: -len(m.explicit_axes))
     if len({m.shape_tuple for m in explicit}) == 1:  # how they are divided follows from the operands
         mesh = explicit[0]
-        divisions = results_of(module.entry, places, mesh, is_strict)
+        divisions = _divisions().results_of(module.entry, places, mesh, is_strict)
         found = [d.sharding(mesh) for d in divisions]
         if any(map(_is_sum, (*places, *wanted, *found, *named_shardings(module.entry)))):
             module = load(".stated", __package__).stated(module, places, mesh)
@@ -128,7 +132,7 @@ def places_on_one_device(
         found = [_whole_mesh(named) if isinstance(named, NamedSharding) else named] * len(ranks)
     mesh = getattr(next(iter(found), None), "mesh", None)
     if isinstance(mesh, Mesh) and mesh.are_all_axes_explicit:
-        found = [d.sharding(mesh) for d in results_of(entry, places, mesh, is_strict)]
+        found = [d.sharding(mesh) for d in _divisions().results_of(entry, places, mesh, is_strict)]
     found = [_constraint(r) or f for r, f in zip(results, found, strict=True)]
     return [a or f for a, f in zip(asked, found, strict=True)] if asked is not None else found
 
@@ -227,7 +231,7 @@ class PlacementLayer(Layer):
         places = places_of(arrays)
         assignment = device_set_of(places, [a.aval for a in arrays], named, opcode.value) if SEVERAL else None
         shapes = tuple([a.aval.hlo for a in arrays])
-        is_strict = is_refused(arrays)
+        is_strict = _divisions().is_refused(arrays)
         if assignment is None or not is_several(assignment):
             found = _places_of_op(opcode, shapes, attributes, shape, places, is_strict)
             return _put(self.below.process(opcode, operands, attributes, shape), found)
