@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import lru_cache
 from itertools import count
 from typing import Any
 
@@ -29,6 +30,7 @@ from .expressions import ZERO, Binary, Call, Expr, Load, Name, Number, Unary, mi
 from .forward import assigned
 from .jam import OF_FUNCTION, variable_waits
 from .rewrite import rewritten, with_names
+from .small_loops import Straight, straightened
 from .statements import (
     Assign,
     Block,
@@ -57,6 +59,8 @@ _CHEAP = 2
 """Operations of a value that is as well computed again."""
 MOST = 8
 """Values of an iteration that go through memory."""
+MOST_OPERATIONS = 2_000
+"""Operations of a loop whose small inner loops are written out: more take long to compile."""
 _OF_CONVERSION = 6
 """Operations that a conversion of a float to an integer counts as."""
 
@@ -64,17 +68,28 @@ _OF_CONVERSION = 6
 def split_ahead(block: Block, sizes: Mapping[str, int], fresh: Callable[[str], str]) -> Block:
     """The statements with such loops split. `sizes`: the numbers that arguments stand for; `fresh`: a new name like a
     given one."""
-    return with_changed_loops(block, sizes, _Fission(sizes, fresh, block).loop)
+    fission = _Fission(sizes, fresh, block)
+    result = with_changed_loops(block, sizes, fission.loop)
+    if not fission.has_straightened:
+        return result
+    used = set(names_of(result))
+    return [s for s in result if not isinstance(s, LocalArray) or s.name.name in used]
 
 
 class _Fission:
     def __init__(self, sizes: Mapping[str, int], fresh: Callable[[str], str], program: Block) -> None:
         self._sizes, self._fresh, self._program = sizes, fresh, program
+        self.has_straightened = False
+        """True if a loop has variables for the elements of local arrays."""
 
     @lazy_property
     def _reads(self) -> Counter[str]:
         """How often the whole program reads names."""
         return Counter(names_of(self._program))
+
+    @lazy_property
+    def _arrays(self) -> dict[str, LocalArray]:
+        return {s.name.name: s for s in walk(self._program) if isinstance(s, LocalArray)}
 
     def loop(self, loop: For, ranges: Ranges, inner: Callable[[], Block]) -> Block:
         """What computes a loop: see `with_changed_loops`."""
@@ -85,24 +100,28 @@ class _Fission:
         """`before`: the loop's body before loops in it were split."""
         if loop.kind != "range" or loop.step != 1:
             return None
-        own = [s for s in loop.body if isinstance(s, (Assign, Store))]  # a part of it is computed ahead
-        if sum(_operations(e) for s in own for e in expressions_of(s)) < PAYS or not _waits(loop.body):
-            return None
         changing = set(assigned(loop.body))
         ends = (loop.stop,) if loop.start is None else (loop.start, loop.stop)
         if any(e.loads or not changing.isdisjoint(e.names) for e in ends):
             return None
-        if _leaves(loop.body):
+        if not _waits(loop.body) or _leaves(loop.body):
             return None
         within = Counter(names_of(before))
         outside = {name for name in assigned(before) if self._reads[name] > within[name]}
 
-        def split(fresh: Callable[[str], str]) -> Block | None:
-            indices = Indices(self._sizes, ranges, dict.fromkeys(changing))
-            return _Loop(loop, indices, changing, outside, fresh).written()
+        def split(fresh: Callable[[str], str], straight: Straight | None) -> tuple[int, Block] | None:
+            of, read = (loop, outside) if straight is None else (straight.loop, outside | set(names_of(straight.after)))
+            return self._tried(of, ranges, read, fresh)
+
+        @lru_cache(1)
+        def is_better_straight() -> bool | None:
+            """If the loop should be split with its small loops written out; None if it should not be split."""
+            found, straight = split(_any_name, None), self._straightened(loop, _any_name)
+            whole = None if straight is None else split(_any_name, straight)
+            return (None if found is None else False) if whole is None else found is None or whole[0] > found[0]
 
         def stays() -> bool:
-            return split(_any_name) is None
+            return is_better_straight() is None
 
         trips: Any = ranges[loop.variable.name].count
         if trips is None:
@@ -111,7 +130,29 @@ class _Fission:
             is_short = trips.is_less(LEAST_TRIPS, stays)
         else:
             is_short = trips < LEAST_TRIPS
-        return None if is_short or stays() else split(self._fresh)
+        if is_short or stays():
+            return None
+        straight = self._straightened(loop, self._fresh) if is_better_straight() else None
+        found = split(self._fresh, straight)
+        assert found is not None
+        if straight is None:
+            return found[1]
+        self.has_straightened = True
+        return [*straight.before, *found[1], *straight.after]
+
+    def _straightened(self, loop: For, fresh: Callable[[str], str]) -> Straight | None:
+        found = straightened(loop, self._arrays, self._reads, fresh)
+        return None if found is None or _size(found.loop.body) > MOST_OPERATIONS else found
+
+    def _tried(
+        self, loop: For, ranges: Ranges, outside: set[str], fresh: Callable[[str], str]
+    ) -> tuple[int, Block] | None:
+        """The operations that are computed ahead, and the statements."""
+        if _size(loop.body) < PAYS:
+            return None
+        changing = set(assigned(loop.body))
+        indices = Indices(self._sizes, ranges, dict.fromkeys(changing))
+        return _Loop(loop, indices, changing, outside, fresh).written()
 
 
 def _any_name(stem: str) -> str:
@@ -120,6 +161,11 @@ def _any_name(stem: str) -> str:
 
 
 _NUMBERS = count()
+
+
+def _size(body: Block) -> int:
+    """The operations of a loop's body of which a part can be computed ahead."""
+    return sum(_operations(e) for s in body if isinstance(s, (Assign, Store)) for e in expressions_of(s))
 
 
 def _leaves(block: Block) -> bool:
@@ -151,7 +197,8 @@ class _Loop:
         self._rest: list[tuple[Statement, Name | None]] = []
         """The loop's statements, and if a statement only names such a value, its name."""
 
-    def written(self) -> Block | None:
+    def written(self) -> tuple[int, Block] | None:
+        """The operations that are computed ahead, and the loops."""
         for statement in self._loop.body:
             self._read(statement)
         rest = self._remaining()
@@ -161,7 +208,9 @@ class _Loop:
         cost = sum(_operations(self._ahead[name]) for name in needed)
         if cost < PAYS * len(self._kept):
             return None
-        return self._loops([Assign((Name(n, self._ahead[n].type),), (self._ahead[n],)) for n in needed], rest)
+        if any(name.type not in BITS for _, name in self._kept.values()):
+            return None  # bool has no array
+        return cost, self._loops([Assign((Name(n, self._ahead[n].type),), (self._ahead[n],)) for n in needed], rest)
 
     def _read(self, statement: Statement) -> None:
         match statement:
@@ -206,12 +255,20 @@ class _Loop:
         """A value of the rest, with its free parts computed ahead if they take long."""
 
         def change(part: Expr) -> Expr | None:
-            if _operations(part) < PAYS or not self._is_free(part):
+            operations = _operations(part)
+            if operations < PAYS // 2 or (operations < PAYS and self._values_ahead(part) < 2):
+                return None
+            if not self._is_free(part):
                 return None
             name = self._named("free", part)
             return self._element(name)
 
         return rewritten(e, change)
+
+    def _values_ahead(self, e: Expr) -> int:
+        """How many values would go through memory if the rest computed this one."""
+        known = {self._now[name].name for name in e.names if name in self._now}
+        return len(known - self._cheap)
 
     def _element(self, name: Name) -> Expr:
         """What the rest reads in the place of a name of the code ahead. The index is that of the block's iteration."""
@@ -247,9 +304,7 @@ class _Loop:
                 wanted.update(self._ahead[name].names)
         return [name for name in self._ahead if name in wanted]
 
-    def _loops(self, ahead: Block, rest: Block) -> Block | None:
-        if any(name.type not in BITS for _, name in self._kept.values()):
-            return None  # bool has no array
+    def _loops(self, ahead: Block, rest: Block) -> Block:
         loop, count = self._loop, self._length()
         first, last, at = (Name(self._fresh(stem)) for stem in ("first", "last", "at"))
         whole = not any(load for statement in ahead for load in loads_of(statement))

@@ -27,23 +27,32 @@ ARGUMENTS = ["int64", "int64", "int32*", "int32*", "int32*", "int64", "int64"]
 NAMES = ("s", "u", "v", "w")
 
 
-def drawn(rng: random.Random) -> str:
-    """A loop with variables that are carried, that depend on the counter alone, or both, one after the other."""
+def drawn(rng: random.Random, small: bool = False) -> str:
+    """A loop with variables that are carried, that depend on the counter alone, or both, one after the other. `small`:
+    with small loops inside, over local arrays."""
+    elements = ("e[i]", "e[1 - i]", "f[i * 2]", "f[i + 1]", "int32(i)")
 
-    def value(depth: int = 0) -> str:
+    def value(depth: int = 0, more: tuple[str, ...] = ()) -> str:
         if depth > rng.randint(1, 3):
             return rng.choice((
-                *NAMES, "int32(t)", "int32(7)", f"a[{rng.choice(('t', 't + 1', 'at', '3', 'n - t'))}]", "b[t]", "c[t]",
+                *NAMES, *more, *(("e[0]", "e[1]", "f[3]") if small else ()), "int32(t)", "int32(7)",
+                f"a[{rng.choice(('t', 't + 1', 'at', '3', 'n - t'))}]", "b[t]", "c[t]",
                 "b[int64(minimum(maximum(s, int32(0)), int32(9)))]",
             ))  # fmt: skip
-        parts = value(depth + 1), value(depth + 1)
+        parts = value(depth + 1, more), value(depth + 1, more)
         if rng.random() < 0.2:
-            return f"select({parts[0]} < {parts[1]}, {value(depth + 1)}, {value(depth + 1)})"
+            return f"select({parts[0]} < {parts[1]}, {value(depth + 1, more)}, {value(depth + 1, more)})"
         return f"{rng.choice(('add', 'multiply', 'bit_xor', 'minimum', 'maximum'))}({parts[0]}, {parts[1]})"
 
     def statement(indent: int) -> list[str]:
         space = " " * indent
         kind = rng.random()
+        if small and rng.random() < 0.6:
+            lines = [f"{space}for i in range(2):"]
+            for _ in range(rng.randint(1, 3)):
+                target = rng.choice(("e[i]", "e[i]", "e[1 - i]", "f[i]", "f[i * 2]", "f[3 - i]", "h", "s", "c[t + i]"))
+                lines.append(f"{space}    {target} = {value(0, elements)}")
+            return lines
         if kind < 0.7 or indent > 12:
             return [f"{space}{rng.choice(NAMES)} = {value()}"]
         if kind < 0.85:
@@ -54,7 +63,10 @@ def drawn(rng: random.Random) -> str:
         return [f"{space}{head}", *(line for _ in range(2) for line in statement(indent + 4))]
 
     lines = ["def k(lo, hi, a, b, c, n, m):", "    at = 0"]
-    lines += [f"    {name} = int32({rng.randint(-9, 9)})" for name in NAMES]
+    lines += [f"    {name} = int32({rng.randint(-9, 9)})" for name in (*NAMES, *(("h",) if small else ()))]
+    if small:
+        lines += ["    e = local_array(2, int32)", "    f = local_array(4, int32)"]
+        lines += [f"    e[{k}] = a[{k}]" for k in range(2) if rng.random() < 0.7]
     nested = rng.random() < 0.3
     lines.append("    for q in range(2):" if nested else "    q = 0")
     indent = 8 if nested else 4
@@ -63,6 +75,9 @@ def drawn(rng: random.Random) -> str:
     for _ in range(rng.randint(2, 7)):
         lines += statement(indent + 4)
     lines += [f"    c[{180 + k}] = {name}" for k, name in enumerate(NAMES) if rng.random() < 0.5]
+    if small:
+        ends = [f"    c[{190 + k}] = {name}" for k, name in enumerate(("e[0]", "e[1]", "f[0]", "f[3]", "h"))]
+        lines += [line for line in ends if rng.random() < 0.4]
     return "\n".join(lines) + "\n"
 
 
@@ -82,18 +97,19 @@ def changed(text: str, sizes: dict[str, int]) -> str:
     return to_text(LoopProgram("k", program.parameters, body))
 
 
+@pytest.mark.parametrize("small", [False, True])
 @pytest.mark.parametrize("seed", range(6))
-def test_values_ahead(seed: int) -> None:
+def test_values_ahead(seed: int, small: bool) -> None:
     """Of each hundred programs, some change, and none changes its results."""
     rng = random.Random(seed)
     splits = 0
     for _ in range(100):
-        text, n = drawn(rng), rng.choice((33, 64, 65, 130))
+        text, n = drawn(rng, small), rng.choice((33, 64, 65, 130))
         new = changed(text, {"n": n, "m": 1})
-        splits += "ahead" in new
+        splits += "ahead" in new and (not small or "e__" in new or "f__" in new)
         for one, other in zip(outcome(text, n, 1), outcome(new, n, 1), strict=True):
             np.testing.assert_array_equal(one, other, text + new)
-    assert splits > 8
+    assert splits > (4 if small else 8)
 
 
 HEAD = "def k(lo, hi, a, b, c, n, m):\n    s = int32(1)\n    for t in range(n):\n"
@@ -131,6 +147,47 @@ def test_a_loop_that_stays_one_takes_no_names() -> None:
     short, long = (changed(text, {"n": n, "m": 1}) for n in (31, 70))
     assert "ahead" in short
     assert short == long
+
+
+def test_small_loops_are_written_out() -> None:
+    """Elements of local arrays that wait for nothing are computed ahead, as variables are."""
+    head = HEAD.replace("    for t", "    v = local_array(2, int32)\n    for t")
+    hashed = HASH.replace("int32(5)", "int32(i)")
+    text = f"{head}        for i in range(2):\n            v[i] = {hashed}\n"
+    text += "        s = add(multiply(s, v[0]), v[1])\n    c[0] = s\n"
+    new = changed(text, {"n": 70, "m": 1})
+    assert "ahead" in new and "range(2)" not in new and "local_array(2" not in new
+    for one, other in zip(outcome(text, 70, 1), outcome(new, 70, 1), strict=True):
+        np.testing.assert_array_equal(one, other)
+    at_a_place = text.replace("v[0]", "v[int64(bit_and(s, int32(1)))]")
+    assert "local_array(2" in changed(at_a_place.replace("bit_and", "minimum"), {"n": 70, "m": 1})
+    assert "range(8)" in changed(text.replace("range(2)", "range(8)").replace("array(2", "array(8"), {"n": 70, "m": 1})
+
+
+def test_the_keys_of_a_sampler_are_computed_ahead() -> None:
+    """A key is split, and each half makes random numbers: two words at a time, in vectors of iterations."""
+
+    def f(key: Any, start: Any) -> Any:
+        def step(x: Any, i: Any) -> Any:
+            one, two = hloom.random.split(hloom.random.fold_in(key, i))
+            new = x + 0.5 * hloom.random.normal(one, (2,))
+            x = jnp.where(hloom.random.uniform(two) < jnp.exp(jnp.sum(x * x - new * new)), new, x)
+            return x, x
+
+        return lax.scan(step, start, jnp.arange(200))[1]
+
+    key, start = hloom.random.key(3), jnp.ones(2)
+    jitted = hloom.jit(f)
+    (text,) = [t for t in map(str, jitted.lower(key, start).compile().kernels().values()) if "native_loop" in t]
+    assert text.count(" = local_array(32, float32)") == 3 and "range(2)" not in text.partition("for begin")[2]
+    want = []
+    x = start
+    for i in range(200):
+        one, two = hloom.random.split(hloom.random.fold_in(key, i))
+        new = x + 0.5 * hloom.random.normal(one, (2,))
+        x = new if hloom.random.uniform(two) < jnp.exp(jnp.sum(x * x - new * new)) else x
+        want.append(np.asarray(x))
+    np.testing.assert_allclose(np.asarray(jitted(key, start)), want, rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize("count", [31, 64, 100, 5_001])
