@@ -73,18 +73,21 @@ _ATANH_TAIL = (
 _THIRD_HIGH, _THIRD_LOW = 0.3333333333333333, 1.850371707708594e-17
 
 
-def _power_of_positive_f32(x: Float, y: Float) -> Float:
-    """x**y for 0 < x < inf (f32), computed in f64 and rounded once."""
+def _power_f32(x: Float, y: Float, factor: Float) -> Float:
+    """x**y for 0 < x < inf (f32) times `factor`, computed in f64 and rounded once. The factor is 1, or of the special
+    cases: they wait for the arguments alone, and so does its product with the power of two."""
+    # Every f32 but 1 has a logarithm so large that a larger y makes no difference; this keeps inf * 0 out, and NaN.
+    bounded_y = choose(y < 2.0**40, y, 2.0**40, y)
+    wide_y = at_least(bounded_y, -(2.0**40)).to_format(F64)
     wide = x.to_format(F64)  # every f32, denormals included, is a normal f64
     exponent, mantissa = split_exponent(wide)
     k = small_integer_to_float(exponent, F64, F64.exponent_bias)
-    r = mantissa - 1.0
-    product = y.to_format(F64) * fma(r, polynomial_in_pairs(r, _LOG2), k)
-    shifted = product + F64.round_to_integer
-    fraction = product - (shifted - F64.round_to_integer)
+    logarithm = polynomial_in_pairs(mantissa - 1.0, (k, *_LOG2))
+    shifted = fma(wide_y, logarithm, F64.round_to_integer)
+    fraction = wide_y * logarithm - (shifted - F64.round_to_integer)
     bounded = at_least(at_most(shifted, F64.round_to_integer + 130.0), F64.round_to_integer - 152.0)
     scale = from_bits((bounded.to_bits() << F64.mantissa_bits) + (F64.exponent_bias << F64.mantissa_bits))
-    return (polynomial_in_pairs(fraction, _EXP2) * scale).to_format(F32)
+    return (polynomial_in_pairs(fraction, _EXP2) * (scale * factor.to_format(F64))).to_format(F32)
 
 
 def _logarithm_in_two_parts(x: Float) -> tuple[Float, Float]:
@@ -136,14 +139,16 @@ def power(x: Float, y: Float) -> Float:
     """x**y with C99's special cases (F.9.4.4): x**0 and 1**y are 1 for every value of the other, even NaN; a negative x
     needs a whole y; zero and infinity become zero or infinity by the sign of y."""
     magnitude = absolute(x)
-    whole, odd = _whole_and_odd(y)
     if x.format is F32:
-        # Every f32 but 1 has a logarithm so large that a larger y makes no difference; this keeps inf * 0 out.
-        bounded = at_least(at_most(y, 2.0**40), -(2.0**40))
-        result = _power_of_positive_f32(magnitude, bounded)
-    else:
-        result = _power_of_positive_f64(magnitude, y)
+        return _power_f32(magnitude, y, _with_special_cases(x, y, x.constant(1.0)))
+    return _with_special_cases(x, y, _power_of_positive_f64(magnitude, y))
+
+
+def _with_special_cases(x: Float, y: Float, result: Float) -> Float:
+    """`result` for abs(x)**y, with the sign of x**y; its value if x or y is special."""
     # Operations that do not wait for the result come first.
+    magnitude = absolute(x)
+    whole, odd = _whole_and_odd(y)
     zero = magnitude.equals(0.0)
     extreme = choose((y < 0.0) ^ zero, 0.0, INFINITY, x)
     bits = x.to_bits()

@@ -312,10 +312,10 @@ def polynomial(x: Float, coefficients: tuple[float, ...]) -> Float:
     return result
 
 
-def polynomial_in_pairs(x: Float, coefficients: tuple[float, ...]) -> Float:
+def polynomial_in_pairs(x: Float, coefficients: tuple[Float | float, ...]) -> Float:
     """The same sum by Estrin's scheme: a chain of log2(n) steps, and not n, for about log2(n) more products. Where the
     value is the next argument, as in a loop over a scalar, the length of the chain is the time."""
-    terms = [x.constant(c) for c in coefficients]
+    terms = [c if isinstance(c, Float) else x.constant(c) for c in coefficients]
     while len(terms) > 1:
         pairs = [fma(high, x, low) for low, high in zip(terms[::2], terms[1::2])]
         terms = pairs + terms[len(terms) & ~1 :]
