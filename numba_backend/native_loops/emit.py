@@ -68,6 +68,7 @@ from ..loops.statements import (
     names_of,
     walk,
 )
+from ..loops.tested_ends import with_tested_ends
 from ..loops.typing import pointer_to
 from ..loops.vectorized_calls import vectorized_calls
 from ..loops.writer import cast
@@ -169,6 +170,7 @@ class _Emitter(Storage):
             body = in_place(few_extrema(without_dead_variables(block)), known, scratch)
             used = scratch.intersection(names_of(body))
             body = split_ahead(carried(jammed(body, known, self.fresh), known, self.fresh), known, self.fresh)
+            body = with_tested_ends(body, known)
             if self._parts is not None:
                 body = in_blocks(body, block_members(self._with_lanes))
             parameters = ("lo", "hi", *[p.name for p in self._all_parameters(used)[0]])
