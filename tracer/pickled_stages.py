@@ -8,9 +8,9 @@ from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any, TypeVar
 
-from ..hlo.custom_call_targets.table import UNAVAILABLE
 from ..hlo.ir import HloModule
 from ..hlo.opcode import Opcode
+from ..hlo.support.loading import load
 from .arguments import signature_of
 
 T = TypeVar("T")
@@ -69,9 +69,10 @@ def check_text_is_all(stage: object, module: HloModule, with_references: bool, o
         why = "it reads or writes mutable arrays, which are in the memory of this process"
     elif over_devices:
         why = "it is a program over several devices, which jit makes for the places of its arguments"
+    unavailable = load("..hlo.custom_call_targets.table", __package__).UNAVAILABLE
     for i in module.instructions():
-        if i.opcode is Opcode.CUSTOM_CALL and i.attributes.custom_call_target in UNAVAILABLE:
-            why = UNAVAILABLE[i.attributes.custom_call_target]
+        if i.opcode is Opcode.CUSTOM_CALL and i.attributes.custom_call_target in unavailable:
+            why = unavailable[i.attributes.custom_call_target]
     if why is not None:
         raise TypeError(
             f"{stage!r} cannot be pickled: {why}. Pickle the jitted function, and lower it where it is loaded."

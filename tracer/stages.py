@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from ..hlo.analyses.cost import CostEstimate, check_known_sizes, cost_analysis
 from ..hlo.backend import Executable, MemoryAnalysis
 from ..hlo.errors import UnsupportedError
 from ..hlo.ir import HloComputation, HloModule
@@ -15,6 +14,7 @@ from ..hlo.kernel_texts import KernelTexts
 from ..hlo.library import part_above
 from ..hlo.notebooks import in_notebooks
 from ..hlo.passes.record import PassRecords
+from ..hlo.sizes import check_known_sizes
 from ..hlo.support.loading import load
 from ..hlo.support.records import dataclass
 from ..hlo.support.shared_value import SharedValue
@@ -59,12 +59,18 @@ from .wrapping import name_of
 
 if TYPE_CHECKING:
     from ..hlo.analyses.communication import Communication
+    from ..hlo.analyses.cost import CostEstimate
     from ..hlo.passes.module_diff import ModuleDiffs
 
 _STABLEHLO = "stablehlo"
 
 CompilerOptions: TypeAlias = dict[str, str | bool]
 """Options for XLA, which mean nothing here."""
+
+
+def _cost_analysis(module: HloModule) -> CostEstimate:
+    estimate: CostEstimate = load("..hlo.analyses.cost", __package__).cost_analysis(module)
+    return estimate
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -399,7 +405,7 @@ class Lowered(_Stage, SharedValue):
         >>> hloom.jit(jnp.matmul).lower(jnp.ones((10, 20)), jnp.ones((20, 30))).cost_analysis()["flops"]
         12000.0
         """
-        return cost_analysis(self.module)
+        return _cost_analysis(self.module)
 
     def compile(
         self,
@@ -573,7 +579,7 @@ class Compiled(_Stage, SharedValue):
         >>> [(i.name, i.flops, i.bytes_accessed) for i in costs.instructions if i.flops]
         [('dot', 12000.0, 4400.0)]
         """
-        return cost_analysis(self._module)
+        return _cost_analysis(self._module)
 
     def communication_analysis(self) -> Communication:
         """The collectives of the program, how often they run, and the bytes that a device sends. They print as a table.

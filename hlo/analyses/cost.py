@@ -6,16 +6,15 @@ Source: the quantities of XLA's HloCostAnalysis, by its names.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import field
 from math import prod
 
-from ..errors import UnsupportedError
 from ..ir import HloComputation, HloInstruction, HloModule, Metadata
 from ..notebooks import in_notebooks
 from ..opcode import Opcode
 from ..ops import Trait, has_trait
-from ..sizes import is_symbolic
+from ..sizes import check_known_sizes
 from ..support.records import dataclass
 from ..support.tables import Table
 from .trip_count import known_trip_count
@@ -107,16 +106,6 @@ class CostEstimate(dict[str, float]):
         return self.table().to_text()
 
     _repr_html_ = in_notebooks
-
-
-def check_known_sizes(instructions: Iterable[HloInstruction], action: str) -> None:
-    """UnsupportedError, which says that `action` needs them, if a size of the instructions is symbolic."""
-    for i in instructions:
-        if any(is_symbolic(d) for leaf in i.shape.leaves() for d in leaf.dimensions):
-            raise UnsupportedError(
-                f"{action}: {i.name or i.opcode.value} has the shape {i.shape}, whose sizes are not known; lower "
-                "the function for arrays of known sizes"
-            )
 
 
 def cost_analysis(module: HloModule) -> CostEstimate:
