@@ -4,12 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
-
-from .errors import UnsupportedError
-
-if TYPE_CHECKING:
-    from .ir import HloInstruction
+from typing import Any
 
 
 class SymbolicSize:
@@ -77,13 +72,3 @@ def largest(sizes: Iterable[Any]) -> Any:
     found = tuple(sizes)
     symbolic = next(filter(is_symbolic, found), None)
     return max(found, default=0) if symbolic is None else symbolic
-
-
-def check_known_sizes(instructions: Iterable[HloInstruction], action: str) -> None:
-    """UnsupportedError, which says that `action` needs them, if a size of the instructions is symbolic."""
-    for i in instructions:
-        if any(is_symbolic(d) for leaf in i.shape.leaves() for d in leaf.dimensions):
-            raise UnsupportedError(
-                f"{action}: {i.name or i.opcode.value} has the shape {i.shape}, whose sizes are not known; lower "
-                "the function for arrays of known sizes"
-            )

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from ..hlo.analyses.known_sizes import check_known_sizes
 from ..hlo.backend import Executable, MemoryAnalysis
 from ..hlo.errors import UnsupportedError
 from ..hlo.ir import HloComputation, HloModule
@@ -14,7 +15,6 @@ from ..hlo.kernel_texts import KernelTexts
 from ..hlo.library import part_above
 from ..hlo.notebooks import in_notebooks
 from ..hlo.passes.record import PassRecords
-from ..hlo.sizes import check_known_sizes
 from ..hlo.support.loading import load
 from ..hlo.support.records import dataclass
 from ..hlo.support.shared_value import SharedValue

@@ -14,9 +14,9 @@ from ..ir import HloComputation, HloInstruction, HloModule, Metadata
 from ..notebooks import in_notebooks
 from ..opcode import Opcode
 from ..ops import Trait, has_trait
-from ..sizes import check_known_sizes
 from ..support.records import dataclass
 from ..support.tables import Table
+from .known_sizes import check_known_sizes
 from .trip_count import known_trip_count
 
 _ARITHMETIC = frozenset({Opcode.DIVIDE, Opcode.REMAINDER, Opcode.SQRT, Opcode.RSQRT})

@@ -53,6 +53,9 @@ class LocalArray:
     count: int
     dtype: str
 
+    def __post_init__(self) -> None:
+        self.count = int(self.count)  # a number in the text, also of an observed size
+
 
 LoopKind = Literal["range", "independent", "lanes", "streamed"]
 LOOP_KINDS: tuple[str, ...] = get_args(LoopKind)
@@ -76,6 +79,9 @@ class For:
     step: int
     body: list[Statement]
     kind: LoopKind = "range"
+
+    def __post_init__(self) -> None:
+        self.step = int(self.step)  # a number in the text, also of an observed size
 
 
 @dataclass(slots=True, eq=False)

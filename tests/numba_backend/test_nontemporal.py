@@ -5,13 +5,14 @@ from __future__ import annotations
 import ctypes
 import shutil
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 import pytest
+from hloom.hlo.support.memory_pressure import relieve
 from hloom.numba_backend.emit import large_results
 
 import hloom
@@ -39,9 +40,13 @@ _CASES: dict[str, Callable[[Any, Any], Any]] = {
 
 
 @pytest.fixture
-def everything_is_large(monkeypatch: pytest.MonkeyPatch) -> None:
+def everything_is_large(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Kernels of other limits are forgotten, before and after."""
     monkeypatch.setattr(large_results, "least_bytes", lambda: 0)
     monkeypatch.setattr(large_results, "LEAST_ROW", 0)
+    relieve()
+    yield
+    relieve()
 
 
 @pytest.mark.one_in(2)

@@ -262,7 +262,8 @@ def test_arrays_have_every_function_that_their_methods_call() -> None:
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "_np"
     }
     assert "add" in called
-    assert called == set(vars(operators._np))
+    functions = vars(operators._np)
+    assert called == {*functions, *functions["_later"]} - {"_later"}
 
 
 @pytest.mark.parametrize("use", ["lax.add(1.0, 2.0) + 1", "lax.erf_inv(0.0) + 4", "lax.full((2,), 2.0).sum()"])
