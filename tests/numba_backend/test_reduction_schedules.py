@@ -119,6 +119,7 @@ def nests(monkeypatch: pytest.MonkeyPatch) -> list[StagedNest]:
         return choose_and_note
 
     fused_computations._known.clear()
+    fused_computations._families.clear()
     for name in ("_blocks", "_tiles"):
         monkeypatch.setattr(policy, name, noted(getattr(policy, name)))
     return seen
