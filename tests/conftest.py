@@ -14,6 +14,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from support.known_kernels import forget_known
+
 ROOT = Path(__file__).resolve().parent.parent
 sys.path += [str(ROOT / "examples"), str(ROOT)]  # the second for `benchmarks`
 
@@ -132,3 +134,14 @@ def narrow_registers() -> Iterator[None]:
 def pytest_make_parametrize_id(val: object) -> str | None:
     """Functions and classes are called by their names: their addresses would differ between workers."""
     return getattr(val, "__name__", None) if callable(val) else None
+
+
+@pytest.fixture(autouse=True)
+def kernels_of_the_test(request: pytest.FixtureRequest) -> Iterator[None]:
+    """A test that changes a limit or a function sees kernels that are made so, and the next one sees none of them."""
+    changes = "monkeypatch" in request.fixturenames
+    if changes:
+        forget_known()
+    yield
+    if changes:
+        forget_known()

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hloom.hlo.passes.fuse import by_form, fuser
+from hloom.hlo.passes.fuse import fuser
 from hloom.hlo.passes.fuse.outline_loops import is_outlined_loop
-from hloom.numba_backend import emitted_kernel, fused_computations
+from hloom.numba_backend import fused_computations
 from hloom.numba_backend.fused_computations import FusedComputations
 from hloom.numba_backend.native_loops import emit
 from hloom.numba_backend.native_loops.emit import emit_native_loop
@@ -22,23 +22,16 @@ from hloom.numba_backend.policy.fusions import emit_fusion
 import hloom
 import hloom.numpy as jnp
 from hloom import lax, nn
+from support.known_kernels import forget_known
 
 F32, S32 = "f32", "s32"
 
 
-def _forget() -> None:
-    for known in (
-        fused_computations._known, fused_computations._families, by_form._known, emit._finished, emit._written,
-        emitted_kernel._made,
-    ):  # fmt: skip
-        known.clear()
-
-
 @pytest.fixture(autouse=True)
 def nothing_known() -> Iterator[None]:
-    _forget()
+    forget_known()
     yield
-    _forget()
+    forget_known()
 
 
 def _array(*sizes: int, dtype: Any = np.float32) -> Any:
@@ -121,9 +114,9 @@ def test_other_sizes_leave_no_trace(name: str) -> None:
     sizes = rng.sample(SIZES, 6)
     expected = {}
     for size in sizes:
-        _forget()
+        forget_known()
         expected[size] = _described(name, size)
-    _forget()
+    forget_known()
     for size in rng.sample([*sizes, *sizes], 2 * len(sizes)):
         assert _described(name, size) == expected[size], size
 
@@ -142,7 +135,7 @@ def test_a_second_size_needs_no_fusion_and_no_emitter(name: str, monkeypatch: py
     second = _described(name, 350)
     assert second != first
     monkeypatch.undo()
-    _forget()
+    forget_known()
     assert _described(name, 350) == second
 
 

@@ -13,7 +13,6 @@ import pytest
 from hloom.hlo import parse
 from hloom.hlo.errors import ScheduleError
 from hloom.hlo.evaluator import evaluate
-from hloom.numba_backend import fused_computations
 from hloom.numba_backend.choices import with_schedules
 from hloom.numba_backend.compiler import NumbaCompiler
 from hloom.numba_backend.emit.nest_across import AcrossNest, Tiles
@@ -118,8 +117,6 @@ def nests(monkeypatch: pytest.MonkeyPatch) -> list[StagedNest]:
 
         return choose_and_note
 
-    fused_computations._known.clear()
-    fused_computations._families.clear()
     for name in ("_blocks", "_tiles"):
         monkeypatch.setattr(policy, name, noted(getattr(policy, name)))
     return seen
