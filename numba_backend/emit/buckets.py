@@ -17,15 +17,17 @@ the place of an element is the number of smaller ones; as many comparisons as th
     for t in range(count):
         out0[start + places[t]] = k0[start + t]
 
-Larger ones, as where keys are not spread evenly, are sorted by digits of 8 bits, from the least significant one.
+Larger ones, as where keys are not spread evenly, are sorted by digits of 8 bits, from the least significant one
+(`digits.py`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from ..loops.expressions import Binary, Expr, Name, Number, call
+from ..loops.expressions import ZERO, Expr, Name, Number, call
 from ..loops.writer import Writer, cast
+from .digits import Digits
 
 RANKED_BITS = 8
 RANKED = 1 << RANKED_BITS
@@ -45,12 +47,13 @@ class Buckets:
     def __init__(self, writer: Writer, words: Name, spare: Name, kind: str, lowest: int, unsorted_bits: int) -> None:
         """`unsorted_bits`: the bits of keys below the uppermost digit, at most."""
         assert unsorted_bits + RANKED_BITS < 32
-        self._writer, self._words, self._spare, self._kind, self._lowest = writer, words, spare, kind, lowest
-        self._digits = -(-unsorted_bits // DIGIT_BITS)
+        self._writer, self._words, self._spare, self._lowest = writer, words, spare, lowest
+        self._digits = Digits(writer, kind, DIGIT_BITS, lowest)
+        self._tables = -(-unsorted_bits // DIGIT_BITS)
         self._low = writer.local_array("low", RANKED + LANES, "int32")
         self._places = writer.local_array("places", RANKED + LANES, "int32")
         self._ranks = writer.local_array("ranks", LANES, "int32")
-        self._counts = writer.local_array("counts", self._digits << DIGIT_BITS, "uint32")
+        self._counts = writer.local_array("counts", self._tables << DIGIT_BITS, "uint32")
 
     def sort(self, base: Expr, start: Name, stop: Name, mask: Name, results: Sequence[Result]) -> None:
         """Sort the elements from `start` to before `stop` of a row that begins at `base`. `mask`: the bits of a key, as
@@ -75,7 +78,7 @@ class Buckets:
     def _rank(self, first: Name, count: Name, mask: Name) -> None:
         writer, low, ranks = self._writer, self._low, self._ranks
         with writer.loop("t", count) as t:
-            key = cast("int32", cast("uint32", self._shifted(self._words[first + t], Number(self._lowest))))
+            key = cast("int32", cast("uint32", self._digits.shifted(self._words[first + t], Number(self._lowest))))
             upper = call("shl", call("bit_and", key, mask), cast("int32", RANKED_BITS))
             writer.store(low, t, call("bit_or", upper, cast("int32", t)))
         with writer.loop("at", Number(0), count, step=LANES) as at:
@@ -89,35 +92,17 @@ class Buckets:
                 writer.store(self._places, at + lane, ranks[lane])
 
     def _distribute(self, first: Name, count: Name) -> None:
-        writer, words, counts, values = self._writer, self._words, self._counts, 1 << DIGIT_BITS
-        with writer.loop("v", self._digits * values) as v:
-            writer.store(counts, v, cast("uint32", 0))
-        with writer.loop("t", count) as t:
-            for digit in range(self._digits):
-                shift = Number(self._lowest + digit * DIGIT_BITS)
-                at = writer.assign("at", Binary("+", self._digit(words[first + t], shift), Number(digit * values)))
-                writer.store(counts, at, cast("uint32", counts[at] + 1))
-        with writer.loop("digit", self._digits) as number:
-            table = writer.assign("table", number * values)
-            shift_ = writer.assign("shift_of_digit", number * DIGIT_BITS + self._lowest)
-            agreeing = cast("int64", counts[table + self._digit(words[first], shift_)])
+        writer, words, counts, digits = self._writer, self._words, self._counts, self._digits
+        digits.count(lambda t: words[first + t], (count,), self._tables, counts, ZERO)
+        with writer.loop("digit", self._tables) as number:
+            table = writer.assign("table", number * digits.values)
+            shift = writer.assign("shift_of_digit", number * digits.bits + self._lowest)
+            agreeing = cast("int64", counts[table + digits.of(words[first], shift)])
             with writer.if_(agreeing < count, guarded=True):
-                total = writer.assign("total", cast("int64", 0))
-                with writer.loop("v", values) as v:
-                    here = writer.assign("here", cast("int64", counts[table + v]))
-                    writer.store(counts, table + v, cast("uint32", total))
-                    writer.augment(total, "+", here)
+                digits.find_places(counts, table)
                 with writer.loop("t", count) as t:
                     word = writer.assign("word", words[first + t])
-                    at = writer.assign("at", table + self._digit(word, shift_))
-                    to = writer.assign("to", cast("int64", counts[at]))
-                    writer.store(counts, at, cast("uint32", to + 1))
-                    writer.store(self._spare, first + to, word)
+                    place = digits.next_place(counts, table + digits.of(word, shift))
+                    writer.store(self._spare, first + place, word)
                 with writer.loop("t", count) as t:
                     writer.store(words, first + t, self._spare[first + t])
-
-    def _shifted(self, word: Expr, shift: Expr) -> Expr:
-        return call("shr_logical", word, cast(self._kind, shift))
-
-    def _digit(self, word: Expr, shift: Expr) -> Expr:
-        return cast("int64", self._shifted(word, shift)) & (1 << DIGIT_BITS) - 1

@@ -45,10 +45,11 @@ from ...hlo.element_type import ElementType
 from ...hlo.ir import HloComputation, HloInstruction
 from ...hlo.support.records import dataclass
 from ..emitted_kernel import HI, LO, EmittedKernel
-from ..loops.expressions import ZERO, Binary, Expr, Name, Number, call, is_number, maximum, minimum
+from ..loops.expressions import ZERO, Binary, Expr, Name, Number, call, maximum, minimum
 from ..loops.writer import cast
 from ..machine import target_machine
 from .buckets import Buckets, Result
+from .digits import Digits
 from .element import CAST
 from .radix_sort import key_at, restore_merged
 from .scalar_computations import KernelText
@@ -270,10 +271,6 @@ class LongSort:
         """Where buckets begin and the last one ends, and the key's bits below the digit."""
         return (1 << self.digit_bits) + 2
 
-    def _shift(self, digit: int) -> int:
-        """The bit of a word at which a digit begins."""
-        return self._lowest + digit * self.digit_bits
-
     def _digits(self, key: SortKey) -> int:
         """How many digits a table of counts has. The only block of a row has the same elements in all orders: all of
         its digits are counted at once."""
@@ -321,9 +318,11 @@ class LongSort:
             if odd is not None:
                 writer.store(odd, item, others)
             if tables is None:
-                block.count_all(keyed, counts, item, self._digits(key))
+                table = writer.assign("table", item * (self._digits(key) << self.digit_bits))
+                bounds = block.start, block.stop
+                block.digits.count(lambda t: keyed[block.place(t)], bounds, self._digits(key), counts, table)
             else:
-                shift = self._uppermost if self.in_buckets else self._shift(0)
+                shift = self._uppermost if self.in_buckets else block.digits.shift(0)
                 block.count(keyed, Number(shift), tables, counts, item)
         return block.finish()
 
@@ -331,7 +330,7 @@ class LongSort:
         """Counts a digit, unless all elements agree in it. None: the uppermost digit in which they differ, unless that
         is the one that was counted with the keys."""
         block = _Block("sort_count", self)
-        given = block.text.argument("shift", _UPPERMOST if digit is None else self._shift(digit))
+        given = block.text.argument("shift", _UPPERMOST if digit is None else block.digits.shift(digit))
         counted = block.text.argument("counted", self._uppermost if digit is None else _UPPERMOST)
         keyed = block.text.operand("k0", self.key_type, 0).pointer
         differing = block.text.operand("d0", self.key_type, 1).pointer
@@ -341,7 +340,7 @@ class LongSort:
             bits = block.differing(differing)
             is_upper = writer.assign("is_upper", given < 0)
             at = writer.assign("bit", given + (block.uppermost(bits) - given) * cast("int64", is_upper))
-            with writer.if_((is_upper | (block.digit(bits, at) > 0)) & at.ne(counted), guarded=True):
+            with writer.if_((is_upper | (block.digits.of(bits, at) > 0)) & at.ne(counted), guarded=True):
                 block.count(keyed, at, tables, counts, item)
         return block.finish()
 
@@ -349,7 +348,7 @@ class LongSort:
         """Moves the elements of each block. `first`, `last`: from the operands, into the results."""
         block = _Block("sort_move", self)
         writer, text, values = block.writer, block.text, 1 << self.digit_bits
-        shift = text.argument("shift", self._shift(digit))
+        shift = text.argument("shift", block.digits.shift(digit))
         tables = self._digits(key)
         table = text.argument("table", digit) if tables > 1 else ZERO
         keyed = text.operand("k0", self.key_type, 0).pointer
@@ -363,7 +362,7 @@ class LongSort:
                 self._find_places(block, item, counts, places, later, table, tables)
                 with block.elements() as t:
                     number = writer.assign("number", keyed[block.place(t)])
-                    block.move(number, block.digit(number, shift), places, moves, t)
+                    block.move(number, block.digits.of(number, shift), places, moves, t)
             with writer.else_(guarded=True):
                 for target, given, value in moves:
                     with block.elements() as t:
@@ -397,7 +396,8 @@ class LongSort:
                 writer.store(starts, values + 1, cast("uint32", call("subtract", above, cast("uint32", 1))))
             with block.elements() as t:
                 number = writer.assign("number", keyed[block.place(t)])
-                block.move(number, block.digit(number, shift), places, [(target, False, lambda t, number: number)], t)
+                moves: list[_Moved] = [(target, False, lambda t, number: number)]
+                block.move(number, block.digits.of(number, shift), places, moves, t)
         return block.finish()
 
     def _sort_buckets(self) -> EmittedKernel:
@@ -532,6 +532,7 @@ class _Block:
         self.n0 = self.text.argument("n0", sort.size)
         self.m0 = self.text.argument("m0", -(-sort.size // self.blocks))
         self.m1 = self.text.argument("m1", self.blocks)
+        self.digits = Digits(self.writer, CAST[sort.key_type], sort.digit_bits, sort._lowest)
         self._stride: Name | None = None
 
     @contextmanager
@@ -563,12 +564,9 @@ class _Block:
 
     def move(self, number: Name, digit: Expr, places: Name, moves: Sequence[_Moved], t: Name) -> None:
         """Move element t to the next place of its digit."""
-        writer = self.writer
-        at = writer.assign("at", digit)
-        place = writer.assign("place", cast("int64", places[at]))
-        writer.store(places, at, cast("uint32", place + 1))
+        place = self.digits.next_place(places, digit)
         for target, given, value in moves:
-            writer.store(target, self.place(place, given), value(t, number))
+            self.writer.store(target, self.place(place, given), value(t, number))
 
     def first_from(self, starts: Name, least: Name) -> Name:
         """The first bucket that begins at `least` or later; the number of buckets if none does."""
@@ -587,7 +585,7 @@ class _Block:
 
     def differs(self, differing: Name, shift: Expr) -> Expr:
         """Whether some elements of the row differ in the digit that begins at a bit."""
-        return self.digit(self.differing(differing), shift) > 0
+        return self.digits.of(self.differing(differing), shift) > 0
 
     def differing(self, differing: Name) -> Name:
         """The bits in which some elements of the row differ."""
@@ -602,11 +600,6 @@ class _Block:
         """The memory of `count`."""
         return self.writer.local_array("tables", _TABLES << self.sort.digit_bits, "uint32")
 
-    def digit(self, number: Expr, shift: Expr) -> Expr:
-        """The digit of a key that begins at a bit, as an index."""
-        shifted = number if is_number(shift, 0) else call("shr_logical", number, cast(CAST[self.sort.key_type], shift))
-        return cast("int64", shifted) & (1 << self.sort.digit_bits) - 1
-
     def count(self, keyed: Name, shift: Expr, tables: Name, counts: Name, item: Name) -> None:
         """Count how often the digit that begins at bit `shift` has each value in the block."""
         writer, values = self.writer, 1 << self.sort.digit_bits
@@ -615,30 +608,15 @@ class _Block:
         whole = writer.assign("whole", self.stop - (self.stop - self.start) % _TABLES)
         with writer.loop("t", self.start, whole, step=_TABLES) as t:
             for table in range(_TABLES):
-                at = self.digit(keyed[self.place(t + table if table else t)], shift)
-                self._add(tables, Binary("+", at, Number(table * values)))
+                at = self.digits.of(keyed[self.place(t + table if table else t)], shift)
+                self.digits.add(tables, Binary("+", at, Number(table * values)))
         with writer.loop("t", whole, self.stop) as t:
-            self._add(tables, self.digit(keyed[self.place(t)], shift))
+            self.digits.add(tables, self.digits.of(keyed[self.place(t)], shift))
         with writer.loop("v", values) as v:
             total: Expr = tables[v]
             for table in range(1, _TABLES):
                 total = total + tables[v + table * values]
             writer.store(counts, item * values + v, cast("uint32", total))
-
-    def count_all(self, keyed: Name, counts: Name, item: Name, digits: int) -> None:
-        """Count how often each digit has each value in the block."""
-        writer, bits = self.writer, self.sort.digit_bits
-        table = writer.assign("table", item * (digits << bits))
-        with writer.loop("v", digits << bits) as v:
-            writer.store(counts, table + v, cast("uint32", 0))
-        with writer.loop("t", self.start, self.stop) as t:
-            for digit in range(digits):
-                at = Binary("+", table, Number(digit << bits))
-                self._add(counts, at + self.digit(keyed[self.place(t)], Number(self.sort._shift(digit))))
-
-    def _add(self, tables: Name, at: Expr) -> None:
-        at = self.writer.assign("at", at)
-        self.writer.store(tables, at, cast("uint32", tables[at] + 1))
 
     def finish(self, cost: float | None = None) -> EmittedKernel:
         """The kernel of all blocks. `cost`: nanoseconds of one."""

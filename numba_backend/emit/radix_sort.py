@@ -3,14 +3,16 @@
     for i in <rows>:
         for t in range(n0):
             k0[source + t] = <key of element t>
-            h0[...] += 1                                how often each digit occurs, for all digits at once
+        ...                                             how often each digit occurs, for all digits at once
         for digit in range(3):
             ...                                         where the elements of each digit begin
             for t in range(n0):
-                place = target + h0[...]
-                k0[place] = k0[source + t]              keys, and with them the elements as they lie in memory
-                w0[place] = w0[source + t]
+                to = target + <the next place of the digit>
+                k0[to] = k0[source + t]                 keys, and with them the elements as they lie in memory
+                w0[to] = w0[source + t]
             source, target = target, source
+
+`digits.py` has the passes that count digits and find places.
 
 Several keys are sorted one after the other, the least significant first. Digits in which all elements agree are
 skipped. A single operand that is its own key is not moved: it is computed from the keys at the end. If the key loses
@@ -24,8 +26,9 @@ from collections.abc import Callable
 from ...hlo.element_type import ElementType
 from ...hlo.ir import HloComputation, HloInstruction
 from ..emitted_kernel import EmittedKernel
-from ..loops.expressions import Binary, Expr, Name, Number, call, is_number
+from ..loops.expressions import Expr, Name
 from ..loops.writer import cast
+from .digits import Digits
 from .element import CAST
 from .scalar_computations import KernelText
 from .sort import RowSorter
@@ -46,12 +49,13 @@ class RadixSort(RowSorter):
         self.keys = keys
         size = dimensions[axis]
         self.digit_bits = 11 if size >= _WIDE_DIGITS_FROM else 8
-        self.digits: int = max(-(-key.bits // self.digit_bits) for key in keys)
+        self.digits: int = max(map(self._digits_of, keys))
         self.keys_only: bool = is_own_key(keys, len(types))
         key_type = ElementType.U64 if any(key.bits == 64 for key in keys) else ElementType.U32
         carried = [] if self.keys_only else types
         super().__init__("radix_sort", comparator, types, dimensions, axis, [key_type, ElementType.U32, *carried])
         self._cast = CAST[key_type]
+        self._digits = Digits(self.writer, self._cast, self.digit_bits)
         self.keyed, self.counted = self.work[0].pointer, self.work[1].pointer
         """The memory of the keys, and of the counts of their digits."""
 
@@ -95,41 +99,24 @@ class RadixSort(RowSorter):
 
     def _fill(self, key: SortKey, source: Name, counts: Name) -> None:
         """Compute the keys, then count their digits: two loops; the first handles several elements at a time."""
-        digits, bits = -(-key.bits // self.digit_bits), self.digit_bits
-        writer, n0, k, h = self.writer, self.n0, self.keyed, self.counted
+        writer, n0, k = self.writer, self.n0, self.keyed
         with writer.loop("t", n0) as t:
             writer.store(k, source + t, cast(self._cast, self._key(key, source, t)))
-        with writer.loop("t", digits << bits) as t:
-            writer.store(h, counts + t, cast("uint32", 0))
-        with writer.loop("t", n0) as t:
-            for digit in range(digits):
-                table = Binary("+", counts, Number(digit << bits))
-                at = writer.assign("at", table + self._digit(k[source + t], Number(digit * bits)))
-                writer.store(h, at, cast("uint32", cast("int64", h[at]) + 1))
+        self._digits.count(lambda t: k[source + t], (n0,), self._digits_of(key), self.counted, counts)
 
-    def _digit(self, number: Expr, shift: Expr) -> Expr:
-        shifted = number if is_number(shift, 0) else call("shr_logical", number, cast(self._cast, shift))
-        return cast("int64", shifted) & (1 << self.digit_bits) - 1
+    def _digits_of(self, key: SortKey) -> int:
+        return -(-key.bits // self.digit_bits)
 
     def _distribute(self, key: SortKey, source: Name, target: Name, counts: Name) -> None:
-        digits, bits = -(-key.bits // self.digit_bits), self.digit_bits
-        writer, n0, k, h = self.writer, self.n0, self.keyed, self.counted
-        with writer.loop("digit", digits) as digit:
-            shift = writer.assign("shift", digit * bits)
-            table = writer.assign("table", counts + (digit << bits))
-            first = self._digit(k[source], shift)
-            with writer.if_(cast("int64", h[table + first]) < n0):
-                total = writer.assign("total", cast("int64", 0))
-                with writer.loop("t", 1 << bits) as t:
-                    count = writer.assign("count", cast("int64", h[table + t]))
-                    writer.store(h, table + t, cast("uint32", total))
-                    writer.augment(total, "+", count)
+        digits, writer, n0, k, h = self._digits, self.writer, self.n0, self.keyed, self.counted
+        with writer.loop("digit", self._digits_of(key)) as digit:
+            shift = writer.assign("shift", digit * digits.bits)
+            table = writer.assign("table", counts + (digit << digits.bits))
+            with writer.if_(cast("int64", h[table + digits.of(k[source], shift)]) < n0):
+                digits.find_places(h, table)
                 with writer.loop("t", n0) as t:
                     number = writer.assign("number", k[source + t])
-                    at = writer.assign("at", table + self._digit(number, shift))
-                    before = writer.assign("before", cast("int64", h[at]))
-                    writer.store(h, at, cast("uint32", before + 1))
-                    to = writer.assign("place", target + before)
+                    to = writer.assign("to", target + digits.next_place(h, table + digits.of(number, shift)))
                     writer.store(k, to, number)
                     for w in self.work[2:]:
                         writer.store(w.pointer, to, w.pointer[source + t])
