@@ -3,9 +3,13 @@
 
     python tools/native_code.py                      # says what the files lack, or have in another form
     python tools/native_code.py --write              # writes them; on Linux on x86-64, for all processors
-    python tools/native_code.py --quick              # compiles no elementary functions
-    python tools/native_code.py --quick --write      # writes all files but those of elementary functions
+    python tools/native_code.py --quick              # compiles no elementary function whose LLVM IR is known
+    python tools/native_code.py --quick --write      # writes all files, and keeps the code of these functions
     python tools/native_code.py --assembly execute   # prints a function as LLVM translates it; also --machine aarch64
+
+`elementary.txt` has a digest of the LLVM IR of each elementary function: with the same version of LLVM and the same IR
+the code is the same. What LLVM is asked to do (`runtime/llvm_backend.py`) is no part of it: after a change there, run
+without `--quick`. A quick run says how many functions it did not compile.
 """
 
 from __future__ import annotations
@@ -13,7 +17,7 @@ from __future__ import annotations
 import argparse
 import itertools
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
@@ -304,31 +308,74 @@ def compiler() -> str:
     return f"llvmlite {llvmlite.__version__}"
 
 
-def differences(quick: bool = False) -> list[str]:
-    """Messages about outdated files. `quick`: without LLVM for elementary functions, and for most kernels."""
+def known_code(path: str) -> dict[str, Image]:
+    """The code in a file of elementary functions, by identity, of those whose LLVM IR has not changed since; nothing if
+    another compiler made the file."""
+    text, functions = Path(path).read_text(), Path(elementary.PATH).read_text()
+    if made_by(text) != compiler():
+        return {}
+    before = {f.key: elementary.find(functions, f.key) for f in elementary_functions()}
+    same = {f.kernel.identity for f in elementary_functions() if (old := before[f.key]) and old.ir == f.ir}
+    return {identity: image for _, identity, image in read(text) if identity in same}
+
+
+def differences(quick: bool = False) -> tuple[list[str], int]:
+    """Messages about outdated files, and how many functions were not compiled. `quick`: elementary functions whose LLVM
+    IR is known are not, and most kernels."""
     wrong = [f"{name}: {line}" for name, path in PATHS.items() for line in _differences(path, FUNCTIONS, name)]
     functions = elementary_functions()
     if Path(elementary.PATH).read_text() != elementary.write(functions):
         wrong.append("elementary.txt: other kernels")
-    sources = [function.kernel for function in functions]
+    sources, left = [function.kernel for function in functions], 0
     for name, path in LEVELS.items():
-        wrong += [f"{name}: {line}" for line in _differences(path, sources, name, compiled=not quick)]
+        known: Collection[str] = known_code(path).keys() if quick else ()
+        left += len(known)
+        wrong += [f"{name}: {line}" for line in _differences(path, sources, name, known)]
     for name, path in KERNELS.items():  # the IR of all follows the same rules
-        compiled = not quick or name == "x86_64_v3"
-        wrong += [f"{name}: {line}" for line in _differences(path, kernels(name), name, compiled=compiled)]
-    return wrong
+        known = [kernel.identity for kernel in kernels(name)] if quick and name != "x86_64_v3" else ()
+        left += len(known)
+        wrong += [f"{name}: {line}" for line in _differences(path, kernels(name), name, known)]
+    return wrong, left
 
 
-def _differences(path: str, functions: Sequence[KernelSource], name: str, compiled: bool = True) -> list[str]:
+def _differences(
+    path: str, functions: Sequence[KernelSource], name: str, uncompiled: Collection[str] = ()
+) -> list[str]:
+    """Of a file. `uncompiled`: the identities of functions whose code is not compared."""
     text = Path(path).read_text()
     stored = {identity: image for _, identity, image in read(text)}
     wrong = [f"{f.name}: the text has changed" for f in functions if f.identity not in stored]
     known = {f.identity for f in functions}
     wrong += [f"{name}: no function has this text" for name, identity, _ in read(text) if identity not in known]
-    if compiled and made_by(text) == compiler():
-        both = [f for f in functions if f.identity in stored]
+    if made_by(text) == compiler():
+        both = [f for f in functions if f.identity in stored and f.identity not in uncompiled]
         wrong += [f"{f.name}: other machine code" for f in both if stored[f.identity] != image_of(f, name)]
     return wrong
+
+
+def write_files(quick: bool = False) -> int:
+    """Write all files; gives the number of functions that were not compiled. `quick`: elementary functions whose LLVM
+    IR is known keep their code."""
+    for name, path in PATHS.items():
+        Path(path).write_text(write(compiler(), [(f, image_of(f, name)) for f in FUNCTIONS]))
+    for name, path in KERNELS.items():
+        Path(path).write_text(write(compiler(), [(kernel, image_of(kernel, name)) for kernel in kernels(name)]))
+    return write_elementary(quick)
+
+
+def write_elementary(quick: bool) -> int:
+    """Write the files of elementary functions, as `write_files`."""
+    left = 0
+    for name, path in LEVELS.items():
+        known = known_code(path) if quick else {}
+        sources = [f.kernel for f in elementary_functions()]
+        images = [(kernel, known.get(kernel.identity) or image_of(kernel, name)) for kernel in sources]
+        left += sum(kernel.identity in known for kernel in sources)
+        Path(path).write_text(write(compiler(), images))
+    # Last: `known_code` compares with what the other files were made of.
+    Path(elementary.PATH).write_text(elementary.write(elementary_functions()))
+    native_code.data.cache_clear()
+    return left
 
 
 def main() -> int:
@@ -341,22 +388,11 @@ def main() -> int:
     if options.assembly:
         print(assembly(options.assembly, options.machine))
         return 0
-    if options.write:
-        for name, path in PATHS.items():
-            Path(path).write_text(write(compiler(), [(f, image_of(f, name)) for f in FUNCTIONS]))
-        for name, path in KERNELS.items():
-            Path(path).write_text(write(compiler(), [(kernel, image_of(kernel, name)) for kernel in kernels(name)]))
-        if options.quick:
-            return 0
-        Path(elementary.PATH).write_text(elementary.write(elementary_functions()))
-        native_code.data.cache_clear()
-        for name, path in LEVELS.items():
-            images = [(f.kernel, image_of(f.kernel, name)) for f in elementary_functions()]
-            Path(path).write_text(write(compiler(), images))
-        return 0
-    wrong = differences(options.quick)
-    count = len(FUNCTIONS) + len(elementary_functions()) + sum(len(kernels(name)) for name in KERNELS)
-    print("\n".join(wrong) or f"{count} functions, up to date")
+    wrong, left = ([], write_files(options.quick)) if options.write else differences(options.quick)
+    count = len(PATHS) * len(FUNCTIONS) + len(LEVELS) * len(elementary_functions())
+    count += sum(len(kernels(name)) for name in KERNELS)
+    not_compiled = f"; --quick did not compile {left} of them, whose text is known" if left else ""
+    print("\n".join(wrong) or f"{count} functions, {'written' if options.write else 'up to date'}{not_compiled}")
     return 1 if wrong else 0
 
 

@@ -73,6 +73,33 @@ def test_what_is_out_of_date_is_told(tool: ModuleType, tmp_path: Path, monkeypat
         assert "execute: other machine code" in tool._differences(changed, tool.FUNCTIONS, "x86_64")
 
 
+@needs_images
+def test_a_quick_run_compiles_the_elementary_functions_that_changed(
+    tool: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stored = Path(tool.elementary.PATH).read_text()
+    same, other = (tool.elementary.find(stored, key) for key in tool.elementary.keys(stored)[:2])
+    monkeypatch.setattr(tool, "elementary_functions", lambda: (same, other._replace(ir="0" * 16)))
+    monkeypatch.setattr(tool.elementary, "PATH", str(tmp_path / "elementary.txt"))
+    Path(tool.elementary.PATH).write_text(stored)
+    before = {name: Path(path).read_text() for name, path in tool.LEVELS.items()}
+    monkeypatch.setattr(tool, "LEVELS", {name: str(tmp_path / f"{name}.txt") for name in before})
+    for name, path in tool.LEVELS.items():
+        Path(path).write_text(before[name].replace(native_code.made_by(before[name]), tool.compiler()))
+    monkeypatch.setattr(tool, "PATHS", {})
+    monkeypatch.setattr(tool, "KERNELS", {})
+    made = native_code.Image(b"new", 0, 0, ())
+    monkeypatch.setattr(tool, "image_of", lambda function, name: made)
+    monkeypatch.setattr(sys, "argv", ["native_code.py", "--quick", "--write"])
+    assert tool.main() == 0
+    assert "6 functions, written; --quick did not compile 3 of them" in capsys.readouterr().out
+    for name, path in tool.LEVELS.items():
+        kept = native_code.find(before[name], same.kernel.identity)
+        assert [image for *_, image in native_code.read(Path(path).read_text())] == [kept, made]
+    assert tool.elementary.find(Path(tool.elementary.PATH).read_text(), other.key).ir == "0" * 16
+    assert tool.known_code(tool.LEVELS["x86_64_v3"]).keys() == {same.kernel.identity, other.kernel.identity}
+
+
 def test_the_text_of_the_file_is_read_back() -> None:
     images = [(CALLER, native_code.Image(bytes(range(256)), 16, 32, ("memset", "memmove")))]
     images.append((EXECUTOR, native_code.Image(b"\x90", 0, 0, ())))
