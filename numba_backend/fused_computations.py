@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Mapping
-from typing import Any, TypeVar
+from typing import Any
 
 from ..hlo.analyses.forms import Form, OpaqueConstant, with_sizes
 from ..hlo.buffers.values import is_alias
 from ..hlo.ir import HloComputation, HloInstruction
 from ..hlo.opcode import Opcode
 from ..hlo.passes.fuse.outline_loops import is_outlined_loop
+from ..hlo.support.kept import Kept
 from ..hlo.support.lazy import lazy_property
-from ..hlo.support.memory_pressure import on_pressure
-from ..hlo.support.observed import MOST_ANSWERS, Observations, Trial
+from ..hlo.support.observed import Observations, Recalled, Trial
 from ..hlo.timeline.spans import Track, spanning
 from .emit import FusedBody, Sharing, canonical
 from .emitted_kernel import EmittedKernel
@@ -22,9 +22,6 @@ from .machine import Machine, target_machine
 from .native_loops.state import overwritten
 from .output_fusion import OutputMemory, in_place, is_output_fusion, memory_of, pieces_of, scatter_of
 from .policy.fusions import emit_fusion
-
-K = TypeVar("K")
-V = TypeVar("V")
 
 _Rows = dict[tuple[frozenset[int], tuple[int, ...]], bool]
 
@@ -35,8 +32,8 @@ class _Family:
     def __init__(self, *, is_dense: bool) -> None:
         self.can_observe = is_dense
         """False if sizes cannot be observed: layouts depend on them, or an emitter uses them in another way."""
-        self.found: dict[Hashable, list[tuple[Observations, int, Any]]] = {}
-        """By question: answers, with the observations, and how many of these there were, that they depend on."""
+        self.answers: dict[Hashable, Recalled[Any]] = {}
+        """By question."""
 
 
 class _Known:
@@ -94,20 +91,19 @@ class _Known:
         """The answer to a question about the computation, perhaps one for other sizes that holds for these, too; and
         the observations of the sizes in it."""
         family = self._family
+
+        def observe() -> tuple[Observations, Any]:
+            body, sharing, seen = self._observed
+            return seen, find(body, sharing)
+
         if family.can_observe:
-            answers = family.found.setdefault(question, [])
-            for seen, count, answer in answers:
-                if seen.values == self._sizes or self._trial(seen).holds(count):
-                    return seen, answer
-            try:
-                body, sharing, seen = self._observed
-                answer = find(body, sharing)
-            except TypeError:
-                family.can_observe = False
-            else:
-                del answers[MOST_ANSWERS - 1 :]
-                answers.insert(0, (seen, len(seen.answers), answer))
-                return seen, answer
+            answers = family.answers.get(question)
+            if answers is None:
+                answers = family.answers[question] = Recalled()
+            found = answers.find(self._trial, observe)
+            if found is not None:
+                return found
+            family.can_observe = False
         return None, find(self.body, self._sharing)
 
     def _trial(self, seen: Observations) -> Trial:
@@ -124,34 +120,11 @@ def _under(kernel: EmittedKernel, steps: tuple[Any, ...]) -> EmittedKernel:
 
 
 _MOST_INSTRUCTIONS = 4096
-
-
-class _Kept(dict[K, V]):
-    """What is known by form: as much as comes from so many instructions together, a few megabytes."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._instructions = 0
-
-    def keep(self, key: K, value: V, instructions: int) -> V:
-        if self._instructions + instructions > _MOST_INSTRUCTIONS:
-            self.clear()
-        self[key] = value
-        self._instructions += instructions
-        return value
-
-    def clear(self) -> None:
-        super().clear()
-        self._instructions = 0
-
-
-_families: _Kept[tuple[object, ...], _Family] = _Kept()
+"""Instructions of all computations of which something is known, together: a few megabytes."""
+_families: Kept[tuple[object, ...], _Family] = Kept(_MOST_INSTRUCTIONS)
 """By form, for all modules."""
-_known: _Kept[tuple[tuple[object, ...], tuple[object, ...]], _Known] = _Kept()
+_known: Kept[tuple[tuple[object, ...], tuple[object, ...]], _Known] = Kept(_MOST_INSTRUCTIONS)
 """By form, and sizes and constants: many fusions of a program are the same."""
-
-on_pressure(_families.clear)
-on_pressure(_known.clear)
 
 
 def _known_of(computation: HloComputation) -> _Known:

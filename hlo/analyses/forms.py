@@ -75,8 +75,10 @@ class _Abstraction:
         return shape.element_type, shape.dimensions, *_places(layout)
 
     def attributes(self, attributes: Attributes, called_as: Callable[[HloComputation], object]) -> object:
-        if called := attributes.called_computations():
-            return (*_plain_fields(attributes), *map(called_as, called))
+        if attributes is NO_ATTRIBUTES:
+            return attributes
+        if with_called := _with_called(attributes, called_as):
+            return with_called
         names = _WITH_SIZES.get(type(attributes))
         if names is None:
             if type(attributes) is ConstantAttributes and is_ordinary(attributes.literal.array):
@@ -93,13 +95,42 @@ class _Abstraction:
         ])  # fmt: skip
 
 
+def _with_called(attributes: Attributes, called_as: Callable[[HloComputation], object]) -> tuple[object, ...]:
+    """The attributes of an instruction that calls computations, with something else in the place of these; () for
+    others."""
+    called = attributes.called_computations()
+    return (*_plain_fields(attributes), *map(called_as, called)) if called else ()
+
+
+def _rows(computation: HloComputation, properties: Callable[[HloInstruction], tuple[object, ...]]) -> list[object]:
+    """The instructions as tuples, with the numbers of operands, and the number of the root. `properties`: all else that
+    an instruction has."""
+    position: dict[HloInstruction, int] = {}
+    rows: list[object] = []
+    for i in computation.instructions:
+        known = in_bounds(i) if i.opcode in INDEXED else None
+        rows.append((i.opcode, known, tuple([position[o] for o in i.operands]), *properties(i)))
+        position[i] = len(position)
+    rows.append(position[computation.root])
+    return rows
+
+
+def _exactly(computation: HloComputation) -> tuple[object, ...]:
+    """A computation that is called, which is on scalars: all properties but names and metadata."""
+    return tuple(_rows(computation, lambda i: (_with_called(i.attributes, _exactly) or i.attributes, i.shape)))
+
+
 class Form:
     """The form of a computation, its sizes and its ordinary constants, such as learning rates and numbers of elements.
     """
 
     def __init__(self, computation: HloComputation) -> None:
         found = _Abstraction()
-        self.structure: tuple[object, ...] = _structure_of(computation, found)
+
+        def properties(i: HloInstruction) -> tuple[object, ...]:
+            return found.attributes(i.attributes, _exactly), i.opcode is Opcode.TUPLE or found.shape(i.shape)
+
+        self.structure: tuple[object, ...] = tuple(_rows(computation, properties))
         """All properties of the computation but its sizes and ordinary constants, names and metadata, and the memory
         spaces of parameters and roots."""
         self.sizes: tuple[int, ...] = tuple(found.sizes)
@@ -110,20 +141,6 @@ class Form:
         """True if all arrays are in row-major order, so that no layout depends on sizes."""
 
 
-def _structure_of(computation: HloComputation, found: _Abstraction) -> tuple[object, ...]:
-    position: dict[HloInstruction, int] = {}
-    rows: list[object] = []
-    for i in computation.instructions:
-        attributes = i.attributes
-        if attributes is not NO_ATTRIBUTES:
-            attributes = found.attributes(attributes, _exactly)
-        known = in_bounds(i) if i.opcode in INDEXED else None
-        form = () if i.opcode is Opcode.TUPLE else found.shape(i.shape)
-        rows.append((i.opcode, form, attributes, known, tuple([position[o] for o in i.operands])))
-        position[i] = len(position)
-    return (*rows, position[computation.root])
-
-
 class ModuleForm:
     """The form of a module, its sizes and its ordinary constants. Names are no part of it, and of metadata only which
     instructions share it."""
@@ -132,20 +149,16 @@ class ModuleForm:
         found = _Abstraction()
         metadata: dict[int, int] = {}
         numbers: dict[HloComputation, int] = {}
+
+        def properties(i: HloInstruction) -> tuple[object, ...]:
+            return (
+                found.attributes(i.attributes, numbers.__getitem__), found.shape(i.shape),
+                metadata.setdefault(id(i.metadata), len(metadata)), i.frontend_attributes, i.annotations,
+            )  # fmt: skip
+
         rows: list[object] = []
         for computation in module.computations:
-            position: dict[HloInstruction, int] = {}
-            for i in computation.instructions:
-                attributes = i.attributes
-                if attributes is not NO_ATTRIBUTES:
-                    attributes = found.attributes(attributes, numbers.__getitem__)
-                known = in_bounds(i) if i.opcode in INDEXED else None
-                rows.append((
-                    i.opcode, found.shape(i.shape), attributes, known, tuple([position[o] for o in i.operands]),
-                    metadata.setdefault(id(i.metadata), len(metadata)), i.frontend_attributes, i.annotations,
-                ))  # fmt: skip
-                position[i] = len(position)
-            rows.append(position[computation.root])
+            rows += _rows(computation, properties)
             numbers[computation] = len(numbers)
         others = [getattr(module, f.name) for f in fields(module) if f.name not in ("name", "entry")]
         self.structure: tuple[object, ...] = (*others, *rows)
@@ -154,20 +167,6 @@ class ModuleForm:
         self.constants: tuple[Literal, ...] = tuple(found.constants)
         self.is_dense: bool = found.is_dense
         """See `Form`."""
-
-
-def _exactly(computation: HloComputation) -> tuple[object, ...]:
-    """The structure of a computation that is called, which is on scalars: all properties but names and metadata."""
-    position: dict[HloInstruction, int] = {}
-    found: list[object] = []
-    for i in computation.instructions:
-        attributes: object = i.attributes
-        if called := i.called_computations():
-            attributes = (*_plain_fields(i.attributes), *map(_exactly, called))
-        known = in_bounds(i) if i.opcode in INDEXED else None
-        found.append((i.opcode, i.shape, attributes, known, tuple([position[o] for o in i.operands])))
-        position[i] = len(position)
-    return (*found, position[computation.root])
 
 
 def _places(layout: Layout) -> tuple[object, ...]:

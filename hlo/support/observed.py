@@ -104,25 +104,29 @@ class Trial:
 
     def __init__(self, seen: Observations, values: Sequence[int]) -> None:
         self._seen, self._numbers = seen, list(values)
+        self._are_the_observed = tuple(values) == seen.values
         self._held = 0
 
     def holds(self, count: int | None = None) -> bool:
         """True if these sizes get the same answers to the first `count` questions, or to all."""
         answers = self._seen.answers
+        if self._are_the_observed:
+            return True
         if self._held < 0:
             return False
-        # In order: an earlier answer may be what makes a later question possible. `same` may note more answers.
+        # In order: an earlier answer may be what makes a later question possible.
         while self._held < (len(answers) if count is None else count):
             comparison, left, right, answer, terms, same = answers[self._held]
             try:
                 numbers = self._computed(terms)
             except (ZeroDivisionError, ValueError):
-                numbers = None
-            if numbers is None or (
-                comparison(numbers[left], numbers[right]) is not answer and not (same is not None and same())
-            ):
                 self._held = -1
                 return False
+            if comparison(numbers[left], numbers[right]) is not answer:
+                if same is None or not same():
+                    self._held = -1
+                    return False
+                count = None  # `same` noted the answers that it depends on behind those of all questions so far
             self._held += 1
         return True
 
@@ -268,25 +272,41 @@ class ObservedSize:
 
 
 class Recalled(Generic[T]):
-    """The results of one function of sizes, which has no observed sizes in its results."""
+    """The results of one function of sizes, the latest first. Each serves all sizes that get the same answers."""
 
     def __init__(self) -> None:
-        self._found: list[tuple[Observations, T]] = []
+        self._found: list[tuple[Observations, int, T]] = []
+        """Results, with the observations, and how many of these there were, that they depend on."""
         self._can_observe = True
 
+    def find(
+        self, trial: Callable[[Observations], Trial], observe: Callable[[], tuple[Observations, T]]
+    ) -> tuple[Observations, T] | None:
+        """A result that holds for other sizes, and the observed sizes that are in it. None if they cannot be observed.
+
+        trial: these other sizes in the place of observed ones.
+        observe: finds the result for these sizes, which it observes; a TypeError if it cannot.
+        """
+        for seen, count, result in self._found:
+            if trial(seen).holds(count):
+                return seen, result
+        if not self._can_observe:
+            return None
+        try:
+            seen, result = observe()
+        except TypeError:
+            self._can_observe = False
+            return None
+        del self._found[MOST_ANSWERS - 1 :]
+        self._found.insert(0, (seen, len(seen.answers), result))
+        return seen, result
+
     def of(self, values: Sequence[int], function: Callable[[Sequence[Any]], T]) -> T:
-        """The result for `values`: one that was found for others, if it is the same for these."""
-        for seen, result in self._found:
-            if Trial(seen, values).holds():
-                return result
-        if self._can_observe:
+        """The result for sizes, of a function that has no observed sizes in its results."""
+
+        def observe() -> tuple[Observations, T]:
             seen = Observations(values)
-            try:
-                result = function(seen.sizes())
-            except TypeError:
-                self._can_observe = False
-            else:
-                del self._found[MOST_ANSWERS - 1 :]
-                self._found.insert(0, (seen, result))
-                return result
-        return function(values)
+            return seen, function(seen.sizes())
+
+        found = self.find(lambda seen: Trial(seen, values), observe)
+        return function(values) if found is None else found[1]

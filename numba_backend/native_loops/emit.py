@@ -30,6 +30,7 @@ from ...hlo.element_type import ElementType
 from ...hlo.errors import UnsupportedError
 from ...hlo.ir import HloComputation, HloInstruction
 from ...hlo.opcode import Opcode
+from ...hlo.support.kept import Kept
 from ...hlo.support.memory_pressure import on_pressure
 from ...hlo.support.observed import Recalled
 from ...hlo.support.records import dataclass
@@ -186,9 +187,7 @@ class _Emitter(Storage):
         )  # fmt: skip
         recalled = _finished.get(key)
         if recalled is None:
-            if len(_finished) >= _MOST_WRITTEN:
-                _finished.clear()
-            recalled = _finished[key] = Recalled()
+            recalled = _finished.keep(key, Recalled())
         return recalled.of(values, finished)
 
     def _open_parameters(self) -> Block:
@@ -618,11 +617,10 @@ _written: WeakKeyDictionary[LoopProgram, dict[tuple[object, ...], tuple[Block, d
 """The statements of kernels in loops, and the numbers that new names have after them."""
 _MOST_WRITTEN = 64
 
-_finished: dict[Hashable, Recalled[tuple[LoopProgram, frozenset[str]]]] = {}
+_finished: Kept[Hashable, Recalled[tuple[LoopProgram, frozenset[str]]]] = Kept(_MOST_WRITTEN)
 """The programs of whole loops, by their statements before the transforms that know sizes."""
 
 on_pressure(_written.clear)
-on_pressure(_finished.clear)
 
 _known_divisors: WeakKeyDictionary[LoopProgram, frozenset[str]] = WeakKeyDictionary()
 

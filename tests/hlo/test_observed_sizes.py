@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 from hloom.hlo.analyses.forms import Form, OpaqueConstant, with_sizes
 from hloom.hlo.literal import Literal
+from hloom.hlo.support.kept import Kept
+from hloom.hlo.support.memory_pressure import relieve
 from hloom.hlo.support.observed import MOST_ANSWERS, Observations, Recalled, Trial
 
 from hloom import hlo
@@ -125,6 +127,20 @@ def test_what_is_asked_then_is_noted_too() -> None:
     assert not _holds(seen, 5, 7)  # it holds, but nobody knows that any more
 
 
+def test_what_is_asked_then_is_a_part_of_all_questions_after_it() -> None:
+    """The number of the first answers was noted before it was asked."""
+    seen, _ = _observed(lambda n, m: n.is_less(16, lambda: m > 100), 5, 200)
+    count = len(seen.answers)
+    assert Trial(seen, (50, 300)).holds(count)
+    assert not Trial(seen, (50, 7)).holds(count)
+    assert Trial(seen, (6, 7)).holds(count)
+
+
+def test_the_observed_sizes_hold() -> None:
+    seen, _ = _observed(lambda n: n > 16, 100)
+    assert Trial(seen, (100,)).holds()
+
+
 def test_a_part_of_the_answers() -> None:
     seen, _ = _observed(lambda n: (n > 16, n > 64), 100)
     trial = Trial(seen, (32,))
@@ -198,6 +214,17 @@ def test_recalled_without_observation() -> None:
     recalled: Recalled[int] = Recalled()
     for n in (3, 4, 3):
         assert recalled.of([n], lambda sizes: {3: 9, 4: 16}[sizes[0]]) == n * n
+
+
+def test_kept_within_a_limit() -> None:
+    kept: Kept[str, int] = Kept(10)
+    assert kept.keep("a", 1, 6) == 1 and kept.keep("b", 2, 4) == 2 and len(kept) == 2
+    kept.keep("c", 3, 1)
+    assert kept == {"c": 3}
+    kept.keep("d", 4, 9)
+    assert kept == {"c": 3, "d": 4}
+    relieve()
+    assert not kept
 
 
 HEADER = "HloModule m\n\nENTRY main {\n"

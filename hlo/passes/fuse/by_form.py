@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import cache
 from typing import Any, NamedTuple
 
 from ...analyses.forms import ModuleForm, OpaqueConstant, sizes_of, with_sizes
@@ -17,17 +18,15 @@ from ...custom_calls import is_built_in
 from ...ir import NO_ATTRIBUTES, HloComputation, HloInstruction, HloModule
 from ...opcode import Opcode
 from ...shape import Shape
-from ...support.memory_pressure import on_pressure
-from ...support.observed import MOST_ANSWERS, Observations, ObservedSize, Trial
+from ...support.kept import Kept
+from ...support.observed import Observations, ObservedSize, Recalled, Trial
 
 LARGE = 1 << 12
 """Instructions of a module that is fused alone: it is seldom compiled for another size, and a template takes memory."""
 _MOST_INSTRUCTIONS = 1 << 14
-_known: dict[tuple[object, ...], list[tuple[Observations, Template]] | None] = {}
-"""Templates by form and options, the latest first; None where there can be none. As many as come from modules with
-`_MOST_INSTRUCTIONS` together, some megabytes."""
-
-on_pressure(_known.clear)
+"""Instructions of all modules with templates, together: some megabytes."""
+_known: Kept[tuple[object, ...], Recalled[Template]] = Kept(_MOST_INSTRUCTIONS)
+"""Templates by form and options."""
 
 
 def entry_by_form(
@@ -40,26 +39,27 @@ def entry_by_form(
     if count > LARGE or any(Opcode.CUSTOM_CALL in c.opcodes and _calls_users(c) for c in computations):
         return make(module)
     form = ModuleForm(module)
-    key = options, *form.structure
-    templates = _known.get(key, [])
-    if templates is None or not form.is_dense:
+    if not form.is_dense:
         return make(module)
-    inputs = [*module.instructions()]
-    for seen, template in templates:
-        trial = Trial(seen, form.sizes)
-        if trial.holds():
-            return template.of(module, inputs, trial)
-    if sum(map(len, tuple(_known))) + count > _MOST_INSTRUCTIONS:
-        _known.clear()
-    seen = Observations(form.sizes)
-    try:
+
+    @cache
+    def trial(seen: Observations) -> Trial:
+        return Trial(seen, form.sizes)
+
+    def observe() -> tuple[Observations, Template]:
+        seen = Observations(form.sizes)
         observed = _observed(module, form, seen)
-        template = Template(observed, make(observed))
-    except TypeError:
-        _known[key] = None
+        return seen, Template(observed, make(observed))
+
+    key = options, *form.structure
+    templates = _known.get(key)
+    if templates is None:
+        templates = _known.keep(key, Recalled(), count)
+    found = templates.find(trial, observe)
+    if found is None:
         return make(module)
-    _known[key] = [(seen, template), *templates[: MOST_ANSWERS - 1]]
-    return template.of(module, inputs, Trial(seen, form.sizes))
+    seen, template = found
+    return template.of(module, trial(seen))
 
 
 def _calls_users(computation: HloComputation) -> bool:
@@ -136,9 +136,9 @@ class Template:
             return tuple(map(self._shape, shape.tuple_shapes))
         return shape
 
-    def of(self, module: HloModule, inputs: Sequence[HloInstruction], trial: Trial) -> HloComputation:
-        """The entry computation of a module with these instructions."""
-        own = module.computations
+    def of(self, module: HloModule, trial: Trial) -> HloComputation:
+        """The entry computation of a module of the form."""
+        own, inputs = module.computations, [*module.instructions()]
         done: list[HloComputation] = []
         for computation in self._computations:
             if isinstance(computation, int):
