@@ -16,13 +16,10 @@ from .expressions import Binary, Call, Expr, Name, Number
 Affine = Mapping[str, int]
 """Factors by name; the constant term has the name ``""``."""
 
-_LIMITS = {f"{u}int{bits}": (0 if u else -(1 << bits - 1), (1 << bits - (not u)) - 1)
-           for u in ("", "u") for bits in (8, 16, 32, 64)}  # fmt: skip
-
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """The values of a counter, from `least` to `most`; None: no bound is known."""
+    """The values of a counter or of a sum, from `least` to `most`; None: no bound is known."""
 
     least: int | None
     most: int | None
@@ -35,6 +32,17 @@ class Range:
     def has(self, value: int) -> bool:
         """False if it is known not to be one of the values."""
         return (self.least is None or self.least <= value) and (self.most is None or value <= self.most)
+
+    def both(self, other: Range) -> Range:
+        """The values that are in both ranges."""
+        a, b, c, d = self.least, other.least, self.most, other.most
+        least = b if a is None else a if b is None else max(a, b)
+        return Range(least, d if c is None else c if d is None else min(c, d))
+
+
+LIMITS = {f"{u}int{bits}": Range(0 if u else -(1 << bits - 1), (1 << bits - (not u)) - 1)
+          for u in ("", "u") for bits in (8, 16, 32, 64)}  # fmt: skip
+"""The values of types."""
 
 
 @dataclass(slots=True)
@@ -61,7 +69,7 @@ class Indices:
                 return _combined(op, self.of(left), self.of(right))
             case Call(function="add" | "subtract" as op, arguments=(left, right)):
                 return self._in_range(_combined("+" if op == "add" else "-", self.of(left), self.of(right)), e.type)
-            case Call(function=function, arguments=(value,)) if function in _LIMITS:
+            case Call(function=function, arguments=(value,)) if function in LIMITS:
                 inner = self.of(value)
                 return inner if value.type == function else self._in_range(inner, function)
         return self._constant(e)
@@ -73,14 +81,14 @@ class Indices:
         return {e.text: 1}
 
     def _in_range(self, value: Affine | None, type_: str) -> Affine | None:
-        if value is None or type_ not in _LIMITS:
+        if value is None or type_ not in LIMITS:
             return None
-        least, most = self.bounds(value)
-        lowest, highest = _LIMITS[type_]
-        return value if least is not None and most is not None and lowest <= least and most <= highest else None
+        known = self.bounds(value)
+        fits = None not in (known.least, known.most) and known.both(LIMITS[type_]) == known
+        return value if fits else None
 
-    def bounds(self, value: Affine) -> tuple[int | None, int | None]:
-        """The least and the largest value of a sum; None: unknown."""
+    def bounds(self, value: Affine) -> Range:
+        """The least and the largest value of a sum."""
         least: int | None = value.get("", 0)
         most = least
         for name, factor in value.items():
@@ -90,7 +98,12 @@ class Indices:
             low, high = (known.least, known.most) if factor > 0 else (known.most, known.least)
             least = None if least is None or low is None else least + factor * low
             most = None if most is None or high is None else most + factor * high
-        return least, most
+        return Range(least, most)
+
+
+def difference(a: Affine, b: Affine) -> Affine:
+    """a - b."""
+    return {name: a.get(name, 0) - b.get(name, 0) for name in {**a, **b}}
 
 
 def _combined(op: str, a: Affine | None, b: Affine | None) -> Affine | None:
@@ -101,8 +114,9 @@ def _combined(op: str, a: Affine | None, b: Affine | None) -> Affine | None:
         if not set(b) <= {""}:
             return None
         return {name: factor * b.get("", 0) for name, factor in a.items()}
-    sign = 1 if op == "+" else -1
-    return {name: a.get(name, 0) + sign * b.get(name, 0) for name in {**a, **b}}
+    if op == "-":
+        return difference(a, b)
+    return {name: a.get(name, 0) + b.get(name, 0) for name in {**a, **b}}
 
 
 def constant_difference(a: Affine, b: Affine, but: str = "") -> int | None:

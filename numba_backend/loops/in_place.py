@@ -120,8 +120,8 @@ def _is_within(indices: Indices, store: Access, count: int) -> bool:
     """True if the element is one of the first `count`. The new array may have more than are copied; the old one is not
     known to."""
     assert store.index is not None
-    least, most = indices.bounds(store.index)
-    return least is not None and most is not None and least >= 0 and most < count
+    known = indices.bounds(store.index)
+    return known.least is not None and known.most is not None and known.least >= 0 and known.most < count
 
 
 def _is_overwritten(at: int, before: Sequence[Access], within: Sequence[Access], j: str, counter: Range) -> bool:

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from ...hlo.support.records import dataclass
-from .affine import Affine, Indices
+from .affine import Affine, Indices, Range
 from .expressions import Expr
 from .forward import assigned
 from .statements import Assign, Augment, Block, Comment, For, LocalArray, Statement, Store, expressions_of, walk
@@ -175,11 +175,11 @@ class _Check:
 
     def _is_there(self, index: Affine, indices: Indices, depth: int, stored: int) -> bool:
         run = self._run
-        least, most = indices.bounds(index)
-        if (most is not None and most < run.first) or (least is not None and least >= run.first + run.count):
+        known = indices.bounds(index).both(Range(run.first, run.first + run.count - 1))
+        if known.count == 0:
             return True
         rest = dict(index)
         for name, elements, _ in run.factors[:depth]:
             rest[name] = rest.get(name, 0) - elements
-        most = indices.bounds(rest)[1]
+        most = indices.bounds(rest).most
         return most is not None and most < stored

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import partial
+from functools import partial, reduce
 
 from ...hlo.support.records import dataclass
 from .affine import Affine, Indices, Range
@@ -126,8 +126,8 @@ def range_of(loop: For, sizes: Mapping[str, int], ranges: Ranges) -> Range:
     start = _bounds(indices, ZERO if loop.start is None else loop.start)
     stop = _bounds(indices, loop.stop)
     if loop.step > 0:
-        return Range(start[0], None if stop[1] is None else stop[1] - 1)
-    return Range(None if stop[0] is None else stop[0] + 1, start[1])
+        return Range(start.least, None if stop.most is None else stop.most - 1)
+    return Range(None if stop.least is None else stop.least + 1, start.most)
 
 
 def has_fixed_ends(loop: For, sizes: Mapping[str, int]) -> bool:
@@ -137,9 +137,8 @@ def has_fixed_ends(loop: For, sizes: Mapping[str, int]) -> bool:
     return all(end is not None and not end.keys() - {""} for end in ends)
 
 
-def _bounds(indices: Indices, e: Expr) -> tuple[int | None, int | None]:
+def _bounds(indices: Indices, e: Expr) -> Range:
     if isinstance(e, Call) and e.function == "minimum":
-        most = [high for _, high in (_bounds(indices, a) for a in e.arguments) if high is not None]
-        return None, min(most, default=None)
+        return Range(None, reduce(Range.both, [_bounds(indices, a) for a in e.arguments]).most)
     value = indices.of(e)
-    return (None, None) if value is None else indices.bounds(value)
+    return Range(None, None) if value is None else indices.bounds(value)

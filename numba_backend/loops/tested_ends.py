@@ -14,11 +14,11 @@ counter needs them. Where it does not, an index is a sum of counters, which LLVM
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from ...hlo.support.records import dataclass
-from .affine import Affine, Indices, Range
+from .affine import LIMITS, Affine, Indices, Range, difference
 from .expressions import ZERO, Binary, Call, Expr, Load, Name, Number, Unary, all_of, call, minus, plus, times
 from .rewrite import with_new_parts
 from .statements import (
@@ -41,19 +41,12 @@ LEAST_GAIN = 4
 MOST_STATEMENTS = 60
 """Statements of a loop that is there twice."""
 _LARGEST_LITERAL = 16
-_LIMITS = {f"{u}int{bits}": Range(0 if u else -(1 << bits - 1), (1 << bits - (not u)) - 1)
-           for u in ("", "u") for bits in (8, 16, 32, 64)}  # fmt: skip
 _LARGEST = 1 << 62
 """Ends beyond this are as good as unknown."""
-_DECIDED: dict[str, Callable[[int | None, int | None], bool | None]] = {
-    "<": lambda least, most: True if most is not None and most < 0 else _never(least is not None and least >= 0),
-    "<=": lambda least, most: True if most is not None and most <= 0 else _never(least is not None and least > 0),
-    ">": lambda least, most: True if least is not None and least > 0 else _never(most is not None and most <= 0),
-    ">=": lambda least, most: True if least is not None and least >= 0 else _never(most is not None and most < 0),
-    "==": lambda least, most: True if least == most == 0 else _never(_is_not_zero(least, most)),
-    "!=": lambda least, most: True if _is_not_zero(least, most) else _never(least == most == 0),
-}
-"""What a relation of a to b is, given the bounds of a - b; None: not known."""
+_RELATIONS: Mapping[str, Collection[int]] = {
+    "<": (-1,), "<=": (-1, 0), ">": (1,), ">=": (0, 1), "==": (0,), "!=": (-1, 1),
+}  # fmt: skip
+"""The signs of a - b with which a relation of a to b holds."""
 
 
 def with_tested_ends(block: Block, sizes: Mapping[str, int]) -> Block:
@@ -61,12 +54,11 @@ def with_tested_ends(block: Block, sizes: Mapping[str, int]) -> Block:
     return _Reader(_Facts(sizes)).block(block)
 
 
-def _never(known: bool) -> bool | None:
-    return False if known else None
-
-
-def _is_not_zero(least: int | None, most: int | None) -> bool:
-    return (least is not None and least > 0) or (most is not None and most < 0)
+def _decided(relation: str, difference: Range) -> bool | None:
+    """Whether a relation of a to b holds, given the values of a - b; None: not known."""
+    signs = [difference.both(part).count != 0 for part in (Range(None, -1), Range(0, 0), Range(1, None))]
+    answers = {sign in _RELATIONS[relation] for sign, possible in zip((-1, 0, 1), signs, strict=True) if possible}
+    return answers.pop() if len(answers) == 1 else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,8 +167,8 @@ class _Facts:
     def _symbol(self, variable: Name) -> Affine:
         symbol = f"{variable.name} {len(self._symbols)}"
         self._symbols[symbol] = variable
-        self._ranges[symbol] = _LIMITS[variable.type]
-        self.limit(symbol, None, self._most_of.get(variable.name))
+        self._ranges[symbol] = LIMITS[variable.type]
+        self.limit(symbol, Range(None, self._most_of.get(variable.name)))
         return {symbol: 1}
 
     def forget(self, statement: Statement) -> None:
@@ -196,14 +188,14 @@ class _Facts:
         if isinstance(e, Call) and e.function == "minimum":
             return min((most for a in e.arguments if (most := self._most(a)) is not None), default=None)
         value = self.of(e)
-        most = None if value is None else self.bounds(value)[1]
+        most = None if value is None else self.bounds(value).most
         return None if most is None or most >= _LARGEST else most
 
     def inside(self, loop: _Loop, ends: _Ends) -> _Facts:
         """What is known in the body of a loop."""
         facts, name = self.copy(), loop.variable.name
         facts._indices.known.pop(name, None)
-        least = None if ends.start is None else self.bounds(ends.start)[0]
+        least = None if ends.start is None else self.bounds(ends.start).least
         facts._ranges[name] = Range(least, None if ends.most is None else ends.most - 1)
         facts._starts.pop(name, None)
         facts._starts[name] = ends.start
@@ -211,32 +203,29 @@ class _Facts:
             facts._most_of[loop.end.name] = ends.most
         return facts
 
-    def limit(self, symbol: str, least: int | None, most: int | None) -> None:
+    def limit(self, symbol: str, limits: Range) -> None:
         """A symbol is known to be within these limits."""
-        now = self._ranges[symbol]
-        self._ranges[symbol] = Range(_stronger(max, now.least, least), _stronger(min, now.most, most))
+        self._ranges[symbol] = self._ranges[symbol].both(limits)
 
-    def bounds(self, value: Affine) -> tuple[int | None, int | None]:
+    def bounds(self, value: Affine) -> Range:
         """The least and the largest value of a sum; a counter is not below its start."""
-        least, most = self._indices.bounds(value)
+        known = self._indices.bounds(value)
         below = above = value
         for name, start in reversed(self._starts.items()):
             if start is None:
                 continue
             if below.get(name, 0) > 0:
                 below = _replaced(below, name, start)
-                least = _stronger(max, least, self._indices.bounds(below)[0])
+                known = known.both(Range(self._indices.bounds(below).least, None))
             if above.get(name, 0) < 0:
                 above = _replaced(above, name, start)
-                most = _stronger(min, most, self._indices.bounds(above)[1])
-        return least, most
+                known = known.both(Range(None, self._indices.bounds(above).most))
+        return known
 
-    def difference(self, a: Expr, b: Expr) -> tuple[int | None, int | None]:
+    def difference(self, a: Expr, b: Expr) -> Range:
         """The bounds of a - b."""
         one, other = self.of(a), self.of(b)
-        if one is None or other is None:
-            return None, None
-        return self.bounds({name: one.get(name, 0) - other.get(name, 0) for name in {**one, **other}})
+        return Range(None, None) if one is None or other is None else self.bounds(difference(one, other))
 
     def symbol_of(self, value: Affine | None) -> str | None:
         """The symbol of a sum of one symbol and a number."""
@@ -284,10 +273,6 @@ def _replaced(value: Affine, name: str, start: Affine) -> Affine:
     for other, of_start in start.items():
         result[other] = result.get(other, 0) + factor * of_start
     return result
-
-
-def _stronger(choose: Callable[[int, int], int], a: int | None, b: int | None) -> int | None:
-    return b if a is None else a if b is None else choose(a, b)
 
 
 class _Reader:
@@ -377,8 +362,8 @@ class _Simplified(_Reader):
                 return a if answer else b
             case Call(function="minimum" | "maximum" as function, arguments=(a, b)) if is_integer(new.type):
                 return self._extremum(new, function, a, b)
-            case Binary(op=op, left=a, right=b) if op in _DECIDED:
-                known = _DECIDED[op](*self._facts.difference(a, b))
+            case Binary(op=op, left=a, right=b) if op in _RELATIONS:
+                known = _decided(op, self._facts.difference(a, b))
                 return new if known is None else Number(known)
             case Call(function="int64", arguments=(a,)) if is_integer(a.type):
                 value = self._facts.of(new)
@@ -386,10 +371,10 @@ class _Simplified(_Reader):
         return new
 
     def _extremum(self, whole: Expr, function: str, a: Expr, b: Expr) -> Expr:
-        least, most = self._facts.difference(a, b)
-        if most is not None and most <= 0:
+        known = self._facts.difference(a, b)
+        if _decided("<=", known):
             return a if function == "minimum" else b
-        if least is not None and least >= 0:
+        if _decided(">=", known):
             return b if function == "minimum" else a
         value, limit = self._facts.of(a), self._facts.constant(b)
         if function == "minimum" and value and limit is not None and self._facts.counts_on(value, self._counter):
@@ -404,7 +389,7 @@ def _twice(facts: _Facts, statement: For | While, loop: _Loop, ends: _Ends) -> I
     """The loop in two versions: in the first one, the start is not negative, and the end not beyond what indices are
     clamped to."""
     first, last = facts.symbol_of(ends.start), facts.symbol_of(ends.stop)
-    is_never_negative = ends.start is not None and (facts.bounds(ends.start)[0] or 0) >= 0
+    is_never_negative = ends.start is not None and _decided(">=", facts.bounds(ends.start)) is True
     if first is None and not is_never_negative:
         return None
     if last is None and (is_never_negative or ends.most is None):
@@ -416,21 +401,21 @@ def _twice(facts: _Facts, statement: For | While, loop: _Loop, ends: _Ends) -> I
     known, counter, most = facts.copy(), loop.variable.name, ends.most
     if not is_never_negative:
         assert first is not None and ends.start is not None
-        known.limit(first, -ends.start.get("", 0), None)
+        known.limit(first, Range(-ends.start.get("", 0), None))
         tests.append(Binary(">=", loop.start, ZERO))
     if last is not None:
         tried = _Simplified(known, counter)
         tried.within(statement, loop, ends)
         if tried.limits:
             limit, written = min(tried.limits, key=lambda pair: pair[0])
-            most = _stronger(min, most, limit)
+            most = limit if most is None else min(most, limit)
             tests.append(Binary("<=", loop.stop, written))
             assert ends.stop is not None
-            known.limit(last, None, limit - ends.stop.get("", 0))
+            known.limit(last, Range(None, limit - ends.stop.get("", 0)))
     if not tests or most is None or most <= 0:
         return None
     if first is not None and ends.start is not None:
-        known.limit(first, None, most - 1 - ends.start.get("", 0))
+        known.limit(first, Range(None, most - 1 - ends.start.get("", 0)))
     changed = _Simplified(known, counter).within(statement, loop, replace(ends, most=most))
     if _operations([statement]) - _operations([changed]) < LEAST_GAIN:
         return None

@@ -2,19 +2,44 @@
 
 from __future__ import annotations
 
+import itertools
+import operator
 import random
 from typing import Any
 
 import numpy as np
 import pytest
+from hloom.numba_backend.loops.affine import Range
 from hloom.numba_backend.loops.printer import to_text
 from hloom.numba_backend.loops.reader import read
 from hloom.numba_backend.loops.statements import LoopProgram
-from hloom.numba_backend.loops.tested_ends import with_tested_ends
+from hloom.numba_backend.loops.tested_ends import _decided, with_tested_ends
 
 import hloom
 import hloom.numpy as jnp
 from hloom import lax
+
+RELATIONS = {
+    "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "==": operator.eq, "!=": operator.ne,
+}  # fmt: skip
+BOUNDS = [None, -2, -1, 0, 1, 2]
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+def test_a_relation_is_decided_by_a_difference(relation: str) -> None:
+    """Beside all differences that there are; those without a bound stand for large numbers."""
+    holds = RELATIONS[relation]
+    for least, most in itertools.product(BOUNDS, BOUNDS):
+        possible = range(-9 if least is None else least, 10 if most is None else most + 1)
+        answers = {holds(difference, 0) for difference in possible}
+        assert _decided(relation, Range(least, most)) is (answers.pop() if len(answers) == 1 else None)
+
+
+def test_ranges_together() -> None:
+    for a, b, c, d in itertools.product(BOUNDS, repeat=4):
+        both = Range(a, b).both(Range(c, d))
+        assert all(both.has(n) == (Range(a, b).has(n) and Range(c, d).has(n)) for n in range(-4, 5))
+
 
 SIZES = {"n": 30, "m": 29}
 SCOPE: dict[str, Any] = {
