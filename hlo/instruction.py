@@ -19,7 +19,7 @@ from .support.records import dataclass
 from .support.shared_value import SharedValue
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False, slots=True)  # the only instance of the class itself is NO_ATTRIBUTES
 class Attributes:
     """The data that an instruction has besides operands and shape. Each family of ops declares its own subclasses."""
 

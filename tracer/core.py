@@ -258,6 +258,11 @@ def defer_in_all_threads(recorder: Any) -> None:
     _ThreadState.recorder = recorder
 
 
+def computes_at_once() -> bool:
+    """True if an operation of this thread is evaluated now, and nothing else sees it."""
+    return _state.direct and LAYERS.top is None
+
+
 def current_trace() -> Trace:
     """The trace that processes operations of this thread now."""
     return _state.trace
@@ -454,12 +459,19 @@ def _all_weak(operands: tuple[Value, ...]) -> bool:
 def eager_with_scalar(opcode: Opcode, x: Array, y: Array, attributes: Attributes) -> Array:
     """A binary elementwise op of concrete arrays, one of them a scalar that NumPy broadcasts. It bypasses the
     traces."""
-    full = x.aval if x.aval.shape else y.aval
-    shape = _inferred_shape(opcode, (full, full), attributes, None)
-    assert shape is not None, f"{opcode} of {full}"
-    dtype = shape.element.dtype
-    aval = ShapedArray(full.shape, dtype, _all_weak((x, y)))
+    shape, aval = _types_with_scalar(opcode, x.aval if x.aval.shape else y.aval, attributes, _all_weak((x, y)))
     return EVAL.process_with_scalar(opcode, x, y, attributes, shape, aval)
+
+
+@lru_cache(maxsize=4096)
+def _types_with_scalar(
+    opcode: Opcode, full: ShapedArray, attributes: Attributes, weak: bool
+) -> tuple[Shape, ShapedArray]:
+    shape = _checked_shape(opcode, [full.hlo, full.hlo], attributes, None)
+    return shape, aval_of_shape(shape, weak)
+
+
+on_clear(_types_with_scalar.cache_clear)
 
 
 def bind_multi(

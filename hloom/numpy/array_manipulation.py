@@ -527,6 +527,7 @@ def _unmatched_shifts(shape: tuple[int, ...], axes: Sequence[int]) -> OperandErr
     )
 
 
+@compound(static=("k", "axes"), frequent=True)
 def rot90(m: ArrayLike, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Value:
     """Turned by k quarter turns in the plane of two axes, from the first towards the second (counterclockwise).
 

@@ -30,6 +30,7 @@ from .promotion import (
     promote_dtypes,
     promote_dtypes_inexact,
     promote_inexact,
+    scalar_beside,
     scalars_apart,
     strong_array,
     taking_selections,
@@ -38,21 +39,40 @@ from .promotion import (
 from .unary_ufuncs import abs, exp, exp2, isfinite, isinf, isnan, log1p, numbers, real_only, signbit, to_bool
 
 
+def _of_one_type(
+    function: Callable[[Any, Any], Value], promoted: Callable[[Any, Any], Value], kinds: str
+) -> Callable[[Any, Any], Value]:
+    """The most common cases before all others: two arrays of one type, or an array and a number of Python that takes
+    its type. `kinds`: those of the dtypes for which `function` is the whole."""
+
+    def op(x: ArrayLike, y: ArrayLike, /) -> Value:
+        if isinstance(x, ArrayBase):
+            aval = x.aval
+            if aval.dtype.kind in kinds:
+                if isinstance(y, ArrayBase):
+                    if y.aval is aval:
+                        return function(x, y)
+                elif (scalar := scalar_beside(aval, y)) is not None:
+                    return function(x, scalar)
+        elif isinstance(y, ArrayBase):
+            aval = y.aval
+            if aval.dtype.kind in kinds and (scalar := scalar_beside(aval, x)) is not None:
+                return function(scalar, y)
+        return promoted(x, y)
+
+    return op
+
+
 def _binary(function: Callable[[Any, Any], Value]) -> Callable[[F], F]:
     def decorate(declaration: F) -> F:
         name = declaration.__name__
-
-        def op(x: ArrayLike, y: ArrayLike, /) -> Value:
-            if isinstance(x, ArrayBase) and isinstance(y, ArrayBase) and x.aval is y.aval:
-                return function(x, y)  # nothing to promote: the most common case
-            return promoted(x, y)
 
         @taking_selections
         def promoted(x: ArrayLike, y: ArrayLike, /) -> Value:
             check_arraylike(name, x, y)
             return function(*scalars_apart(promote_dtypes(x, y), name))
 
-        return declared(declaration, op)
+        return declared(declaration, _of_one_type(function, promoted, "biufcV"))
 
     return decorate
 
@@ -61,17 +81,12 @@ def _binary_inexact(function: Callable[[Any, Any], Value]) -> Callable[[F], F]:
     def decorate(declaration: F) -> F:
         name = declaration.__name__
 
-        def op(x: ArrayLike, y: ArrayLike, /) -> Value:
-            if isinstance(x, ArrayBase) and isinstance(y, ArrayBase) and x.aval is y.aval and x.aval.dtype.kind == "f":
-                return function(x, y)
-            return promoted(x, y)
-
         @taking_selections
         def promoted(x: ArrayLike, y: ArrayLike, /) -> Value:
             check_arraylike(name, x, y)
             return function(*scalars_apart(promote_dtypes_inexact(x, y), name))
 
-        return declared(declaration, op)
+        return declared(declaration, _of_one_type(function, promoted, "f"))
 
     return decorate
 
@@ -84,11 +99,6 @@ def _compare(
     def decorate(declaration: F) -> F:
         name = declaration.__name__
 
-        def op(x: ArrayLike, y: ArrayLike, /) -> Value:
-            if isinstance(x, ArrayBase) and isinstance(y, ArrayBase) and x.aval is y.aval and x.aval.dtype.kind != "c":
-                return function(x, y)
-            return promoted(x, y)
-
         @taking_selections
         def promoted(x: ArrayLike, y: ArrayLike, /) -> Value:
             check_arraylike(name, x, y)
@@ -98,7 +108,7 @@ def _compare(
             first, second = (lax.real(a), lax.real(b)), (lax.imag(a), lax.imag(b))
             return combine(lax.eq(*first), function(*first), function(*second))
 
-        return declared(declaration, op)
+        return declared(declaration, _of_one_type(function, promoted, "biufV"))
 
     return decorate
 

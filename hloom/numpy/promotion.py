@@ -15,8 +15,9 @@ from ..tracer import dtypes
 from ..tracer.arrays.array import Array, array_from_numpy, array_from_scalar, as_value, refuse_masked
 from ..tracer.arrays.operators import ArrayBase, ArrayLike
 from ..tracer.aval import ShapedArray
+from ..tracer.caches import on_clear
 from ..tracer.callers import is_call_of_user, leads_on
-from ..tracer.core import Value
+from ..tracer.core import Value, computes_at_once
 from ..tracer.errors import ConcretizationTypeError, OperandError
 from ..tracer.ops import convert
 from ..tracer.settings.context import current_context
@@ -158,6 +159,31 @@ def strong_array(x: Value) -> Value:
     return strong(x) if x.aval.shape else x
 
 
+_scalars: dict[tuple[object, ...], Value | None] = {}
+"""The results of `scalar_beside`; emptied when there are many."""
+_MOST_SCALARS = 1024
+on_clear(_scalars.clear)
+
+
+def scalar_beside(aval: ShapedArray, number: Any) -> Value | None:
+    """A number of Python as a scalar of an array's type, if that is the type that both promote to, and if an operation
+    on them is computed at once: the same scalar for all operations. None for anything else."""
+    kind = type(number)
+    if (kind is not float and kind is not int) or not computes_at_once():
+        return None
+    key = number or repr(number), kind, aval, current_context()  # -0.0 is another number than 0.0
+    try:
+        return _scalars[key]
+    except KeyError:
+        pass
+    dtype, weak = dtypes.promote([(aval.dtype, aval.weak_type), dtypes.type_of(number)])
+    is_same = dtype is aval.dtype and weak is aval.weak_type and aval.is_plain
+    if len(_scalars) >= _MOST_SCALARS:
+        _scalars.clear()
+    found = _scalars[key] = to_dtype(number, dtype, weak) if is_same else None
+    return found
+
+
 def promote_dtypes(*args: Any, name: str | None = None) -> list[Value]:
     """Values in the dtype that all promote to. `name`: of the function that refuses what is no array or number."""
     if name is not None:
@@ -168,6 +194,8 @@ def promote_dtypes(*args: Any, name: str | None = None) -> list[Value]:
 
 def promote_dtypes_inexact(*args: Any, name: str | None = None) -> list[Value]:
     """As `promote_dtypes`; the dtype is made a float if it is not a float or complex."""
+    if len(args) == 1 and isinstance(args[0], ArrayBase) and args[0].aval.dtype.kind == "f":
+        return [args[0]]
     if name is not None:
         check_arraylike(name, *args)
     dtype, weak = dtypes.promote([dtypes.type_of(a) for a in args])
