@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tools.library_imports.table import BEGIN, DOCUMENT, END, looked_up_again
 from tools.library_imports.uses import names_in
 from tools.library_imports.walk import _inside, _requires_jax
 
@@ -82,3 +83,16 @@ def test_a_process_imports_modules_and_says_what_they_lack(tmp_path: Path) -> No
         {"jax._src.pjit.JitWrapped": {"library": 1}},
         {"jax.experimental.mosaic": {"library": 1}},
     ]
+
+
+def test_the_names_in_the_document_are_not_here() -> None:
+    """`python -m tools.library_imports names --write` looks them up again."""
+    text = DOCUMENT.read_text()
+    assert looked_up_again(text) == text
+
+
+def test_names_are_looked_up_again() -> None:
+    rows = "| `jax.numpy.sin` | optax | not here |\n| `jax._src.earray.EArray` | flax | not here |\n"
+    text = f"before\n{BEGIN}Of these, 7 are not\nhere:\n\n{rows}{END}after\n"
+    kept = "| `jax._src.earray.EArray` | flax | in name only |\n"
+    assert looked_up_again(text) == f"before\n{BEGIN}Of these, 1 are not\nhere:\n\n{kept}{END}after\n"

@@ -5,6 +5,7 @@
     python -m tools.library_imports run --go-on flax optax     # a stand-in for each missing name: finds the next ones
     python -m tools.library_imports report                     # what was found
     python -m tools.library_imports report --write             # the table in docs/jax_programs.md
+    python -m tools.library_imports names --write              # looks up the names in that table again
 
 Run it with the interpreter of an environment that has JAX and the libraries, and with the checkout in PYTHONPATH. The
 libraries are the distributions that require jax, or those that are named. Each is imported in processes of its own.

@@ -7,18 +7,26 @@ import sys
 import time
 
 from .results import run
-from .table import report, write
+from .table import DOCUMENT, looked_up_again, report, write
 from .walk import libraries
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tools.library_imports", description="What libraries import.")
-    parser.add_argument("command", choices=["run", "report"])
+    parser.add_argument("command", choices=["run", "report", "names"])
     parser.add_argument("libraries", nargs="*", help="distributions; by default all that require jax")
     parser.add_argument("--jax", action="store_true", help="import with JAX itself")
     parser.add_argument("--go-on", action="store_true", help="put a stand-in for each name that is missing")
     parser.add_argument("--write", action="store_true", help="write the table in docs/jax_programs.md")
     options = parser.parse_intermixed_args()
+    if options.command == "names":
+        before = DOCUMENT.read_text()
+        after = looked_up_again(before)
+        if options.write:
+            DOCUMENT.write_text(after)
+        elif after != before:
+            print("other names are there now: add --write")
+        return int(after != before and not options.write)
     found = libraries()
     if options.libraries:
         wanted = {name.lower() for name in options.libraries}

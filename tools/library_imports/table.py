@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections import defaultdict
 from pathlib import Path
@@ -64,16 +65,36 @@ def _names(libraries: dict[str, list[str]]) -> list[str]:
     for name, (part, where) in here.items():
         if where != HERE:
             lacking[part, where] |= users[name]
-    lines = [
+    rows = [
+        f"| `{part}` | {', '.join(sorted(who))} | {where} |"
+        for (part, where), who in sorted(lacking.items(), key=lambda item: (-len(item[1]), item[0]))
+    ]
+    return [
         f"Their files name {len({part for part, _ in here.values()}):,} functions, classes and modules of JAX, also in "
-        f"functions that no import runs. Of these, {len(lacking)} are not here:",
+        f"functions that no import runs. Of these, {len(rows)} are not here:",
         "",
         "| name | who uses it | |",
         "|---|---|---|",
+        *rows,
     ]
-    for (part, where), who in sorted(lacking.items(), key=lambda item: (-len(item[1]), item[0])):
-        lines.append(f"| `{part}` | {', '.join(sorted(who))} | {where} |")
-    return lines
+
+
+_ROW = re.compile(r"\| `([\w.]+)` \| (.*) \| (?:not here|in name only) \|\n")
+
+
+def looked_up_again(text: str) -> str:
+    """The document with the names in its table looked up in this version of hloom. No library is needed."""
+    before, begin, rest = text.partition(BEGIN)
+    table, end, after = rest.partition(END)
+    here = look_up_in_hloom([row[1] for row in _ROW.finditer(table)])
+
+    def row_of(row: re.Match[str]) -> str:
+        part, where = here[row[1]]
+        return "" if where == HERE else f"| `{part}` | {row[2]} | {where} |\n"
+
+    table = _ROW.sub(row_of, table)
+    table = re.sub(r"\d+(?=\s+are\s+not\s+here:)", str(len(_ROW.findall(table))), table)
+    return f"{before}{begin}{table}{end}{after}"
 
 
 def write(text: str) -> None:
