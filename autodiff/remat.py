@@ -48,8 +48,8 @@ from .linearize import Linearized, LinearTrace, linearize_computation
 from .operations import NAME
 from .policies import Policy, may_keep, nothing_saveable
 from .residuals import computed_again, plain
-from .tangents import Linear, Operand, Tangent, Zero
-from .transpose import transpose_computation
+from .tangents import Operand, Tangent, Zero
+from .transpose import transpose_call
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -339,12 +339,8 @@ def _tangent_transpose(
     call: Call, cts: Sequence[Value | None], operands: Sequence[Operand]
 ) -> Sequence[Value | None]:
     """The residuals again, then the linear part backwards: another checkpoint."""
-    linear = tuple(isinstance(o, Linear) for o in operands)
-    back = transpose_computation(call.computation, linear, tuple(ct is not None for ct in cts))
-    known = [o for o in operands if not isinstance(o, Linear)]
-    given = [ct for ct in cts if ct is not None]
-    again = replace(call, primitive=CHECKPOINT, meaning=back.computation, params=replace(call.params, is_program=True))
-    return back.unpack(bind_call(again, [*known, *given, *back.captured]))
+    changed = {"primitive": CHECKPOINT, "params": replace(call.params, is_program=True)}
+    return transpose_call(call, cts, operands, lambda back: replace(call, meaning=back, **changed))
 
 
 remat = checkpoint

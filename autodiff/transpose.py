@@ -14,7 +14,7 @@ from ..hlo.ir import HloComputation, HloInstruction, Metadata
 from ..hlo.opcode import Opcode
 from ..hlo.support.records import dataclass
 from ..tracer.aval import aval_of_shape
-from ..tracer.core import Value, repeat_instruction, source_metadata, transposed_name
+from ..tracer.core import Call, Value, bind_call, repeat_instruction, source_metadata, transposed_name
 from ..tracer.ops import add, zeros
 from ..tracer.recording import trace_to_computation
 from ..tracer.traced import DerivedCache
@@ -240,3 +240,14 @@ def transpose_computation(
         return TransposedComputation(traced.computation, moves, tuple(traced.captured)), traced.is_closed
 
     return _transposed.get((computation,), (linear, nonzero, instantiated), make)
+
+
+def transpose_call(
+    call: Call, cts: Sequence[Value | None], operands: Sequence[Operand], again: Callable[[HloComputation], Call]
+) -> Sequence[Value | None]:
+    """The cotangents of a call's operands, by a call of its computation transposed, which `again` makes."""
+    linear = tuple(isinstance(o, Linear) for o in operands)
+    back = transpose_computation(call.computation, linear, tuple(ct is not None for ct in cts))
+    known = [o for o in operands if not isinstance(o, Linear)]
+    given = [ct for ct in cts if ct is not None]
+    return back.unpack(bind_call(again(back.computation), [*known, *given, *back.captured]))

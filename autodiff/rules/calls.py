@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from ...hlo.opcode import Opcode
 from ...hlo.ops.control_flow import CallAttributes
 from ...hlo.shape import Shape
-from ...tracer.core import Call, Value, bind_call, call_of
+from ...tracer.core import Call, Value, call_of
 from ...tracer.traced import jit_call
-from ..tangents import Linear, Operand
-from ..transpose import transpose_computation, transpose_flat
+from ..tangents import Operand
+from ..transpose import transpose_call, transpose_flat
 from .tables import BATCH, JVP, TRANSPOSE
 
 for _table in (JVP, BATCH):
@@ -35,8 +35,4 @@ def transpose_of_meaning(
     call: Call, cts: Sequence[Value | None], operands: Sequence[Operand]
 ) -> Sequence[Value | None]:
     """The transpose rule of a primitive that has none: its meaning backwards, which remains a call."""
-    linear = tuple(isinstance(o, Linear) for o in operands)
-    back = transpose_computation(call.computation, linear, tuple(ct is not None for ct in cts))
-    known = [o for o in operands if not isinstance(o, Linear)]
-    given = [ct for ct in cts if ct is not None]
-    return back.unpack(bind_call(jit_call(back.computation, call.label), [*known, *given, *back.captured]))
+    return transpose_call(call, cts, operands, lambda back: jit_call(back, call.label))
