@@ -535,11 +535,13 @@ def rot90(m: ArrayLike, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Value:
     Array([[2, 4],
            [1, 3]], dtype=int32)
     """
-    first, second = axes
     if (rank := ensure_arraylike("rot90", m).aval.ndim) < 2:
         raise ValueError(
             f"rot90 requires its first argument to have ndim at least two, but got first argument of {rank}"
         )
+    first, second = (canonical_axis(axis, rank) for axis in axes)
+    if first == second:
+        raise ValueError(f"rot90: Axes must be different, not {tuple(axes)}")
     match k % 4:
         case 0:
             return ensure_arraylike("rot90", m)

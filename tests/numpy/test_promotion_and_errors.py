@@ -194,6 +194,7 @@ _COMPILED = hloom.jit(lambda x: x + 4).lower(1.0).compile()
         (lambda: lax.reduce_window(X, [0], lax.max, (2, 2)), TypeError, "reduce_window: operands are"),
         (lambda: lax.reduce_window(X, X[0], lax.max, (2, 2)), TypeError, r"scalars but init_values have shapes \[\("),
         (lambda: jnp.rot90(X[0]), ValueError, "ndim at least two"),
+        (lambda: jnp.rot90(X, axes=(1, -1)), ValueError, "Axes must be different"),
         (lambda: jnp.trace(X, axis1=1, axis2=-1), ValueError, "axis1 and axis2 can not be same"),
         (lambda: jnp.broadcast_to(X, (3,)), ValueError, "fewer dimensions"),
         (lambda: jnp.hypot(X, 1j), ValueError, "not well defined for complex-valued"),
