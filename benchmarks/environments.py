@@ -28,7 +28,8 @@ def make(folder: Path, peer: str) -> Path:
     python = folder / peer / "bin" / "python"
     if not python.exists():
         subprocess.run([sys.executable, "-m", "venv", str(folder / peer)], check=True)
-    subprocess.run([str(python), "-m", "pip", "install", "-q", *SHARED, *PACKAGES[peer]], check=True)
+    wheels = "--only-binary=" + ",".join(SHARED)  # no old version from sources where a peer takes old NumPy only
+    subprocess.run([str(python), "-m", "pip", "install", "-q", wheels, *SHARED, *PACKAGES[peer]], check=True)
     return python
 
 

@@ -1,4 +1,5 @@
-"""`RESULTS.md`, from the JSON file of a run: `python -m benchmarks.results [FILE]`.
+"""`RESULTS.md`, from the JSON file of a run: `python -m benchmarks.results [FILE]`; `--join FILE PART...` makes one
+file of runs that are parts of a table.
 
 Every row that was measured is on the page. `TARGETS` are the goals; the page says which of them the run met. The
 tables of the README and of `docs/measured.md` are made of the same run: `TABLES`, each between two comments.
@@ -11,19 +12,22 @@ import re
 import statistics
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from . import groups, machine, plot, report, startup
+from . import groups, machine, plot, report
 from .harness import Outcome
 from .large import PROGRAMS
 from .table import every as table
 
 HERE = Path(__file__).resolve().parent
-JSON, LARGE_JSON, PAGE, PLOT = "results.json", "large.json", "RESULTS.md", "ratios.svg"
+JSON, LARGE_JSON, PROGRAMS_JSON = "results.json", "large.json", "programs.json"
+PAGE, PLOT = "RESULTS.md", "ratios.svg"
 PEERS = ("jax", "numpy", "numba", "torch", "torch.compile", "iree", "mlx", "pytensor", "pythran")
+PROGRAM_PEERS = ("jax", "numba", "pythran", "dace")
+"""The peers of the programs of others."""
 BEST = "the best"
 """Of all peers that measured a row, the quickest."""
 NAMES = report.NAMES | {BEST: "the best of all"}
@@ -94,7 +98,7 @@ class Run:
 
 def best(outcome: Outcome) -> str | None:
     """The peer with the smallest number; None if no peer was measured."""
-    known = [peer for peer in PEERS if outcome.number(peer)]
+    known = [peer for peer in dict.fromkeys((*PEERS, *PROGRAM_PEERS)) if outcome.number(peer)]
     return min(known, key=lambda peer: outcome.number(peer) or 0.0, default=None)
 
 
@@ -275,14 +279,25 @@ def _large(outcomes: Sequence[Outcome], about: dict[str, Any]) -> str:
         found = [by_name.get(f"{measure}-{name}") for measure in measures]
         if any(found):
             rows.append([program.title, *chain.from_iterable(map(_beside_jax, found))])
-    late = [
-        f"{PROGRAMS[name].title}: {note}."
-        for name in PROGRAMS
-        if (first := by_name.get(f"first-{name}"))
-        for note in first.notes
-        if startup.LATE in note
-    ]
-    return "\n\n".join([report.markdown(rows), *late, machine.line(about)])
+    return f"{report.markdown(rows)}\n\n{machine.line(about)}"
+
+
+def _programs(outcomes: Sequence[Outcome], about: dict[str, Any]) -> str:
+    """The means of each group of programs of others, and the programs in which a peer is faster."""
+    run = Run(outcomes)
+    peers = [peer for peer in PROGRAM_PEERS if any(outcome.samples.get(peer) for outcome in outcomes)]
+    rows = [["times as fast as", "programs", *(NAMES[peer] for peer in [*peers, BEST]), f"below {LEAST} of the best"]]
+    behind = []
+    for group in groups.PROGRAMS:
+        own = run.of(group)
+        slow = sorted((ratio, o.name) for o in own if (ratio := speed(o, BEST)) is not None and ratio < LEAST)
+        if own:
+            means = (_shown(run.mean(own, peer)) for peer in [*peers, BEST])
+            rows.append([group, str(len(own)), *means, str(len(slow))])
+        if slow:
+            names = (f"{n.removeprefix(group + '-')} {_shown(ratio)}{_of(run, n, BEST)}" for ratio, n in slow)
+            behind.append(f"* {group}: {', '.join(names)}")
+    return "\n\n".join([report.markdown(rows), "\n".join(behind), machine.line(about)])
 
 
 def _beside_jax(outcome: Outcome | None) -> list[str]:
@@ -299,7 +314,10 @@ class Table:
     source: str | None = None
 
 
-TABLES = {"jax": Table(_jax), "peers": Table(_peers), "large": Table(_large, LARGE_JSON)}
+TABLES = {
+    "jax": Table(_jax), "peers": Table(_peers), "large": Table(_large, LARGE_JSON),
+    "programs": Table(_programs, PROGRAMS_JSON),
+}  # fmt: skip
 """What stands between `<!-- made by benchmarks/results.py: NAME -->` and `<!-- end -->`."""
 DOCUMENTS = ("README.md", "docs/measured.md")
 _TABLE = re.compile(
@@ -324,6 +342,19 @@ def read(source: Path) -> tuple[list[Outcome], dict[str, Any]]:
     return report.from_json(json.loads(source.read_text()))
 
 
+def join(sources: Sequence[Path]) -> dict[str, Any]:
+    """One file of several runs, with the median of each peer as its only sample; of a row, the last run counts."""
+    outcomes: dict[str, Outcome] = {}
+    about: dict[str, Any] = {}
+    for found, machine_of in map(read, sources):
+        about = machine_of | {"peers": about.get("peers", {}) | machine_of.get("peers", {})}
+        for o in found:
+            medians = {peer: [statistics.median(samples)] for peer, samples in o.samples.items() if samples}
+            outcomes[o.name] = replace(o, samples=medians, peak={})
+    order = {name: k for k, name in enumerate(groups.NAMES)}
+    return report.as_json(sorted(outcomes.values(), key=lambda o: (order.get(o.group, 0), o.name)), about)
+
+
 def write(source: Path) -> None:
     """The page and the plot, beside this file, and the tables in `DOCUMENTS`."""
     outcomes, about = read(source)
@@ -335,5 +366,13 @@ def write(source: Path) -> None:
     (HERE / PLOT).write_text(plot.ratios(shown, peers, speed))
 
 
+def main(arguments: Sequence[str]) -> None:
+    if arguments[:1] == ["--join"]:
+        target, *sources = map(Path, arguments[1:])
+        target.write_text(json.dumps(join(sources), indent=1) + "\n")
+    else:
+        write(Path(arguments[0]) if arguments else HERE / JSON)
+
+
 if __name__ == "__main__":
-    write(Path(sys.argv[1]) if len(sys.argv) > 1 else HERE / JSON)
+    main(sys.argv[1:])

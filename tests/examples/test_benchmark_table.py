@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import subprocess
 import sys
 import time
 import warnings
@@ -225,7 +224,7 @@ def test_the_tables_of_documents_are_those_of_the_last_run(root: Path) -> None:
     """`python -m benchmarks.results` writes them, and the page."""
     run, about = report.from_json(json.loads((results.HERE / results.JSON).read_text()))
     assert results.page(run, about) == (results.HERE / results.PAGE).read_text()
-    for document, tables in zip(results.DOCUMENTS, (["jax"], ["peers", "large"]), strict=True):
+    for document, tables in zip(results.DOCUMENTS, (["jax"], ["peers", "large", "programs"]), strict=True):
         text = (root / document).read_text()
         assert re.findall(r"<!-- made by benchmarks/results\.py: (\w+) -->", text) == tables
         assert results.with_tables(text, run, about) == text
@@ -250,7 +249,7 @@ def test_large_programs_are_compared_measure_by_measure() -> None:
     found = [
         Outcome("first-unet", "", samples={"hloom": [2.0], "jax": [3.0]}),
         Outcome("peak-unet", "", unit="byte", samples={"hloom": [2.0**20], "jax": [2.0**22]}),
-        Outcome("first-lorenz-50", "", samples={"hloom": [0.5]}, notes=["jax: no result after 300 s", "noisy: others"]),
+        Outcome("first-lorenz-50", "", samples={"hloom": [0.5]}),
     ]
     text = results.TABLES["large"].text(found, machine.describe())
     head, _, *rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines()[:4]]
@@ -259,25 +258,41 @@ def test_large_programs_are_compared_measure_by_measure() -> None:
     ]
     assert rows[0] == ["U-Net of 3 levels", "2.00 s", "1.50", "", "", "", "", "1 MiB", "4.00"]
     assert rows[1][:3] == ["Lorenz, 50 steps of RK4 unrolled", "500 ms", ""]
-    assert "\n\nLorenz, 50 steps of RK4 unrolled: jax: no result after 300 s.\n\n" in text and "noisy" not in text
 
 
-def test_a_large_program_that_a_peer_does_not_finish_is_measured_without_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    def run(arguments: list[str], *_: Any, limit: float | None = None, **__: Any) -> tuple[float, str]:
-        if "jax" in arguments:
-            raise subprocess.TimeoutExpired(arguments, limit or 0)
-        return 1.0, json.dumps({"first": 0.5, "step": 0.1, "new-shape": 0.2, "peak": 1e6, "value": 3.0})
+def test_programs_of_others_are_compared_by_group() -> None:
+    found = [
+        Outcome("npbench-S-a", "", group="npbench-S", samples={"hloom": [1.0], "jax": [4.0], "dace": [0.5]}),
+        Outcome("npbench-S-b", "", group="npbench-S", samples={"hloom": [1.0], "jax": [9.0]}),
+        Outcome("pyhpc-c", "", group="pyhpc", samples={"hloom": [1.0], "jax": [2.0]}),
+    ]
+    text = results.TABLES["programs"].text(found, machine.describe())
+    head, _, *rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines()[:4]]
+    assert head == ["times as fast as", "programs", "JAX", "DaCe", "the best of all", "below 0.95 of the best"]
+    assert rows == [["npbench-S", "2", "6.00", "0.50", "2.12", "1"], ["pyhpc", "1", "2.00", "", "2.00", "0"]]
+    assert "* npbench-S: a 0.50 (DaCe)\n" in text and "* pyhpc" not in text
 
-    monkeypatch.setattr(startup, "run", run)
-    monkeypatch.setattr(startup, "installed", lambda *_: ["hloom", "jax"])
-    first, *others = startup.large("lorenz-400")(2)
-    assert first.samples == {"hloom": [0.5, 0.5]} and first.notes == ["jax: no result after 300 s"]
-    assert all(list(other.samples) == ["hloom"] for other in others)
 
-
-def test_results_that_are_no_numbers_are_not_equal() -> None:
-    with pytest.raises(Mismatch):
-        startup._same({"hloom": 1.0, "jax": float("nan")})
+def test_runs_of_parts_become_one(tmp_path: Path) -> None:
+    about = machine.describe()
+    parts = {
+        "first": [Outcome("npbench-S-a", "a", group="npbench-S", samples={"hloom": [1.0, 2.0, 9.0]})],
+        "second": [
+            Outcome("npbench-S-a", "a", group="npbench-S", samples={"hloom": [3.0], "jax": [4.0]}),
+            Outcome("mlp", "b", group="training", samples={"hloom": [1.0]}),
+        ],
+    }
+    for name, found in parts.items():
+        written = report.as_json(found, about | {"peers": {name: "1.0"}})
+        (tmp_path / name).write_text(json.dumps(written))
+    results.main(["--join", *(str(tmp_path / name) for name in ("all", *parts))])
+    found, about = results.read(tmp_path / "all")
+    assert [(o.name, o.samples) for o in found] == [
+        ("mlp", {"hloom": [1.0]}), ("npbench-S-a", {"hloom": [3.0], "jax": [4.0]})
+    ]  # fmt: skip
+    assert about["peers"] == {"first": "1.0", "second": "1.0"}
+    results.main(["--join", *(str(tmp_path / name) for name in ("all", "second", "first"))])
+    assert results.read(tmp_path / "all")[0][1].samples == {"hloom": [2.0]}
 
 
 def test_the_plot_has_a_dot_for_each_ratio() -> None:
