@@ -1,4 +1,4 @@
-"""A transform: restrict sums and extrema of masked elements to the elements that the mask lets through.
+"""A transform: restrict sums, extrema and updates of masked elements to the elements that the mask lets through.
 
     acc0 = c0                                           acc0 = c0
     for i in range(n0):                                 for i in range(minimum(n0, int64(v0))):
@@ -9,17 +9,49 @@ Triangular algorithms are written so: a row of fixed size is masked to its part.
 adding it changes nothing: a sum that begins as +0 is never -0. A minimum or a maximum takes any number for the hidden
 elements with which it begins. The limit is a number that the loop around computes, so only the program of that loop
 shows that it does not change inside.
+
+A term that is the same for all hidden elements is added once for all of them, as in a row of a sparse matrix, whose
+product is 0 * x[0] there, which may be NaN:
+
+    for i in range(n0):                                 for i in range(maximum(0, v0), minimum(n0, v1)):
+        m = (i >= v0) & (i < v1)                            m = (i >= v0) & (i < v1)
+        j = select(m, columns[i], 0)                        j = columns[i]
+        acc0 = reduce_add(acc0, select(m, a[i], c0) * x[j])     acc0 = reduce_add(acc0, a[i] * x[j])
+                                                        if n0 - maximum(minimum(n0, v1) - maximum(0, v0), 0) > 0:
+                                                            acc0 = reduce_add(acc0, c0 * x[0] * float32(...))
+
+A masked update, which stores all other elements as they were, goes over the part that changes:
+
+    for i in range(n0):                                 for i in range(minimum(n0, v0)):
+        v1 = y[i]                                           v1 = y[i]
+        y[i] = select(int32(i) < v0, v1 + x[i], v1)         y[i] = v1 + x[i]
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 from ...hlo.support.records import dataclass
-from .expressions import ZERO, Binary, Call, Expr, Name, Number, as_expr, call, minimum, plus
+from .expressions import (
+    ZERO,
+    Binary,
+    Call,
+    Expr,
+    Name,
+    Number,
+    as_expr,
+    call,
+    maximum,
+    minimum,
+    minus,
+    plus,
+    product_of,
+)
 from .forward import assigned
+from .rewrite import rewritten
 from .split import MIRRORED, conditions
-from .statements import Assign, Block, Comment, For, Statement, walk, with_blocks
+from .statements import Assign, Block, Comment, For, If, Statement, Store, expressions_of, walk, with_blocks
+from .typing import is_float
 
 _COUNTERS = ("int32", "int64")
 
@@ -66,9 +98,14 @@ class _Known:
 def within_masks(block: Block, zeros: Collection[str], constants: Collection[str]) -> Block:
     """The statements, with loops that only accumulate masked elements cut to where their masks hold. `zeros`: names
     that stand for +0; `constants`: names that never change. No loop may reach 2**31."""
-    if not constants or not any(map(_masked, walk(block))):
+    if not constants or not any(map(_has_mask, walk(block))):
         return block
     return _within(block, _Known(zeros, constants))
+
+
+def _has_mask(statement: Statement) -> bool:
+    """True for a statement in which something is chosen."""
+    return any("select(" in e.text for e in expressions_of(statement))
 
 
 def _masked(statement: Statement) -> _Masked | None:
@@ -88,9 +125,12 @@ def _within(block: Block, known: _Known) -> Block:
     result: Block = []
     starts: dict[str, Expr] = {}
     for statement in block:
+        parts: Block = [statement]
         if isinstance(statement, For):
-            statement = _cut(statement, known, starts)
-        result.append(with_blocks(statement, lambda inner: _within(inner, known)))
+            cut = _cut(statement, known, starts)
+            parts = [cut] if cut is not statement else [_updated(statement)]
+            parts = parts if parts[0] is not statement else _apart(statement)
+        result += [with_blocks(part, lambda inner: _within(inner, known)) for part in parts]
         for name in assigned([statement]):
             starts.pop(name, None)
         if isinstance(statement, Assign) and len(statement.targets) == 1:
@@ -119,8 +159,19 @@ def _cut(loop: For, known: _Known, starts: dict[str, Expr]) -> For:
     for statement in loop.body:
         if isinstance(statement, Assign) and _is_counter(statement.values[0], counters):
             counters.add(statement.targets[0].name)
+    start, stop, is_whole = _shown(loop, first, counters, changing)
+    if start is (loop.start or ZERO) and stop is loop.stop:
+        return loop
+    body = [_unmasked(s, sums) for s in loop.body] if is_whole else loop.body
+    return For(loop.variable, None if start is ZERO else start, stop, 1, body)
+
+
+def _shown(
+    loop: For, condition: Expr, counters: Collection[str], changing: Collection[str]
+) -> tuple[Expr, Expr, bool]:
+    """The ends of the loop that the condition leaves, and whether they are all that the condition says."""
     start, stop, is_whole = loop.start or ZERO, loop.stop, True
-    for test in conditions(first, ("and", "&")):
+    for test in conditions(condition, ("and", "&")):
         bound = _bound(test, counters, changing)
         if bound is None:
             is_whole = False
@@ -131,11 +182,148 @@ def _cut(loop: For, known: _Known, starts: dict[str, Expr]) -> For:
         if relation in ("<", "<="):
             stop = minimum(stop, limit)
         else:
-            start = call("maximum", start, limit)
+            start = maximum(start, limit)
+    return start, stop, is_whole
+
+
+def _apart(loop: For) -> Block:
+    """The loop over the elements that a mask lets through, then the terms of all others at once, if they are equal."""
+    if loop.step != 1 or loop.kind != "range":
+        return [loop]
+    names = list(assigned(loop.body))
+    if len(set(names)) < len(names):
+        return [loop]
+    values: dict[str, Expr] = {}
+    terms: dict[str, Expr] = {}
+    for statement in loop.body:
+        if isinstance(statement, Comment):
+            continue
+        if not isinstance(statement, Assign) or len(statement.targets) != 1:
+            return [loop]
+        name, value = statement.targets[0].name, statement.values[0]
+        term = _term(statement)
+        read = value if term is None else term
+        if any(other in names and other not in values for other in read.names):  # of the iteration before
+            return [loop]
+        (values if term is None else terms)[name] = read
+    if not terms:
+        return [loop]
+    counters = _counters(loop, values)
+    changing = {*names, loop.variable.name}
+    for mask in _masks([*values.values(), *terms.values()]):
+        start, stop, is_whole = _shown(loop, _resolved(mask, values), counters, changing)
+        hidden = {name: _hidden(term, mask.text, values) for name, term in terms.items()} if is_whole else {}
+        if not hidden or any(e is None or not changing.isdisjoint(e.names) for e in hidden.values()):
+            continue
+        body = [_with_choice(s, mask.text) for s in loop.body]
+        shown = For(loop.variable, None if start is ZERO else start, stop, 1, body)
+        count = minus(minus(loop.stop, loop.start or ZERO), maximum(minus(stop, start), ZERO))
+        return [shown, If([(count > 0, [_added(name, e, count) for name, e in hidden.items() if e is not None])])]
+    return [loop]
+
+
+def _updated(loop: For) -> For:
+    """The loop over the elements that change, if it stores all others as they were."""
+    names = list(assigned(loop.body))
+    *first, store = loop.body
+    if loop.step != 1 or loop.kind != "range" or not isinstance(store, Store) or len(set(names)) < len(names):
+        return loop
+    values: dict[str, Expr] = {}
+    for statement in first:
+        if isinstance(statement, Comment):
+            continue
+        if not isinstance(statement, Assign) or len(statement.targets) != 1:
+            return loop
+        value = statement.values[0]
+        if any(name in names and name not in values for name in value.names):  # of the iteration before
+            return loop
+        values[statement.targets[0].name] = value
+    chosen = _resolved(store.value, values)
+    if not isinstance(chosen, Call) or chosen.function != "select":
+        return loop
+    mask, _, otherwise = chosen.arguments
+    if _resolved(otherwise, values).text != store.pointer[store.index].text:
+        return loop
+    counters = _counters(loop, values)
+    start, stop, is_whole = _shown(loop, _resolved(mask, values), counters, {*names, loop.variable.name})
     if start is (loop.start or ZERO) and stop is loop.stop:
         return loop
-    body = [_unmasked(s, sums) for s in loop.body] if is_whole else loop.body
+    body = [_with_choice(s, mask.text) for s in loop.body] if is_whole else loop.body
     return For(loop.variable, None if start is ZERO else start, stop, 1, body)
+
+
+def _resolved(e: Expr, values: Mapping[str, Expr]) -> Expr:
+    """What a name stands for; another expression as it is."""
+    return values.get(e.name, e) if isinstance(e, Name) else e
+
+
+def _counters(loop: For, values: Mapping[str, Expr]) -> set[str]:
+    """The names of the counter, perhaps as a narrower integer."""
+    counters = {loop.variable.name}
+    counters.update(name for name, value in values.items() if _is_counter(value, counters))
+    return counters
+
+
+_MOST_PARTS = 60
+"""Of a hidden term: names are written out in it."""
+
+
+def _term(statement: Assign) -> Expr | None:
+    """The term of ``acc = reduce_add(acc, term)`` of real numbers."""
+    match statement:
+        case Assign(targets=(target,), values=(Call(function="reduce_add", arguments=(Name() as total, term)),)):
+            return term if total.name == target.name and is_float(term.type) else None
+    return None
+
+
+def _masks(values: Collection[Expr]) -> list[Expr]:
+    """The conditions by which something is chosen."""
+    found = [e.arguments[0] for value in values for e in value.walk() if isinstance(e, Call) and e.function == "select"]
+    return list({e.text: e for e in found}.values())
+
+
+def _chosen(e: Expr, mask: str, which: int) -> Expr | None:
+    """One of the two arguments of a choice by this condition."""
+    if isinstance(e, Call) and e.function == "select" and e.arguments[0].text == mask:
+        return e.arguments[which]
+    return None
+
+
+def _with_choice(statement: Statement, mask: str) -> Statement:
+    """The statement where the condition holds."""
+
+    def change(e: Expr) -> Expr | None:
+        found = _chosen(e, mask, 1)
+        return None if found is None else rewritten(found, change)
+
+    match statement:
+        case Assign(targets=targets, values=values):
+            return Assign(targets, tuple([rewritten(e, change) for e in values]))
+        case Store(pointer=pointer, index=index, value=value):
+            return Store(pointer, rewritten(index, change), rewritten(value, change))
+    return statement
+
+
+def _hidden(term: Expr, mask: str, values: Mapping[str, Expr]) -> Expr | None:
+    """The term where the condition does not hold, without names for values; None if it is long."""
+    parts = 0
+
+    def change(e: Expr) -> Expr | None:
+        nonlocal parts
+        parts += 1
+        if parts > _MOST_PARTS:
+            return ZERO
+        found = values.get(e.name) if isinstance(e, Name) else _chosen(e, mask, 2)
+        return None if found is None else rewritten(found, change)
+
+    result = rewritten(term, change)
+    return None if parts > _MOST_PARTS else result
+
+
+def _added(name: str, term: Expr, count: Expr) -> Statement:
+    """``acc = reduce_add(acc, term * float64(count))``"""
+    total = Name(name, term.type)
+    return Assign((total,), (call("reduce_add", total, product_of(term, call(term.type, count))),))
 
 
 def _after(limit: Expr, stop: Expr) -> Expr:
