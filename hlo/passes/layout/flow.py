@@ -12,6 +12,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
+from ...analyses.trip_count import induction_variable
 from ...ir import HloComputation, HloInstruction, HloModule
 from ...layout import Layout
 from ...opcode import Opcode
@@ -31,6 +32,9 @@ IsMatrix = Callable[[Shape, Sequence[int], Sequence[int]], bool]
 LOOP_FACTOR = 8
 """A copy in a loop counts as this many copies outside."""
 
+LEAST_COLUMN = 16
+"""Elements of a column that a loop visits: those of a shorter one are few lines of a cache in any order."""
+
 _Leaves = list[int | None]
 """A variable for each leaf of a shape; None for arrays of fewer than two dimensions."""
 
@@ -47,6 +51,7 @@ class Flow:
         self.problem: Problem = Problem()
         self.leaves: dict[HloInstruction, _Leaves] = {}
         self.computations, self._depth = _reached(module)
+        self._trips = _trip_counts(self.computations)
         self._same: DisjointSets[_Port] = DisjointSets()
         """Parameters and results of computations through which the same values flow."""
         self._boundary: dict[_Port, _Leaves] = {}
@@ -160,7 +165,7 @@ class Flow:
     def _flow(self, computation: HloComputation, value: HloInstruction, targets: _Leaves) -> None:
         """Make `value` flow into the variables `targets`, leaf by leaf."""
         for source, target, leaf in zip(self.leaves[value], targets, value.shape.leaves(), strict=True):
-            if source is not None and target is not None and source != target:
+            if source is not None and target is not None and source != target and not is_free_to_remake(value):
                 cost = self._cost(computation, value, leaf)
                 same = identity(leaf.rank)
                 self.problem.edges.append(Edge(source, target, cost, lambda o: o, lambda o: o, same))
@@ -185,6 +190,8 @@ class Flow:
                 self._read(i, k, rule, source, target, self._cost(computation, operand, operand.shape))
         if i.opcode is Opcode.DOT and self.is_matrix is not None:
             self._prefer_matrices(computation, i, self.is_matrix)
+        if self._depth[computation]:
+            self._prefer_runs(computation, i)
         return [target] * _leaf_count(i.shape)
 
     def _read(
@@ -218,6 +225,23 @@ class Flow:
                 cost = self._cost(computation, operand, operand.shape)
                 self.problem.preferences.append(Preference(source, cost, likes))
 
+    def _prefer_runs(self, computation: HloComputation, i: HloInstruction) -> None:
+        """Neighbours in a slice that moves along an array are neighbours in memory; two elements that are not take as
+        long as one that is copied. A loop visits as many slices as it has iterations, if that is known, and otherwise
+        all of the array."""
+        sizes = moving_sizes(i)
+        source = self.leaves[i.operands[0]][0] if sizes else None
+        if sizes is None or source is None or max(sizes) < LEAST_COLUMN:
+            return
+        array = i.operands[0].shape
+        parts = [n // size for n, size in zip(array.dimensions, sizes, strict=True) if size == 1]
+        visited = min(self._trips.get(computation, math.inf), math.prod(parts))
+        nbytes = math.prod(sizes) * visited * array.element.byte_width
+        cost = nbytes * LOOP_FACTOR ** (self._depth[computation] - 1) // 2
+        order = tuple(sorted(range(array.rank), key=lambda d: sizes[d] > 1))
+        likes = partial(_has_runs, array.dimensions, sizes)
+        self.problem.preferences.append(Preference(source, int(cost), likes, order))
+
     def _cost(self, computation: HloComputation, value: HloInstruction, leaf: Shape) -> int:
         if math.prod(leaf.dimensions) == max(leaf.dimensions, default=1):
             return 0  # the same bytes in every order
@@ -231,6 +255,42 @@ def _is_matrix_in(
     is_matrix: IsMatrix, shape: Shape, batch: Sequence[int], contracting: Sequence[int], order: Order
 ) -> bool:
     return is_matrix(in_order(shape, order), batch, contracting)
+
+
+def moving_sizes(i: HloInstruction) -> Sequence[int] | None:
+    """The sizes of a slice that is read or written at an index that is not constant; None for other instructions."""
+    if i.opcode is Opcode.DYNAMIC_SLICE:
+        starts, sizes = i.operands[1:], i.shape.dimensions
+    elif i.opcode is Opcode.DYNAMIC_UPDATE_SLICE:
+        starts, sizes = i.operands[2:], i.operands[1].shape.dimensions
+    else:
+        return None
+    return sizes if any(start.opcode is not Opcode.CONSTANT for start in starts) else None
+
+
+def writes_columns(module: HloModule) -> bool:
+    """True if a loop writes slices along major dimensions, whose elements are not neighbours in a row-major array."""
+    computations, depth = _reached(module)
+    for computation in computations:
+        if not depth[computation] or Opcode.DYNAMIC_UPDATE_SLICE not in computation.opcodes:
+            continue
+        for i in computation.instructions:
+            if i.opcode is Opcode.DYNAMIC_UPDATE_SLICE and (sizes := moving_sizes(i)):
+                array = i.shape.dimensions
+                if max(sizes) >= LEAST_COLUMN and not _has_runs(array, sizes, identity(len(array))):
+                    return True
+    return False
+
+
+def _has_runs(array: Sequence[int], sizes: Sequence[int], order: Order) -> bool:
+    """True if elements of the slice are neighbours in memory."""
+    return next((sizes[d] > 1 for d in reversed(order) if array[d] > 1), True)
+
+
+def _trip_counts(computations: Sequence[HloComputation]) -> dict[HloComputation, int]:
+    """How often bodies of loops run, where their counters are known."""
+    loops = [i for c in computations for i in c.instructions if i.opcode is Opcode.WHILE]
+    return {i.attributes.body: found.trip_count for i in loops if (found := induction_variable(i))}
 
 
 def _stated(layout: Layout | None, leaf: Shape) -> Order:

@@ -58,6 +58,8 @@ class Preference:
     variable: int
     cost: int
     likes: Callable[[Order], bool]
+    order: Order | None = None
+    """An order to try that it likes; None: only those that edges suggest."""
 
 
 @dataclass(slots=True)
@@ -95,6 +97,7 @@ class Solver:
     """Works on one problem. The cost of the current orders is kept up to date, edge by edge."""
 
     def __init__(self, problem: Problem) -> None:
+        self.problem = problem
         self.variables, self.edges = problem.variables, problem.edges
         count = len(self.variables)
         self.into: list[list[int]] = [[] for _ in range(count)]
@@ -123,7 +126,7 @@ class Solver:
     def run(self) -> list[Order]:
         """See `Problem.solve`."""
         for edge in sorted(self.edges, key=lambda e: -e.cost):
-            if edge.mapping is not None:
+            if edge.mapping is not None and edge.cost:
                 self.join(edge)
         components = list({id(c): c for c in self.component}.values())
         free = [c for c in components if c.fixed is None]
@@ -134,7 +137,8 @@ class Solver:
         for each in free:
             if self.orders[each.members[0]] is None:
                 self.give(each, each.natural[0])
-        parts = [*free, *[self.alone(v) for v, variable in enumerate(self.variables) if variable.fixed is None]]
+        parts = [*free, *self.loose()]
+        parts += [self.alone(v) for v, variable in enumerate(self.variables) if variable.fixed is None]
         spread, cost = self.improved(parts), self.cost
         for number, variable in enumerate(self.variables):
             self.set(number, variable.fixed or identity(len(variable.sizes)))
@@ -179,6 +183,24 @@ class Solver:
         a.members += b.members
         a.restricted += b.restricted
         a.fixed, a.natural = fixed, natural
+
+    def loose(self) -> list[_Component]:
+        """The free parts of components that are fixed at some variables, as the state of a loop between parameters and
+        results: if its variables want other orders, it pays to copy it there. None if all variables are content."""
+        if not any(preference.order is not None for preference in self.problem.preferences):
+            return []
+        apart = Solver(self.problem)
+        for edge in sorted(self.edges, key=lambda e: -e.cost):
+            free = self.variables[edge.source].fixed is None and self.variables[edge.target].fixed is None
+            if edge.mapping is not None and edge.cost and free:
+                apart.join(edge)
+        found = {id(c): c for c in apart.component if len(c.members) > 1}
+        wholes = [(c, {id(self.component[v]) for v in c.members}) for c in found.values()]
+        return [
+            _Component(c.members, None, c.restricted, [])
+            for c, whole in wholes
+            if len(whole) == 1 and self.component[c.members[0]].fixed is not None
+        ]
 
     def sizes_of(self, component: _Component) -> tuple[int, ...]:
         first = component.members[0]
@@ -241,6 +263,9 @@ class Solver:
 
     def suggestions(self, v: int, inside: set[int]) -> Iterable[tuple[Order, int]]:
         own = self.orders[v] or identity(len(self.variables[v].sizes))
+        for preference in self.preferences[v]:
+            if preference.order is not None:
+                yield preference.order, preference.cost
         for edge in map(self.edges.__getitem__, self.into[v]):
             source = self.orders[edge.source]
             if source is not None and edge.source not in inside:
