@@ -30,6 +30,7 @@ from ..settings.context import current_context
 from ..source import function_line
 from ..traced import DerivedCache, Traced, taking_references, trace_function, with_avals
 from ..trees import tree
+from .equal_functions import earlier
 from .progress import reporting
 from .types import Body, arguments_of, avals_of, joined_types, leaf_names, require_functions, started
 
@@ -55,6 +56,7 @@ def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], i
     Array(243, dtype=int32, weak_type=True)
     """
     require_functions("while_loop", cond_fun=cond_fun, body_fun=body_fun)
+    cond_fun, body_fun = earlier(cond_fun), earlier(body_fun)
     (init_val,) = entered(init_val)
     if runs_in_python(init_val):
         carry = tree.map(as_value, init_val)  # not the caller's NumPy arrays, which the body could write to

@@ -49,6 +49,7 @@ from ..source import function_line
 from ..traced import DerivedCache, Traced, taking_references, trace_function, with_avals
 from ..trees import tree
 from .branches import run_loop, runs_in_python
+from .equal_functions import earlier
 from .progress import reporting
 from .types import Body, arguments_of, avals_of, leaf_names, require_functions, started
 
@@ -99,6 +100,7 @@ def scan(
     (Array(6., dtype=float32), Array([0., 2., 9.], dtype=float32))
     """
     require_functions("scan", f=f)
+    f = earlier(f)
     _check_unroll("scan", unroll)
     if has_own(init, xs):
         return load(".own_scan", __package__).scan_own(scan, f, init, xs, length, reverse)  # type: ignore[no-any-return]
@@ -379,6 +381,7 @@ def _scan_in_python(
 def map(f: Callable[[Any], Any], xs: Any) -> Any:
     """f applied to each x along the first axis of `xs` (a pytree), one after the other; the stacked results."""
     require_functions("map", f=f)
+    f = earlier(f)
     arrays, xs_tree = tree.flatten(xs)
     inputs = values_of(arrays, leaf_describer(f, (xs,)))
     count = length_of(inputs, xs_tree)
@@ -433,6 +436,7 @@ def fori_loop(
     Array(10, dtype=int32, weak_type=True)
     """
     require_functions("fori_loop", body_fun=body_fun)
+    body_fun = earlier(body_fun)
     (init_val,) = entered(init_val)
     start, stop = _bounds(lower, upper)
     if unroll is not None:
