@@ -19,6 +19,7 @@ from ...ops.reduce import ReduceAttributes
 from ...shape import Shape
 from ...support.records import dataclass
 from ..rewrite import rebuild
+from .fusible import reads_at_its_own_index
 
 Dimensions = tuple[int, ...]
 
@@ -102,11 +103,27 @@ class Regions:
                     elif at[neighbour] != d:
                         conflict = neighbour
             if conflict is None:
+                if any(self._is_index_of_gather(i) for i in at):
+                    break
                 return Region(at, parts)
             if conflict.opcode is not Opcode.BROADCAST or conflict in cut or len(cut) == _MOST_CUTS:
                 self._twice.update(at.items())
             cut.add(conflict)
         return Region({start: dimension}, parts, is_alone=True)
+
+    def _is_index_of_gather(self, value: HloInstruction) -> bool:
+        """True if a gather takes each element of the value as the index of one element: it stays one nest with what
+        computes its indices, and with what is computed of its elements, as the steps of a binary search."""
+        users = self._computation.users
+        columns = [
+            user for user in users[value]
+            if user.opcode is Opcode.RESHAPE and user.shape.dimensions[:-1] == value.shape.dimensions
+        ]  # fmt: skip
+        return any(
+            gather.opcode is Opcode.GATHER and gather.operands[1] is column and reads_at_its_own_index(gather, 1)
+            for column in columns
+            for gather in users[column]
+        )
 
     def rows(self, region: Region) -> frozenset[int]:
         """The number of elements of the region's arrays with reduced rows."""
