@@ -188,9 +188,13 @@ def _others(programs: Mapping[str, Any]) -> frozenset[str]:
 def _groups() -> dict[str, dict[str, Callable[[], Case]]]:
     found: dict[str, dict[str, Callable[[], Case]]] = {f"npbench-{preset}": {} for preset in PRESETS} | {"pyhpc": {}}
     if clone := os.environ.get("HLOOM_NPBENCH"):
+        sources = Path(clone) / "npbench" / "benchmarks"
         for file in sorted(Path(clone).glob("bench_info/*.json")):
+            info = json.loads(file.read_text())["benchmark"]
+            if not (sources / info["relative_path"] / f"{info['module_name']}_jax.py").exists():
+                continue  # nobody has written it for JAX
             for preset in PRESETS:
-                make = functools.partial(_npbench_case, file, Path(clone) / "npbench" / "benchmarks", preset)
+                make = functools.partial(_npbench_case, file, sources, preset)
                 found[f"npbench-{preset}"][f"npbench-{preset}-{file.stem}"] = make
     if clone := os.environ.get("HLOOM_PYHPC"):
         for program in PYHPC:

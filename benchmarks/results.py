@@ -283,7 +283,8 @@ def _large(outcomes: Sequence[Outcome], about: dict[str, Any]) -> str:
 
 
 def _programs(outcomes: Sequence[Outcome], about: dict[str, Any]) -> str:
-    """The means of each group of programs of others, and the programs in which a peer is faster."""
+    """The means of each group of programs of others, in parentheses of how many, and the programs in which a peer is
+    faster."""
     run = Run(outcomes)
     peers = [peer for peer in PROGRAM_PEERS if any(outcome.samples.get(peer) for outcome in outcomes)]
     rows = [["times as fast as", "programs", *(NAMES[peer] for peer in [*peers, BEST]), f"below {LEAST} of the best"]]
@@ -292,12 +293,18 @@ def _programs(outcomes: Sequence[Outcome], about: dict[str, Any]) -> str:
         own = run.of(group)
         slow = sorted((ratio, o.name) for o in own if (ratio := speed(o, BEST)) is not None and ratio < LEAST)
         if own:
-            means = (_shown(run.mean(own, peer)) for peer in [*peers, BEST])
+            means = (_mean_of_some(run, own, peer) for peer in [*peers, BEST])
             rows.append([group, str(len(own)), *means, str(len(slow))])
         if slow:
             names = (f"{n.removeprefix(group + '-')} {_shown(ratio)}{_of(run, n, BEST)}" for ratio, n in slow)
             behind.append(f"* {group}: {', '.join(names)}")
     return "\n\n".join([report.markdown(rows), "\n".join(behind), machine.line(about)])
+
+
+def _mean_of_some(run: Run, outcomes: Sequence[Outcome], peer: str) -> str:
+    """The mean, and of how many, if the peer has not all."""
+    count = sum(speed(outcome, peer) is not None for outcome in outcomes)
+    return _shown(run.mean(outcomes, peer)) + (f" ({count})" if 0 < count < len(outcomes) else "")
 
 
 def _beside_jax(outcome: Outcome | None) -> list[str]:

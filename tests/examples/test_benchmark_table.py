@@ -269,7 +269,7 @@ def test_programs_of_others_are_compared_by_group() -> None:
     text = results.TABLES["programs"].text(found, machine.describe())
     head, _, *rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines()[:4]]
     assert head == ["times as fast as", "programs", "JAX", "DaCe", "the best of all", "below 0.95 of the best"]
-    assert rows == [["npbench-S", "2", "6.00", "0.50", "2.12", "1"], ["pyhpc", "1", "2.00", "", "2.00", "0"]]
+    assert rows == [["npbench-S", "2", "6.00", "0.50 (1)", "2.12", "1"], ["pyhpc", "1", "2.00", "", "2.00", "0"]]
     assert "* npbench-S: a 0.50 (DaCe)\n" in text and "* pyhpc" not in text
 
 
