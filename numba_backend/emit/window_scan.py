@@ -13,7 +13,19 @@ Along rows, each step must wait for the one before, so several rows advance toge
 long rows, they are cut into pieces: one kernel reduces each piece, one scans the sums, and the last one scans all
 pieces as if they were rows. Rows of maxima and minima are in `window_extrema.py`.
 
-Sums of f32 are held in f64 between steps, so that they are as exact as sums in a tree.
+Sums of f32 are held in f64 between steps, so that they are as exact as sums in a tree. Converting each element to f64
+and each result back takes longer than all else across columns, so two steps are made together there: the elements of
+both are added in f32, as a tree does first::
+
+    for r in range(0, n0 - 1, 2):
+        for j in range(width):
+            acc0 = held0[j]
+            before = float32(acc0)
+            part = x0[row0 + j]
+            out0[row0 + j] = before + part
+            part = part + x0[row1 + j]
+            out0[row1 + j] = before + part
+            held0[j] = acc0 + float64(part)
 """
 
 from __future__ import annotations
@@ -53,6 +65,8 @@ class Scan:
     block: Part | Split = ONE_BY_ONE
     """Rows that advance together, or columns, whose values a local array holds; or elements of a row that are combined
     at a time."""
+    together: Split | None = None
+    """Steps along columns whose elements are added before the held values join."""
     in_keys: bool = False
     """Maxima and minima are held as integers: see `keys_of`."""
 
@@ -97,8 +111,13 @@ def held_types(instruction: HloInstruction, scan: Scan) -> list[ElementType]:
     types = [o.shape.element for o in instruction.operands[: len(instruction.operands) // 2]]
     if scan.in_keys:
         return [_KEY_TYPES.get(t, t) for t in types]
-    is_sum = reducer_opcode(instruction.attributes.to_apply) is Opcode.ADD
-    return [ElementType.F64] if types == [ElementType.F32] and is_sum else types
+    return [ElementType.F64] if is_held_wider(instruction) else types
+
+
+def is_held_wider(instruction: HloInstruction) -> bool:
+    """Whether a scan is of sums of f32, which it holds in f64."""
+    types = [o.shape.element for o in instruction.operands[: len(instruction.operands) // 2]]
+    return types == [ElementType.F32] and reducer_opcode(instruction.attributes.to_apply) is Opcode.ADD
 
 
 class Scans:
@@ -158,6 +177,18 @@ class Scans:
         held = [self.writer.assign(self.writer.fresh("v"), v) for v in values] if len(values) > 1 else values
         before, after = (held, accumulators) if self.scan.backwards else (accumulators, held)
         self.text.assign(accumulators, self.text.combine(self.instruction, before, after))
+
+    def advance_together(self, source: Buffer, output: Buffer, held: Buffer, rows: Sequence[Expr], j: Expr) -> None:
+        """Several steps of column j, for sums of f32 that are held in f64."""
+        writer = self.writer
+        total = writer.assign("total", held.load(j))
+        before = writer.assign("before", cast("float32", total))
+        part = writer.assign("part", source.load(rows[0] + j))
+        self.text.store(output, rows[0] + j, before + part)
+        for row in rows[1:]:
+            writer.assign(part, part + source.load(row + j))
+            self.text.store(output, row + j, before + part)
+        self.text.store(held, j, total + cast("float64", part))
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,6 +250,10 @@ def emit_columns(instruction: HloInstruction, scan: Scan) -> EmittedKernel:
     count = -(-scan.inner // length)
     blocks = text.size("blocks", count)
     accumulators = own.accumulators()
+
+    def step(r: Expr) -> Expr:
+        return size - 1 - r if scan.backwards else r
+
     arrays = [
         Buffer(writer.local_array(f"held{k}", length, memory_type(t)), t) for k, t in enumerate(own.held_types)
     ]
@@ -229,8 +264,16 @@ def emit_columns(instruction: HloInstruction, scan: Scan) -> EmittedKernel:
         with writer.loop("j", width) as j:
             for array, value in zip(arrays, values, strict=True):
                 text.store(array, j, value)
-        with writer.loop("r", size) as r:
-            row = writer.assign("row", top + (size - 1 - r if scan.backwards else r) * inner)
+        count_together = size_of(scan.together)
+        first: Expr = ZERO
+        if count_together:
+            with writer.loop("r", ZERO, size - (count_together - 1), step=count_together) as r:
+                rows = [writer.assign(f"row{k}", top + step(r + k) * inner) for k in range(count_together)]
+                with writer.loop("j", width) as j:
+                    own.advance_together(sources[0], outputs[0], arrays[0], rows, j)
+            first = size // count_together * count_together
+        with writer.loop("r", first, size) as r:
+            row = writer.assign("row", top + step(r) * inner)
             with writer.loop("j", width) as j:
                 for accumulator, array in zip(accumulators, arrays, strict=True):
                     writer.assign(accumulator, array.load(j))
@@ -238,7 +281,8 @@ def emit_columns(instruction: HloInstruction, scan: Scan) -> EmittedKernel:
                 for accumulator, array in zip(accumulators, arrays, strict=True):
                     text.store(array, j, accumulator)
                 own.keep(outputs, row + j, accumulators)
-    notes = window_notes(instruction, scan_steps(scan.block), f"{ROW}, {STEP}, {COLUMN}")
+    steps = scan_steps(scan.block, together=scan.together)
+    notes = window_notes(instruction, steps, f"{ROW}, {STEP}, {COLUMN}")
     return text.finish(scan.outer * count, notes=notes)
 
 

@@ -4,6 +4,7 @@
     Split("j", "start", 1024, "short")      results of a row that stay in the cache together
     Part("row", "group", size=8)            rows of a scan that advance together (`Unroll`)
     Part("j", "block", size=512)            columns of a scan that advance together
+    Split("s", "steps", 2, "rest")          steps of these whose elements are added first (`Unroll`)
     Split("s", "block", 128, "short")       elements of a scan of maxima or minima that are combined at a time
     Part("s", "piece", size=1040)           pieces of the rows of a scan, each of which is a row then
 
@@ -73,20 +74,25 @@ def piece_notes(instruction: HloInstruction, piece: Part | None, shared: str, ov
     return (f"{outputs} = {word} {over}", *([piece] if piece else ()), Parallel((shared,)))
 
 
-def scan_steps(block: Part | Split, piece: Part | None = None) -> Schedule:
+def scan_steps(block: Part | Split, piece: Part | None = None, together: Split | None = None) -> Schedule:
     """The whole schedule of a scan with these blocks. `piece`: rows are cut into pieces, which are scanned like
-    rows."""
+    rows; `together`: steps along columns whose elements are added first."""
     pieces = (piece,) if piece else ()
     if isinstance(block, Split):
         return (*pieces, block, Parallel((ROW,)))
     if block.dimension == ROW:
         return (*pieces, block, Unroll(ROW), Parallel((block.loop,)))
-    return (block, Order(ROW, block.loop, STEP, COLUMN), Parallel((ROW, block.loop)))
+    shared = Parallel((ROW, block.loop))
+    if together is None:
+        return (block, Order(ROW, block.loop, STEP, COLUMN), shared)
+    return (block, together, Order(ROW, block.loop, together.outer, COLUMN, STEP), Unroll(STEP), shared)
 
 
-def scan_block(own: Part | Split, given: Schedule, piece: Part | None = None) -> Part | Split:
-    """The blocks of a schedule that is given for a scan which has the blocks `own`. ScheduleError if it does not
-    fit."""
+def scan_blocks(
+    own: Part | Split, given: Schedule, piece: Part | None = None, together: Split | None = None
+) -> tuple[Part | Split, Split | None]:
+    """The blocks of a schedule that is given for a scan which has the blocks `own`, and its steps in place of
+    `together`, which it may leave out. ScheduleError if it does not fit."""
     for step in given:
         if isinstance(step, Part) and isinstance(own, Part) and step.dimension == own.dimension and step.size:
             found: Part | Split = step
@@ -96,10 +102,15 @@ def scan_block(own: Part | Split, given: Schedule, piece: Part | None = None) ->
             break
     else:
         raise ScheduleError(f"these loops have a step such as {own}")
-    check_steps(given, scan_steps(found, piece))
+    if together is not None:
+        outer = together.outer
+        together = next((s for s in given if isinstance(s, Split) and s.outer == outer and size_of(s) > 1), None)
+    check_steps(given, scan_steps(found, piece, together))
+    if size_of(together) > MOST_SUMS:
+        raise ScheduleError(f"{size_of(together)} steps are written out, {MOST_SUMS} at most")
     size = size_of(found)
     if isinstance(found, Part) and found.dimension == ROW and size > MOST_SUMS:
         raise ScheduleError(f"{size} rows are written out, {MOST_SUMS} at most")
     if isinstance(found, Split) and (size % 16 or not size):
         raise ScheduleError(f"blocks of {size} elements are no multiple of 16, a vector")
-    return found
+    return found, together

@@ -16,6 +16,7 @@ from hloom.hlo.text.parser import parse
 from hloom.numba_backend.choices import with_schedules
 from hloom.numba_backend.compiler import NumbaCompiler
 from hloom.numba_backend.schedule import text
+from hloom.numba_backend.schedule.steps import Order, Split, Unroll
 
 import hloom
 import hloom.numpy as jnp
@@ -81,6 +82,33 @@ def test_other_blocks_give_the_same_results(name: str) -> None:
         assert kernel_of(executable)[1].schedule == steps
 
 
+@pytest.mark.parametrize("size", [2, 3, 16, None])
+def test_steps_along_columns_are_made_together(size: int | None) -> None:
+    """Each of them is read and written once; a conversion from f64 and one to f64 serve all."""
+    name = "scans of columns"
+    kernel_name, kernel = kernel_of(compiled(name))
+    ((number, own),) = [(k, step) for k, step in enumerate(kernel.schedule) if isinstance(step, Split)]
+    assert own == Split("s", "steps", 2, "rest")
+    steps = [replace(step, size=size) if step is own and size else step for step in kernel.schedule]
+    if size is None:
+        del steps[number]
+        steps = [Order("row", "block", "s", "j") if isinstance(s, Order) else s for s in steps]
+        steps = [s for s in steps if not isinstance(s, Unroll)]
+    executable = compiled(name, {kernel_name: tuple(steps)})
+    check(name, executable, steps)
+    found = str(kernel_of(executable)[1])
+    body = found[found.index("for r in") : found.index("for r in range(n0 //") if size else None]
+    assert (body.count("float32("), body.count("float64("), body.count("out0[")) == (1, 1, size or 1)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "int32", "int8", "complex64"])
+def test_only_sums_that_are_held_wider_are_made_in_steps(dtype: str) -> None:
+    with hloom.enable_x64(dtype == "float64"):
+        x = jnp.ones((9, 7), dtype)
+        (kernel,) = hloom.jit(lambda x: jnp.cumsum(x, 0)).lower(x).compile().kernels().values()
+    assert not any(isinstance(step, Split) for step in kernel.schedule)
+
+
 ROWS_OR_PARTS = {
     "row by row": "Parallel(('row',))",
     "blocks of a row": "Split('j', 'b', 4, 'short')\nParallel(('row',))",
@@ -130,6 +158,11 @@ REFUSED: dict[str, tuple[str, str, str]] = {
         "scans of rows", "Part('row', 'g', size=99)\nUnroll('row')\nParallel(('g',))", "99 rows are written out",
     ),
     "no whole vectors": ("maxima of rows", "Split('s', 'f', 40, 'short')\nParallel(('row',))", "no multiple of 16"),
+    "too many steps": (
+        "scans of columns", "Part('j', 'block', size=512)\nSplit('s', 'steps', 65, 'rest')\n"
+        "Order('row', 'block', 'steps', 'j', 's')\nUnroll('s')\nParallel(('row', 'block'))",
+        "65 steps are written out",
+    ),
     "a large array": (
         "scans of columns",
         "Part('j', 'b', size=99999)\nOrder('row', 'b', 's', 'j')\nParallel(('row', 'b'))", "array of 99999 elements",

@@ -239,6 +239,32 @@ def test_a_cumulative_function_is_a_scan_of_few_kernels() -> None:
             assert len(compiled.kernels()) == 1
 
 
+@pytest.mark.parametrize("rows", [1, 2, 3, 10_001])
+@pytest.mark.parametrize("reverse", [False, True])
+def test_sums_of_columns_are_as_exact_as_trees(rows: int, reverse: bool) -> None:
+    """Numbers of both signs, positive ones, and equal ones, whose sums are rounded in one direction."""
+    x = np.random.default_rng(rows).uniform(-1, 1, (rows, 3)).astype(np.float32)
+    x[:, 1], x[:, 2] = abs(x[:, 1]), 0.1
+    wide = x.astype(np.float64)
+    exact, sizes = (np.cumsum(a[::-1], 0)[::-1] if reverse else np.cumsum(a, 0) for a in (wide, abs(wide)))
+    found = np.asarray(hloom.jit(lambda x: lax.cumsum(x, 0, reverse))(x))
+    assert np.max(abs(found - exact) / sizes) <= 1.5 * 2.0**-23
+
+
+def test_sums_of_columns_of_special_numbers() -> None:
+    columns = [
+        [-0.0, -0.0, -0.0], [0.0, -0.0, -0.0], [1, np.inf, 1], [np.inf, -np.inf, 1], [1, np.nan, 1],
+        [3e38, -3e38, 3e38], [3e38, 3e38, -3e38],
+    ]  # fmt: skip
+    x = np.array(columns, np.float32).T
+    for rows in (1, 2, 3):
+        (wanted,) = hlo.evaluate(hloom.make_hlo(lambda x: lax.cumsum(x, 0))(x[:rows]), x[:rows])
+        found = np.asarray(hloom.jit(lambda x: lax.cumsum(x, 0))(x[:rows]))
+        np.testing.assert_array_equal(found[:, :6], wanted[:, :6])
+        np.testing.assert_array_equal(np.signbit(found[:, :2]), np.signbit(wanted[:, :2]))
+        assert np.all(np.isinf(found[1:, 6]) | (found[1:, 6] == 3e38)), "the last sum may have been infinite"
+
+
 def test_the_evaluator_takes_long_cumulative_windows() -> None:
     x = np.random.default_rng(0).integers(-9, 9, 50_000).astype(np.int32)
     for backwards in (False, True):
