@@ -7,8 +7,9 @@ one.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from ..hlo.backend import MemoryAnalysis
@@ -18,19 +19,22 @@ from ..hlo.ir import HloModule
 from ..hlo.kernel_texts import KernelText, KernelTexts
 from ..hlo.passes.manager import Pipeline
 from ..hlo.passes.record import PassRecord, PassRecords
+from ..hlo.provenance import is_recording
 from ..hlo.support.loading import load
 from ..hlo.support.progress import current, working
 from ..hlo.target import Target
 from ..hlo.text.escape import escape
-from ..hlo.timeline.spans import Track, spanning
+from ..hlo.timeline.spans import RECORDERS, Track, spanning
 from ..hlo.timeline.work import Work
 from . import stored_programs
 from .choices import budget_of, schedules_of
-from .executable import Details, Frame, NumbaExecutable
+from .executable import Details, Frame, NumbaExecutable, ready
 from .fused_computations import FusedComputations
 from .lowering import LoweredModule, lower
+from .machine import target_machine, this_machine
 from .pipeline import pipeline
 from .runtime.portable import PortableProgram
+from .settings import is_watched
 
 if TYPE_CHECKING:
     from ..hlo.passes.stages import Stages
@@ -39,7 +43,8 @@ if TYPE_CHECKING:
 def compiled(module: HloModule, target: Target, key: str | None = None) -> NumbaExecutable:
     """The executable of a module. It is stored under `key`, if there is one and if it can be stored."""
     with working(f"compile {module.name}"):
-        return _executable(*_within_budget(module, target, to_keep=key is not None), key)
+        details, data = _within_budget(module, target, to_keep=key is not None)
+        return _executable(details, data, key, partial(details_of, module, target))
 
 
 def details_of(module: HloModule, target: Target) -> Details:
@@ -52,11 +57,25 @@ def assembled(optimized: HloModule, target: Target) -> NumbaExecutable:
     return _executable(*_staged(optimized, target, FusedComputations(), Pipeline("none", ()), (), None, to_keep=False))
 
 
-def _executable(details: _Details, data: PortableProgram | None, key: str | None = None) -> NumbaExecutable:
-    frame = details.frame()
+LARGE = 1000
+"""Instructions after all passes, of a program whose details are not kept: they are most of what a compilation makes.
+The collector would look through them again and again, in the midst of the next one, too."""
+
+
+def _executable(
+    details: _Details, data: PortableProgram | None, key: str | None = None,
+    find_again: Callable[[], Details] | None = None,
+) -> NumbaExecutable:  # fmt: skip
+    """`find_again`: makes the details of a large program when a user asks for them, as of one from the store."""
+    frame, program = details.frame(), details.program
     if key is not None and data is not None:
         stored_programs.keep(key, frame, data)
-    return NumbaExecutable(frame, details.program, lambda: details)
+    is_large = sum([len(c.instructions) for c in details.module.computations]) > LARGE
+    is_usual = not is_watched() and not is_recording() and not RECORDERS and target_machine() is this_machine()
+    if find_again is not None and is_large and is_usual:
+        program.forget_rows()
+        return ready(frame, program, find_again)
+    return NumbaExecutable(frame, program, lambda: details)
 
 
 _CORRECTIONS = 4

@@ -254,8 +254,8 @@ class NumbaExecutable(Executable):
 
 
 def ready(frame: Frame, program: Program, find_details: Callable[[], Details]) -> NumbaExecutable:
-    """The executable of a program that was not made in this process. `find_details`: the stages. They run when a user
-    asks for kernels, buffers or passes."""
+    """The executable of a program without rows: it was not made in this process, or is large. `find_details`: the
+    stages. They run when a user asks for kernels, buffers or passes."""
     find = functools.cache(find_details)
     program.title, program.twin = frame.name, lambda: find().program
     return NumbaExecutable(frame, program, find)

@@ -135,6 +135,8 @@ class _Lowering(LoweringContext):
         self.bodies = bodies
         self.kernels: list[KernelUse] = []
         self._sources: dict[tuple[str, tuple[Parameter, ...]], KernelSource] = {}
+        self._source_of: dict[int, tuple[EmittedKernel, KernelSource]] = {}
+        """By the identity of a kernel: equal layers have the same."""
         self._constants = [self.builder.constant(values) for values in assignment.constant_bytes()]
         self._outputs = len(assignment.parameters)
         self._arena = self._outputs + len(assignment.outputs)
@@ -154,14 +156,6 @@ class _Lowering(LoweringContext):
         """The pieces of that output fusion."""
         self._inlined: dict[int, tuple[FusedBody, Sequence[Argument]]] = {}
         """The operands that the kernel of the current scatter computes itself."""
-        self._rules: Mapping[Opcode, Callable[[HloInstruction], None]] = {
-            Opcode.FUSION: self._fusion,
-            Opcode.DOT: self._dot,
-            Opcode.WHILE: self._while,
-            Opcode.CONDITIONAL: self._conditional,
-            Opcode.CALL: self._call,
-        }
-        assert self._rules.keys() == LOWERED.keys()
 
     @property
     def builder(self) -> ProgramBuilder:
@@ -179,9 +173,9 @@ class _Lowering(LoweringContext):
         self._copies(self.assignment.copies_at_end(computation))
 
     def _rows_of(self, instruction: HloInstruction) -> None:
-        rule = self._rules.get(instruction.opcode)
+        rule = _RULES.get(instruction.opcode)
         if rule is not None:
-            rule(instruction)
+            rule(self, instruction)
             return
         row = self.builder.own_rule(instruction.opcode) or lowering_rule(instruction.opcode)
         if row is None:
@@ -459,11 +453,14 @@ class _Lowering(LoweringContext):
         return math.ceil((PIECE_NANOSECONDS if share is None else share) / max(nanoseconds, 0.1))
 
     def _source(self, kernel: EmittedKernel) -> KernelSource:
-        declared = kernel.source, tuple(_declared(p) for p in kernel.parameters)
-        found = self._sources.get(declared)
-        if found is None:
-            found = self._sources[declared] = source_of(kernel)
-        return found
+        known = self._source_of.get(id(kernel))
+        if known is None:
+            declared = kernel.source, tuple([_declared(p) for p in kernel.parameters])
+            found = self._sources.get(declared)
+            if found is None:
+                found = self._sources[declared] = source_of(kernel)
+            known = self._source_of[id(kernel)] = kernel, found  # it lives as long as its identity is known
+        return known[1]
 
     def _dot(self, instruction: HloInstruction) -> None:
         with self._dense(instruction) as seen:
@@ -616,6 +613,17 @@ class _Lowering(LoweringContext):
     def _call(self, instruction: HloInstruction) -> None:
         self._copies(self.assignment.copies_before(instruction))
         self.computation(instruction.attributes.to_apply)
+
+
+_RULES: Mapping[Opcode, Callable[[_Lowering, HloInstruction], None]] = {
+    Opcode.FUSION: _Lowering._fusion,
+    Opcode.DOT: _Lowering._dot,
+    Opcode.WHILE: _Lowering._while,
+    Opcode.CONDITIONAL: _Lowering._conditional,
+    Opcode.CALL: _Lowering._call,
+}
+"""Not in the object: its own methods in it would keep all that it refers to until the collector finds the circle."""
+assert _RULES.keys() == LOWERED.keys()
 
 
 def _given_band(fusion: HloInstruction, dot: HloInstruction) -> GivenBand | None:

@@ -504,6 +504,7 @@ class PjitFunction(SharedValue, Generic[P, R]):
                 runner.take_calls(_FUNCTIONS)
                 runner.take_waits(block_until_ready)
 
+    @collecting_seldom()  # once for both: the collector would look through all that tracing has made
     def _compiled(
         self,
         key: Any,

@@ -455,7 +455,7 @@ class Program:
     offsets: Sequence[int] = ()
     """Where each row begins, in words."""
     twin: Callable[[], Program] | None = None
-    """Makes a program with the same words and with rows, if this one came from the store without rows."""
+    """Makes a program with the same words and with rows, if this one has none: it came from the store, or is large."""
     run: Callable[[Sequence[int]], None]
     """run(bases): run to the end.
 
@@ -510,6 +510,10 @@ class Program:
             described = self.twin()
             self._rows, self.offsets, self.twin = described.rows, described.offsets, None
         return self._rows
+
+    def forget_rows(self) -> None:
+        """Rows refer to the module. `twin` makes them again."""
+        self._rows, self.offsets = (), ()
 
     def word(self, address: int, number: int) -> int:
         """A word of the row at an address."""
