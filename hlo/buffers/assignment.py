@@ -21,6 +21,7 @@ from ..ir import HloComputation, HloInstruction, HloModule
 from ..literal import Literal
 from ..physical_array import to_physical
 from ..shape import Shape
+from ..support.lazy import lazy_property
 from ..support.records import dataclass
 from ..target import MemorySpace
 from .allocation import Allocation, AllocationKind, BufferCopy, BufferSlice
@@ -88,12 +89,17 @@ class BufferAssignment:
     before: Mapping[HloInstruction, tuple[BufferCopy, ...]]
     at_end: Mapping[HloComputation, tuple[BufferCopy, ...]]
 
-    rows: tuple[MemoryMapRow, ...] = field(default=(), repr=False)
-    """The memory map, by allocation and offset."""
+    find_rows: Callable[[], tuple[MemoryMapRow, ...]] = field(default=tuple, repr=False)
+    """See `rows`."""
     fast_memory: MemorySpace | None = None
     """The memory space with a limit that was kept."""
     schedule: Mapping[int, HloInstruction] = field(default_factory=dict, repr=False)
     """By position: the instructions that run as code."""
+
+    @lazy_property
+    def rows(self) -> tuple[MemoryMapRow, ...]:
+        """The memory map, by allocation and offset. It is for people: most programs do without it."""
+        return self.find_rows()
 
     @property
     def arena_size(self) -> int:
@@ -200,7 +206,7 @@ def assign_buffers(
         arenas,
         before,
         at_end,
-        tuple(_rows(analysis, coalescing, slices, arrangement)),
+        lambda: tuple(_rows(analysis, coalescing, slices, arrangement)),
         fast_memory,
         analysis.computing,
     )

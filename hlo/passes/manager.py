@@ -129,6 +129,8 @@ class _Run:
     settled: dict[HloPass, set[HloInstruction]] = field(default_factory=dict)
     """For each pass with rules: the instructions that no rule changes, and that are not visited again."""
     work: Progress = field(default_factory=current)
+    quiet: dict[HloPass, HloModule] = field(default_factory=dict)
+    """For each pass of a fixed point: the module in which it found nothing to do, and would find nothing again."""
     counted: tuple[HloModule | None, int] = (None, 0)
     """The module that was counted last, and its instructions."""
 
@@ -140,7 +142,10 @@ class _Run:
         if self.options.verify:
             self.verify(module, "before any pass")
         for step in self.pipeline.steps:
-            module = self.fixed_point(module, step) if isinstance(step, FixedPoint) else self.one(module, step)
+            if isinstance(step, FixedPoint):
+                module = self.fixed_point(module, step)
+            elif self.quiet.get(step) is not module:
+                module = self.one(module, step)
         self.dump(module, "after")
         return module, tuple(self.records)
 
@@ -153,7 +158,7 @@ class _Run:
     def fixed_point(self, module: HloModule, step: FixedPoint) -> HloModule:
         if step.only_after and not any(r.name == step.only_after and r.changed for r in self.records):
             return module
-        quiet: dict[HloPass, HloModule] = {}
+        quiet = self.quiet
         rounds = []
         for _ in range(step.limit):
             start = module

@@ -18,11 +18,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import lru_cache, partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ...hlo.analyses.bands import EVERYTHING, Band
+from ...hlo.builder import make_parameter
 from ...hlo.element_type import ElementType
 from ...hlo.ir import HloInstruction
+from ...hlo.opcode import Opcode
+from ...hlo.shape import Shape
+from ...hlo.support.memory_pressure import on_pressure
 from ..dot import Strides, gemm_of, is_gemm, strides_of
 from ..emit.product import Product, emit_product, product_of, product_of_gemm, type_of_sums
 from ..emit.words import words_of
@@ -109,14 +113,30 @@ Emit = Callable[[], EmittedKernel]
 
 
 def product_kernel(dot: HloInstruction, machine: Machine) -> EmittedKernel | None:
-    """The kernel of a product on dense arrays, or None if BLAS does better on the machine."""
-    emit = _emitter_of(dot, machine)
-    return None if emit is None else emit()
+    """The kernel of a product on dense arrays, or None if BLAS does better on the machine. The same object for equal
+    products: a deep network has hundreds."""
+    return _kernel_of(*_about(dot, machine))
 
 
 def is_kernel(dot: HloInstruction, machine: Machine) -> bool:
     """True if a product on dense arrays is a kernel on the machine, and no call of BLAS."""
-    return _emitter_of(dot, machine) is not None
+    return _kernel_of(*_about(dot, machine)) is not None
+
+
+def _about(dot: HloInstruction, machine: Machine) -> tuple[Machine, Shape, Shape, Shape, Any]:
+    """All that the kernel of a product depends on."""
+    lhs, rhs = dot.operands
+    return machine, dot.shape, lhs.shape, rhs.shape, dot.attributes
+
+
+@lru_cache(maxsize=256)
+def _kernel_of(machine: Machine, shape: Shape, lhs: Shape, rhs: Shape, attributes: Any) -> EmittedKernel | None:
+    operands = make_parameter(0, lhs), make_parameter(1, rhs)
+    emit = _emitter_of(HloInstruction(Opcode.DOT, shape, operands, attributes), machine)
+    return None if emit is None else emit()
+
+
+on_pressure(_kernel_of.cache_clear)
 
 
 def _emitter_of(dot: HloInstruction, machine: Machine) -> Emit | None:

@@ -33,6 +33,8 @@ class BufferLayouts:
 
     def __call__(self, module: HloModule) -> HloModule:
         layouts = _Layouts(self.target)
+        if layouts.are_in(module):
+            return module
 
         def rewrite(old: HloComputation, computation: HloComputation) -> HloComputation:
             if old is module.entry:
@@ -64,6 +66,20 @@ class _Layouts:
                 found = shape.with_layout(self.target.buffer_layout(shape))
             found = self._known[shape] = shape if found == shape else found
         return found
+
+
+    def are_in(self, module: HloModule) -> bool:
+        """True if all arrays have the target's layouts and are row-major, and no custom call requires others: then
+        there is nothing to do."""
+        shapes: dict[int, Shape] = {}
+        for computation in module.computations:
+            shapes.update([(id(i.shape), i.shape) for i in computation.instructions])
+            if Opcode.CUSTOM_CALL in computation.opcodes and any(map(keeps_layouts, computation.instructions)):
+                return False
+        return all(
+            self.of(shape) == shape and all(leaf.array_layout.is_row_major for leaf in shape.leaves())
+            for shape in shapes.values()
+        )
 
 
 class _Entry:
@@ -190,7 +206,7 @@ def _inside(layouts: _Layouts, old: HloInstruction, moved: HloInstruction) -> Hl
         return _reshape(moved, shape)
     if opcode is Opcode.FUSION:
         return _fusion(moved, shape)
-    return moved if shape is old.shape else replace(moved, shape=shape)
+    return moved if shape == old.shape else replace(moved, shape=shape)
 
 
 def _reshape(moved: HloInstruction, shape: Shape) -> HloInstruction:
