@@ -12,6 +12,9 @@
 A loop whose iterations wait for each other has no vectors. The random numbers of a sampler, and what a filter makes of
 its input, depend on the counter alone: LLVM makes vectors of the loop that computes them. Without elements of arrays it
 always computes a whole block, so that no code is needed for what is left over.
+
+A product that the rest adds stays there, and its factors are computed ahead: the two are one multiply-add, which rounds
+once, as in the loop that is not split.
 """
 
 from __future__ import annotations
@@ -29,7 +32,7 @@ from .affine import Indices
 from .expressions import ZERO, Binary, Call, Expr, Load, Name, Number, Unary, minimum
 from .forward import assigned
 from .jam import OF_FUNCTION, variable_waits
-from .rewrite import rewritten, with_names
+from .rewrite import rewritten, with_names, with_new_parts
 from .small_loops import Straight, straightened
 from .statements import (
     Assign,
@@ -47,7 +50,7 @@ from .statements import (
     with_values,
 )
 from .straight_lines import Ranges, is_straight, loads_of, with_changed_loops
-from .typing import BITS, is_integer, pointer_to
+from .typing import BITS, is_float, is_integer, pointer_to
 from .vectorized_calls import LONG
 
 BLOCK = 64
@@ -185,6 +188,7 @@ class _Loop:
     ) -> None:
         self._loop, self._indices, self._fresh = loop, indices, fresh
         self._changing, self._outside = changing, outside
+        self._added = _added(loop.body)
         self._stored = {s.pointer.name for s in walk(loop.body) if isinstance(s, Store)}
         self._now: dict[str, Name] = {}
         """The names, in the code ahead, of values that wait for nothing, by those in the loop at this point."""
@@ -215,6 +219,9 @@ class _Loop:
     def _read(self, statement: Statement) -> None:
         match statement:
             case Assign(targets=(target,), values=(value,)) if self._is_free(value):
+                if target.name in self._added:
+                    value = _with_factors(value, self._factor) or value
+                    statement = Assign((target,), (value,))
                 name = self._now[target.name] = self._named(target.name, value)
                 self._rest.append((statement, name))
                 self._indices.known[target.name] = self._indices.of(value) if is_integer(value.type) else None
@@ -224,6 +231,14 @@ class _Loop:
             case _:
                 self._rest.append((statement, None))
                 self._forget(statement)
+
+    def _factor(self, e: Expr) -> Expr:
+        """The factor of a product that is computed ahead: a name, so that the product may stay in the rest."""
+        if _operations(e) <= _CHEAP:
+            return e
+        name = Name(self._fresh("factor"), e.type)
+        self._read(Assign((name,), (e,)))
+        return name
 
     def _forget(self, statement: Statement) -> None:
         for name in assigned([statement]):
@@ -253,17 +268,27 @@ class _Loop:
 
     def _with_parts_ahead(self, e: Expr) -> Expr:
         """A value of the rest, with its free parts computed ahead if they take long."""
+        return rewritten(e, self._part_ahead)
 
-        def change(part: Expr) -> Expr | None:
-            operations = _operations(part)
-            if operations < PAYS // 2 or (operations < PAYS and self._values_ahead(part) < 2):
-                return None
-            if not self._is_free(part):
-                return None
-            name = self._named("free", part)
-            return self._element(name)
+    def _part_ahead(self, part: Expr) -> Expr | None:
+        if self._takes_long(part):
+            return self._element(self._named("free", part))
+        return with_new_parts(part, tuple(map(self._addend, part.parts))) if _is_sum(part) else None
 
-        return rewritten(e, change)
+    def _addend(self, e: Expr) -> Expr:
+        found = _with_factors(e, self._factor_ahead) if self._takes_long(e) else None
+        return self._with_parts_ahead(e) if found is None else found
+
+    def _factor_ahead(self, e: Expr) -> Expr:
+        """A factor of a free product that takes long."""
+        return self._element(self._named("free", e)) if _operations(e) >= PAYS // 2 else self._with_parts_ahead(e)
+
+    def _takes_long(self, e: Expr) -> bool:
+        """True for a free part that takes long."""
+        operations = _operations(e)
+        if operations < PAYS // 2 or (operations < PAYS and self._values_ahead(e) < 2):
+            return False
+        return self._is_free(e)
 
     def _values_ahead(self, e: Expr) -> int:
         """How many values would go through memory if the rest computed this one."""
@@ -280,17 +305,19 @@ class _Loop:
     def _remaining(self) -> Block:
         """The statements of the rest: values that they read are computed again, or loaded."""
         body = [statement for statement, name in self._rest if name is None]
-        read = {*names_of(body), *self._outside}
+        read, added = {*names_of(body), *self._outside}, _added(body)
         result: Block = []
         for statement, name in reversed(self._rest):
             if name is None:
                 result.append(statement)
                 continue
             assert isinstance(statement, Assign)
-            if statement.targets[0].name not in read:
+            target, value = statement.targets[0].name, statement.values[0]
+            if target not in read:
                 continue
-            if name.name in self._cheap:
-                read.update(statement.values[0].names)
+            is_product = _with_factors(value, lambda factor: factor) is not None
+            if name.name in self._cheap or (is_product and target in added):
+                read.update(value.names)
                 result.append(statement)
             else:
                 result.append(Assign(statement.targets, (self._element(name),)))
@@ -337,6 +364,33 @@ _IN_BLOCK = Name("in_block")
 
 def _with_values_within(statement: Statement, values: Mapping[str, Expr]) -> Statement:
     return with_values(statement, lambda value: with_names(value, values))
+
+
+def _is_sum(e: Expr) -> bool:
+    return isinstance(e, Binary) and e.op in ("+", "-") and is_float(e.type)
+
+
+def _added(block: Block) -> set[str]:
+    """The names of values that are added."""
+    found: set[str] = set()
+    for statement in walk(block):
+        for part in (part for e in expressions_of(statement) for part in e.walk()):
+            for addend in part.parts if _is_sum(part) else ():
+                while isinstance(addend, Unary):
+                    addend = addend.operand
+                if isinstance(addend, Name):
+                    found.add(addend.name)
+    return found
+
+
+def _with_factors(e: Expr, change: Callable[[Expr], Expr]) -> Expr | None:
+    """A product of floats, or the negative of one, with changed factors; None for other values."""
+    if isinstance(e, Unary) and e.op == "-":
+        operand = _with_factors(e.operand, change)
+        return None if operand is None else with_new_parts(e, (operand,))
+    if isinstance(e, Binary) and e.op == "*" and is_float(e.type):
+        return with_new_parts(e, tuple(map(change, e.parts)))
+    return None
 
 
 def _operations(e: Expr) -> int:

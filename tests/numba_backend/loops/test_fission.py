@@ -139,6 +139,32 @@ def test_a_loop_that_is_split() -> None:
     assert "local_array(32, int32)" in changed(in_chunks, {"n": 70, "m": 1})
 
 
+FLOATS = ["int64", "int64", "float32*", "float32*", "int64", "int64"]
+SUMS = {
+    "a product with a name": ("        p = y[1] * {hash}\n        s = s * s + p\n", "p = y[1] * "),
+    "a part of a sum": ("        s = s * s + y[1] * {hash}\n", "s * s + y[1] * ahead"),
+    "a difference": ("        p = -({hash} * x[t])\n        s = s * s - p\n", " * x[t])"),
+    "two factors": ("        s = {hash} * ({hash} + y[1]) + s * s\n", "] * ahead_3"),
+    "in a branch": ("        p = y[1] * {hash}\n        if s > y[2]:\n            s = s + p\n", "p = y[1] * "),
+}
+
+
+@pytest.mark.parametrize("name", SUMS)
+def test_products_that_are_added_stay(name: str) -> None:
+    """A sum with a product is a multiply-add, which rounds once; the factors are computed ahead."""
+    statements, kept = SUMS[name]
+    value = "sqrt(x[t] * x[t] + sqrt(x[t] + abs(x[t] - y[0]))) * sin(x[t])"
+    text = "def k(lo, hi, x, y, n, m):\n    s = y[0]\n    for t in range(n):\n"
+    text += statements.format(hash=f"cos({value})") + "    y[0] = s\n"
+    numbers = itertools.count()
+    program = read(text, FLOATS, "k")
+    body: Block = split_ahead(program.body, {"n": 70, "m": 1}, lambda stem: f"{stem}_{next(numbers)}")
+    new = to_text(LoopProgram("k", program.parameters, body))
+    rest = new[new.rindex("for t") :]
+    assert "ahead" in new and "cos(" not in rest, new
+    assert kept in rest, new
+
+
 def test_a_loop_that_stays_one_takes_no_names() -> None:
     """Whether it is tried depends on its length; the text does not."""
     text = HEAD + "        r = add(a[t], b[t])\n"
