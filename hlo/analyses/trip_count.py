@@ -177,27 +177,42 @@ def known_trip_count(loop: HloInstruction) -> int | None:
     return None if found is None else found.trip_count
 
 
-def most_trips(
-    loop: HloInstruction, counter: Counter, around: Mapping[HloInstruction, InductionVariable]
-) -> int | None:
-    """An upper bound of a loop's iterations, if its ends are constants, counters of loops around it, or sums of these;
-    an estimate, as sums may wrap around. `around`: the counters of those loops by the parameters of their bodies."""
+@dataclass(frozen=True, slots=True)
+class OpenLoop:
+    """A loop around others, with a counter that has all values that its own may have; None: not known."""
+
+    loop: HloInstruction
+    counter: InductionVariable | None
+
+
+def most_values(
+    loop: HloInstruction, counter: Counter, around: Mapping[HloInstruction, OpenLoop]
+) -> InductionVariable | None:
+    """A counter that has all values that `counter` may have, if its ends are constants, counters of loops around it, or
+    sums of these, also where loops hand them on; an estimate, as sums may wrap around. `around`: those loops by the
+    parameters of their bodies."""
     start, end = (_range(value, around) for value in (initial_value(loop, counter.index), counter.limit))
     if start is None or end is None:
         return None
-    span = end[1] - start[0] if counter.step > 0 else start[1] - end[0]
-    return max(0, -(-(span + counter.reaches) // abs(counter.step)))
+    if counter.step > 0:
+        return InductionVariable(counter.index, start[0], 1, end[1] + counter.reaches)
+    return InductionVariable(counter.index, start[1], -1, end[0] - counter.reaches)
 
 
-def _range(value: HloInstruction | None, around: Mapping[HloInstruction, InductionVariable]) -> tuple[int, int] | None:
+def _range(value: HloInstruction | None, around: Mapping[HloInstruction, OpenLoop]) -> tuple[int, int] | None:
     """The least and the largest value of an integer scalar."""
     if value is None:
         return None
     index = state_element(value)
     if index is not None:
-        known = around.get(value.operands[0])
-        if known is None or known.index != index:
+        outer = around.get(value.operands[0])
+        if outer is None:
             return None
+        known = outer.counter
+        if known is None or known.index != index:
+            results = body_results(outer.loop.attributes.body)
+            is_handed_on = results is not None and state_element(results[index]) == index
+            return _range(initial_value(outer.loop, index), around) if is_handed_on else None
         last = known.start + max(known.trip_count - 1, 0) * known.step
         return min(known.start, last), max(known.start, last)
     number = _integer(value)

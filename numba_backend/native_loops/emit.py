@@ -23,7 +23,14 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from ...hlo.analyses.batch import Batch
-from ...hlo.analyses.trip_count import Counter, InductionVariable, counter_of, induction_variable, most_trips
+from ...hlo.analyses.trip_count import (
+    Counter,
+    InductionVariable,
+    OpenLoop,
+    counter_of,
+    induction_variable,
+    most_values,
+)
 from ...hlo.buffers.coalescing import Buffer, Move
 from ...hlo.buffers.values import is_alias
 from ...hlo.element_type import ElementType
@@ -125,8 +132,8 @@ class _Emitter(Storage):
         self._iteration = 0.0
         """Nanoseconds of an iteration of the loop."""
         self._kernels: list[str] = []
-        self._counters: dict[HloInstruction, InductionVariable] = {}
-        """The known counters of the open loops and of earlier ones, by the parameters of their bodies."""
+        self._loops: dict[HloInstruction, OpenLoop] = {}
+        """The open loops and earlier ones, by the parameters of their bodies."""
 
     # The whole
 
@@ -171,7 +178,7 @@ class _Emitter(Storage):
             body = in_place(few_extrema(without_dead_variables(block)), known, scratch)
             used = scratch.intersection(names_of(body))
             body = split_ahead(carried(jammed(body, known, self.fresh), known, self.fresh), known, self.fresh)
-            body = with_tested_ends(body, known)
+            body = without_dead_variables(with_tested_ends(body, known))
             if self._parts is not None:
                 body = in_blocks(body, block_members(self._with_lanes))
             parameters = ("lo", "hi", *[p.name for p in self._all_parameters(used)[0]])
@@ -466,8 +473,8 @@ class _Emitter(Storage):
         self._moves(self._before.get(loop, ()))
         counter = induction_variable(loop)
         before = self._nanoseconds
+        self._loops[loop.attributes.body.parameters[0]] = OpenLoop(loop, counter)
         if counter is not None:
-            self._counters[loop.attributes.body.parameters[0]] = counter
             self._counted(loop, counter, before)
             return
         between = counter_of(loop)
@@ -522,9 +529,11 @@ class _Emitter(Storage):
         sign = 1 if counter.step > 0 else -1
         if counter.reaches:
             limit = limit + sign
+        widest = most_values(loop, counter, self._loops)
+        self._loops[loop.attributes.body.parameters[0]] = OpenLoop(loop, widest)
         body = self._within(loop.attributes.body)
         self._iteration = each = max(self._nanoseconds - before, 1.0)
-        trips = most_trips(loop, counter, self._counters)
+        trips = None if widest is None else -(-widest.trip_count // abs(counter.step))
         self._nanoseconds = before + each * (UNKNOWN_TRIPS if trips is None else trips)
         step = Name(self.fresh("step"))
         kind = memory.name.type if memory.is_variable else memory.name.type[:-1]

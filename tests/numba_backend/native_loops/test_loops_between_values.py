@@ -129,3 +129,42 @@ def test_a_loop_of_unknown_length_looks_for_interrupts_in_blocks() -> None:
     (text,) = [t for t in map(str, f.lower(0, 5).compile().kernels().values()) if "native_loop" in t]
     assert "interrupted(watch)" in text and "for step0 in range(begin0, end0)" in text
     assert float(f(0, 0)) == 0 and np.isfinite(float(f(-40_000, 3)))
+
+
+def of_pairs(n: int) -> Callable[..., Any]:
+    """Three loops, each between the counters of those around it: i upwards from the last row, i < j, i < k < j."""
+
+    def cell(i: Any, j: Any, t: Any) -> Any:
+        return lax.fori_loop(i + 1, j, lambda k, t: t.at[i, j].set(jnp.maximum(t[i, j], t[i, k] + t[k, j])), t)
+
+    def row(step: Any, t: Any) -> Any:
+        i = n - 1 - step
+        return lax.fori_loop(i + 1, n, lambda j, t: cell(i, j, t), t)
+
+    return lambda t: lax.fori_loop(0, n, row, t)
+
+
+@pytest.mark.parametrize("n", [1, 2, 12])
+def test_loops_between_counters_of_such_loops(n: int) -> None:
+    """They are as short as the outermost one, so the innermost one need not look for interrupts."""
+    t = np.random.default_rng(n).integers(-9, 9, (n, n)).astype(np.int32)
+    jitted = hloom.jit(of_pairs(n))
+    want = t.copy()
+    for i in range(n - 1, -1, -1):
+        for j in range(i + 1, n):
+            want[i, j] = max([want[i, j], *(want[i, k] + want[k, j] for k in range(i + 1, j))])
+    np.testing.assert_array_equal(np.asarray(jitted(t)), want)
+    if n > 2:
+        text = "\n".join(map(str, jitted.lower(t).compile().kernels().values()))
+        assert "while " not in text and text.count("for step") == 3
+
+
+def test_a_long_loop_between_counters_looks_for_interrupts() -> None:
+    long = jnp.zeros((3, 3), np.int32)
+
+    def f(t: Any) -> Any:
+        inner = lambda j, t: lax.fori_loop(0, j, lambda k, t: t.at[k % 3, 0].add(t[j % 3, 1] + 1), t)  # noqa: E731
+        return lax.fori_loop(0, 5, lambda i, t: lax.fori_loop(0, 10_000_000 + i, inner, t), t)
+
+    text = "\n".join(map(str, hloom.jit(f).lower(long).compile().kernels().values()))
+    assert text.count("interrupted(watch)") >= 2 and "range(begin0, end0)" in text
