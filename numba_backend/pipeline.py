@@ -40,6 +40,7 @@ from ..hlo.passes.partitioning import Partition
 from ..hlo.passes.rewrite import HloPass
 from ..hlo.passes.simplify.algebraic_simplifier import AlgebraicSimplifier
 from ..hlo.passes.simplify.call_inliner import CallInliner
+from ..hlo.passes.simplify.carried_values import CarriedValues
 from ..hlo.passes.simplify.common_subexpression_elimination import CommonSubexpressionElimination
 from ..hlo.passes.simplify.constant_folding import ConstantFolding
 from ..hlo.passes.simplify.control_flow_simplifier import ControlFlowSimplifier
@@ -148,6 +149,7 @@ def pipeline(
             LayoutNormalization(),  # the passes after it need row-major again
             replace(simplify, only_after="layout-normalization"),  # transposes that now meet other transposes
             DotCanonicalizer(is_gemm),  # after simplification, which would fold its transposes back
+            CarriedValues(),  # after simplification, which merges equal values
             ColumnsOfLoops(),  # after simplification too: its matrices are elements of the state
             LoopInvariantCodeMotion(),  # moves transposes out of loops: those before dots, and of matrices
             SpareLoopState(),  # after simplification, which would find the second copy of an array to be the first

@@ -24,11 +24,11 @@ from ..patterns import is_progression
 from ..rewrite import map_computations, rewrite_computation
 from .loops import has_tuple_state, initial_element, unchanged_elements, with_state
 
-_FREE = frozenset({Opcode.BROADCAST, Opcode.IOTA, Opcode.RESHAPE, Opcode.BITCAST, Opcode.CONSTANT, Opcode.COPY})
+FREE = frozenset({Opcode.BROADCAST, Opcode.IOTA, Opcode.RESHAPE, Opcode.BITCAST, Opcode.CONSTANT, Opcode.COPY})
 """Not worth separate buffers: fusion computes them where they are needed. Ranges of numbers are neither:
 `constant_state` brings them into loops."""
 
-_BOUND = frozenset(o for o, spec in SPECS.items() if spec.traits & (Trait.STRUCTURE | Trait.CONTROL_FLOW)) | {
+BOUND = frozenset(o for o, spec in SPECS.items() if spec.traits & (Trait.STRUCTURE | Trait.CONTROL_FLOW)) | {
     Opcode.CUSTOM_CALL,
     Opcode.OPT_BARRIER,
     *COLLECTIVES,  # before a loop that no device runs, none must wait for others
@@ -68,13 +68,12 @@ class LoopInvariantCodeMotion:
                 if index in unchanged and instruction.shape.is_array:
                     sources[instruction] = instruction.shape.byte_size
                 continue
-            if instruction.opcode in _BOUND or instruction.shape.is_tuple or has_side_effect(instruction):
+            if instruction.opcode in BOUND or instruction.shape.is_tuple or has_side_effect(instruction):
                 continue
             if all(o in sources for o in instruction.operands):
                 sources[instruction] = sum(sources[o] for o in instruction.operands)
                 limit = max(sources[instruction], self.small)
-                is_free = instruction.opcode in _FREE or is_progression(instruction) or _is_mask(instruction)
-                if not is_free and instruction.shape.byte_size <= limit:
+                if not is_computed_again(instruction) and instruction.shape.byte_size <= limit:
                     moving.add(instruction)
         users = body.users
         wanted = [i for i in body.instructions if i in moving and any(u not in moving for u in users[i])]
@@ -87,12 +86,17 @@ class LoopInvariantCodeMotion:
                 outside[instruction] = (
                     initial_element(loop, index)
                     if index is not None
-                    else _outside(instruction, tuple(outside[o] for o in instruction.operands))
+                    else outside_of_loop(instruction, tuple(outside[o] for o in instruction.operands))
                 )
         count = len(loop.shape.elements)
         note_replacements(outside)
         larger = with_state(loop, range(count), [outside[i] for i in wanted], {i: n for n, i in enumerate(wanted)})
         return make_tuple([make_get_tuple_element(larger, k) for k in range(count)])
+
+
+def is_computed_again(instruction: HloInstruction) -> bool:
+    """True for values that are as well computed again: numbers in order, a mask, other places of elements."""
+    return instruction.opcode in FREE or is_progression(instruction) or _is_mask(instruction)
 
 
 def _is_mask(instruction: HloInstruction) -> bool:
@@ -104,7 +108,7 @@ def _is_mask(instruction: HloInstruction) -> bool:
     )
 
 
-def _outside(instruction: HloInstruction, operands: tuple[HloInstruction, ...]) -> HloInstruction:
+def outside_of_loop(instruction: HloInstruction, operands: tuple[HloInstruction, ...]) -> HloInstruction:
     """The instruction before the loop: there it also runs if the loop does not, and then none of the proven facts
     hold."""
     return with_in_bounds(replace(instruction, operands=operands), ())

@@ -63,17 +63,19 @@ def with_state(
     kept: Sequence[int],
     added: Sequence[HloInstruction] = (),
     replaced: Mapping[HloInstruction, int] | None = None,
+    following: Sequence[HloInstruction] | None = None,
 ) -> HloInstruction:
     """The loop with the elements `kept` of its state, then `added` ones that never change.
 
-    `replaced`: instructions of the body that are replaced by the added element of that number. Condition and body must
-    not need an element that is not kept.
+    `replaced`: instructions of the body that are replaced by the added element of that number. `following`:
+    instructions of the body whose values the added elements have in the next step. Condition and body must not need an
+    element that is not kept.
     """
     condition, body = loop.attributes.condition, loop.attributes.body
     state = make_tuple([*(initial_element(loop, k) for k in kept), *added])
     place = {old: new for new, old in enumerate(kept)}
 
-    new_body = _on_new_state(body, state, place, added, replaced or {}, kept)
+    new_body = _on_new_state(body, state, place, added, replaced or {}, kept, following)
     new_condition = _on_new_state(condition, state, place, (), {}, None)
     return make_instruction(Opcode.WHILE, (state,), WhileAttributes(new_condition, new_body), metadata=loop.metadata)
 
@@ -85,6 +87,7 @@ def _on_new_state(
     added: Sequence[HloInstruction],
     replaced: Mapping[HloInstruction, int],
     kept: Sequence[int] | None,
+    following: Sequence[HloInstruction] | None = None,
 ) -> HloComputation:
     """A copy of a condition (`kept` is None) or of a body on the new state, without instructions that need dropped
     elements."""
@@ -106,6 +109,7 @@ def _on_new_state(
             mapping[old] = replace(old, operands=tuple(mapping[o] for o in old.operands))
     if kept is not None:
         results = computation.root.operands
-        mapping[computation.root] = make_tuple([*(mapping[results[k]] for k in kept), *extra])
+        ends = extra if following is None else [mapping[i] for i in following]
+        mapping[computation.root] = make_tuple([*(mapping[results[k]] for k in kept), *ends])
     mapping[old_parameter] = parameter
     return rebuild(computation, mapping)
