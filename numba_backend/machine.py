@@ -54,6 +54,8 @@ class Machine:
     """The second-level cache of a core."""
     third_cache: int
     """The third-level cache that cores share; 0: there is none, or it is not known."""
+    in_halves: bool = False
+    """Units are half as wide as a register, and take two cycles for one."""
 
     @property
     def last_cache(self) -> int:
@@ -84,7 +86,8 @@ def this_machine() -> Machine:
     caches = system.cache_sizes()
     any_ = ANY_TARGET
     first, second, third = caches.get("1", any_.first_cache), caches.get("2", any_.second_cache), caches.get("3", 0)
-    found = Machine(available_cpus(), count, nbytes, "avx512_bf16" in words, LINE, first, second, third)
+    cores, multiplies_bf16 = available_cpus(), "avx512_bf16" in words
+    found = Machine(cores, count, nbytes, multiplies_bf16, LINE, first, second, third, is_in_halves(words))
     return with_numbers(found, os.environ.get(MACHINE_VARIABLE, ""))
 
 
@@ -121,7 +124,8 @@ def with_numbers(machine: Machine, text: str) -> Machine:
     if found.get("cores", 1) < 1 or found.get("cache_line", LINE) != LINE:
         raise UnsupportedError(f"{MACHINE_VARIABLE}={text!r}: there is a core at least; a line has {LINE} bytes")
     multiplies_bf16 = bool(found.pop("multiplies_bf16", machine.multiplies_bf16))
-    changed = replace(machine, multiplies_bf16=multiplies_bf16, **found)
+    in_halves = bool(found.pop("in_halves", machine.in_halves))
+    changed = replace(machine, multiplies_bf16=multiplies_bf16, in_halves=in_halves, **found)
     if changed.first_cache < _LEAST_CACHE or changed.second_cache < changed.first_cache:
         raise UnsupportedError(
             f"{MACHINE_VARIABLE}={text!r}: a first cache has {_LEAST_CACHE} bytes or more, a second one no less than it"
@@ -148,6 +152,12 @@ def registers_of(words: frozenset[str]) -> tuple[int, int]:
     if "asimd" in words:
         return 32, 16
     return 16, 32
+
+
+def is_in_halves(words: frozenset[str]) -> bool:
+    """Whether a processor with these features has units of 32 bytes for registers of 64, as AMD's of the fourth
+    generation. Those of the fifth have AVX_VNNI too."""
+    return registers_of(words)[1] == 64 and "AuthenticAMD" in words and "avx_vnni" not in words
 
 
 def interleaved(register_bytes: int, features: frozenset[str]) -> int:

@@ -76,7 +76,9 @@ MANY_ROWS = 64
 """On such a machine, rows from which on columns may be fewer than a tile's, but more than `MOST_VECTORS`: 0.5 to 0.7 of
 the time of BLAS with 9 to 12 columns (0.6 to 1.05 where it uses whole registers)."""
 MORE_WASTE = 1.12
-"""How much larger tiles of two such registers in a row may be than tiles of one, which read more for each product."""
+"""How much larger tiles of two such registers in a row may be than tiles of one, which read more for each product.
+Where units are half as wide as registers, no larger: one in a row is as fast then (1.0 of the time for 256 x 256 x 256
+and 1000 x 1000 x 1000), and takes 0.9 of the time for 196 columns."""
 LITTLE, WIDE_LITTLE = 32, 64
 """If no side is longer, a kernel is 1.13 to 1.6 times as fast as BLAS, even if its tiles are much larger than the
 result. The second length holds with 32 registers of 64 bytes. All sizes and orders share two kernels and, with columns
@@ -213,7 +215,8 @@ def rows_of_tile() -> int:
 def tile_of(columns: int, byte_width: int) -> tuple[int, int]:
     """The rows and columns of a tile of results with this many bytes each, of which a row has `columns`."""
     one = PANEL_BYTES // byte_width
-    pays = _has_wide_registers() and _whole(columns, 2 * one) <= MORE_WASTE * _whole(columns, one)
+    most = 1 if target_machine().in_halves else MORE_WASTE
+    pays = _has_wide_registers() and _whole(columns, 2 * one) <= most * _whole(columns, one)
     return rows_of_tile(), 2 * one if pays else one
 
 

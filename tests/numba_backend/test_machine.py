@@ -48,6 +48,7 @@ MACHINES = {
     "Cooper Lake": ("GenuineIntel avx2 fma avx512f avx512vl avx512_bf16", (32, 32), True),
     "Sapphire Rapids": ("GenuineIntel avx2 fma avx512f avx512vl avx512_bf16 avx_vnni avx512_fp16", (32, 64), True),
     "Zen 4": ("AuthenticAMD avx2 fma avx512f avx512vl avx512_bf16", (32, 64), True),
+    "Zen 5": ("AuthenticAMD avx2 fma avx512f avx512vl avx512_bf16 avx_vnni", (32, 64), True),
     "Alder Lake": ("GenuineIntel avx2 fma avx_vnni", (16, 32), False),
     "Haswell": ("GenuineIntel avx2 fma", (16, 32), False),
     "Graviton": ("fp asimd evtstrm aes", (32, 16), False),
@@ -61,6 +62,7 @@ def test_registers_follow_from_the_words_of_the_system(name: str, monkeypatch: p
     monkeypatch.delenv("HLOOM_MACHINE", raising=False)
     found = this_machine.__wrapped__()
     assert ((found.registers, found.register_bytes), found.multiplies_bf16) == (registers, multiplies_bf16)
+    assert found.in_halves == (name == "Zen 4")
 
 
 def test_caches_are_those_of_data(tmp_path: Path) -> None:
@@ -76,8 +78,8 @@ def test_caches_are_those_of_data(tmp_path: Path) -> None:
 
 
 def test_numbers_of_the_user() -> None:
-    changed = with_numbers(ANY_TARGET, "register_bytes=64, cores=7,multiplies_bf16=1")
-    assert changed == replace(ANY_TARGET, register_bytes=64, cores=7, multiplies_bf16=True)
+    changed = with_numbers(ANY_TARGET, "register_bytes=64, cores=7,multiplies_bf16=1,in_halves=1")
+    assert changed == replace(ANY_TARGET, register_bytes=64, cores=7, multiplies_bf16=True, in_halves=True)
     assert with_numbers(ANY_TARGET, "") == ANY_TARGET
     registers, caches = ["register_bytes=48", "registers=0"], ["cache_line=48", "first_cache=0", "second_cache=4096"]
     for text in ["speed=3", "cores=-1", "cores=x", "cores=²", "cores=9=9", "cores=0", *registers, *caches]:
@@ -149,8 +151,10 @@ def test_kernels_have_the_vectors_of_the_machine(cpu: str, register: int, widest
 def test_the_command_prints_every_field(capsys: pytest.CaptureFixture[str]) -> None:
     assert command_line.main(["machine"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert [line.split()[0] for line in lines[:8]] == [*Machine.__dataclass_fields__]
-    assert "GB/s" in lines[8] and all("GFLOP/s" in line for line in lines[9:11])
+    fields = [*Machine.__dataclass_fields__]
+    assert [line.split()[0] for line in lines[: len(fields)]] == fields
+    copies, *products = lines[len(fields) :][:3]
+    assert "GB/s" in copies and all("GFLOP/s" in line for line in products)
     assert command_line.main(["machine", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["register_bytes"] == this_machine().register_bytes and found["bytes_per_second"] > 0

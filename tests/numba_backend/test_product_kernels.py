@@ -119,6 +119,19 @@ def test_rows_of_a_matrix_in_no_cache_are_read_in_long_pieces(depth: int, block:
     assert kernel.least == least
 
 
+@pytest.mark.parametrize(("columns", "whole", "halves"), [(196, 32, 16), (192, 32, 32), (220, 32, 32), (100, 16, 16)])
+def test_tiles_are_as_narrow_as_leaves_less_over_where_registers_have_halves(
+    columns: int, whole: int, halves: int
+) -> None:
+    dot = parse(program(F32, 128, 128, columns)).entry.root
+    for in_halves, width in ((False, whole), (True, halves)):
+        machine = Machine(2, 32, 64, True, 64, 1 << 15, 1 << 20, 1 << 25, in_halves)
+        with compiling_for(machine):
+            kernel = product_kernel(dot, machine)
+        assert kernel is not None
+        assert f"Split(loop='j', outer='column', size={width}, tail='shift')" in kernel.source
+
+
 @pytest.mark.parametrize("length", [2500, 257])
 def test_products_with_matrices_in_no_cache(length: int) -> None:
     with compiling_for(replace(this_machine(), second_cache=1 << 16, third_cache=1 << 16)):
