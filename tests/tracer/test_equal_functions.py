@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from hloom.tracer.control_flow import branches, scan
 from hloom.tracer.control_flow.equal_functions import earlier
+from numpy import random as generators
 
 import hloom
 import hloom.numpy as jnp
@@ -127,6 +130,10 @@ def draws(a: Any) -> Any:
     return float(lax.fori_loop(0, 1, lambda k, v: v + np.random.rand() * a, jnp.float32(0)))
 
 
+def draws_by_another_name(a: Any) -> Any:
+    return float(lax.fori_loop(0, 1, lambda k, v: v + generators.rand() * a, jnp.float32(0)))
+
+
 def prints(a: Any) -> Any:
     def body(k: Any, v: Any) -> Any:
         print("body")
@@ -141,9 +148,46 @@ def test_bodies_that_do_more_than_compute_are_traced_each_time(
     assert [writes_outside(2.0) for _ in range(3)] == [1, 1, 1]
     assert all(holds_a_list(2.0) for _ in range(3)) and all(appends_to_a_global(2.0) for _ in range(3))
     assert len({draws(2.0) for _ in range(3)}) == 3
+    assert len({draws_by_another_name(2.0) for _ in range(3)}) == 3
     for _ in range(3):
         prints(2.0)
     assert capsys.readouterr().out.split() == ["body"] * 3
+
+
+def test_a_file_is_read_each_time(traces: list[str], tmp_path: Path) -> None:
+    path = str(tmp_path / "a.npy")
+
+    def read() -> Any:
+        return lax.fori_loop(0, 1, lambda k, v: v + np.load(path), jnp.float32(0))
+
+    for value in (1.0, 2.0):
+        np.save(path, np.float32(value))
+        assert float(read()) == value
+
+
+def test_functions_that_call_each_other_are_looked_at_within_a_limit() -> None:
+    def last(x: Any) -> Any:
+        return x
+
+    looks = 0
+
+    class Counted(dict[str, Any]):
+        def __contains__(self, name: object) -> bool:
+            nonlocal looks
+            looks += 1
+            return super().__contains__(name)
+
+    names = Counted(last=last)
+    levels = [[f"f{level}{k}" for k in range(4)] for level in range(7)]
+    for level, next_level in itertools.pairwise([*levels, ["last"]]):
+        called = " + ".join(f"{name}(x)" for name in next_level)
+        exec("\n".join(f"def {name}(x): return {called}" for name in level), names)
+
+    def body(k: Any, v: Any, f: Any = names["f00"]) -> Any:
+        return f(last(v))
+
+    assert earlier(body) is body
+    assert looks < 1000
 
 
 def test_arrays_around_a_body_are_its_own(traces: list[str]) -> None:

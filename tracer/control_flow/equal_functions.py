@@ -3,7 +3,8 @@
 A loop outside of jit is made once for its body. A function that has its body inside of it makes a new one whenever it
 is called, and each would be traced and compiled anew. `earlier` is the first of such functions, under which the loop is
 found again. Only values that cannot change count as the same, and only code that does nothing but compute: it writes no
-variables of others, and calls nothing but this library, NumPy's functions without random numbers, and other such code.
+variables of others, and calls nothing but this library, NumPy's functions that neither draw nor read files, and other
+such code.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ from ..caches import on_clear
 
 _MOST = 256
 """Functions that are kept."""
-_DEEPEST = 8
-"""Functions in functions that are looked at."""
+_MOST_VALUES = 100
+"""Values that are looked at for one function: functions that call each other may have very many paths."""
 _BUILTINS = frozenset({
     "abs", "all", "any", "bool", "complex", "divmod", "enumerate", "float", "int", "isinstance", "len", "list", "map",
     "max", "min", "pow", "range", "reversed", "round", "slice", "sorted", "sum", "tuple", "zip", "True", "False",
@@ -32,6 +33,9 @@ _MODULES = ("hloom", "jax", "numpy", "math", "functools", "operator")
 _READS = frozenset({"LOAD_GLOBAL", "LOAD_NAME"})
 _WRITES = frozenset({"STORE_GLOBAL", "STORE_NAME", "DELETE_GLOBAL", "STORE_ATTR", "DELETE_ATTR", "IMPORT_NAME"})
 _OUTSIDE = frozenset({"STORE_DEREF", "DELETE_DEREF"})
+
+_READERS = frozenset({"random", "load", "loadtxt", "fromfile", "genfromtxt", "memmap", "open_memmap"})
+"""NumPy's names of which two uses may give two results."""
 
 _known: dict[Hashable, Callable[..., Any]] = {}
 on_clear(_known.clear)
@@ -47,7 +51,7 @@ def earlier(fun: Callable[..., Any]) -> Callable[..., Any]:
     if type(fun) is not FunctionType or fun.__closure__ is None:  # a function without variables of others is its own
         return fun
     try:
-        key = _key(fun, 0)
+        key = _Look().key(fun)
     except (_Unknown, ValueError):  # a variable that has no value yet
         return fun
     found = _known.get(key)
@@ -58,38 +62,49 @@ def earlier(fun: Callable[..., Any]) -> Callable[..., Any]:
     return found
 
 
-def _key(fun: FunctionType, depth: int) -> Hashable:
-    if depth > _DEEPEST or fun.__kwdefaults__ or vars(fun):
-        raise _Unknown
-    names = _read(fun.__code__)
-    known, parts = fun.__globals__, []
-    for name in names:
-        if name in known:
-            parts.append(_value(known[name], depth))
-        elif name not in _BUILTINS and hasattr(builtins, name):
+class _Look:
+    """One look at a function and all values around it."""
+
+    def __init__(self) -> None:
+        self._left = _MOST_VALUES
+
+    def key(self, fun: FunctionType) -> Hashable:
+        """Equal for functions that compute the same. Raises _Unknown."""
+        if fun.__kwdefaults__ or vars(fun):
             raise _Unknown
-    cells = [_value(cell.cell_contents, depth) for cell in fun.__closure__ or ()]
-    defaults = _value(fun.__defaults__, depth)
-    return (fun.__code__, fun.__code__.co_filename, defaults, tuple(parts), tuple(cells))
+        names = _read(fun.__code__)
+        known, parts = fun.__globals__, []
+        for name in names:
+            if name in known:
+                parts.append(self._value(known[name]))
+            elif name not in _BUILTINS and hasattr(builtins, name):
+                raise _Unknown
+        cells = [self._value(cell.cell_contents) for cell in fun.__closure__ or ()]
+        defaults = self._value(fun.__defaults__)
+        return (fun.__code__, fun.__code__.co_filename, defaults, tuple(parts), tuple(cells))
 
-
-def _value(value: Any, depth: int) -> Hashable:
-    kind = type(value)
-    if kind in (int, bool, str, bytes, type(None)):
-        return kind, value
-    if kind in (float, complex):
-        return kind, repr(value)  # -0.0 is another number than 0.0
-    if isinstance(value, np.generic) and value.dtype.kind in "biufc":
-        return kind, value.tobytes()
-    if isinstance(value, np.dtype):
-        return value
-    if kind is tuple:
-        return kind, tuple([_value(part, depth) for part in value])
-    if kind is FunctionType:
-        return kind, _key(value, depth + 1)
-    if isinstance(value, ModuleType) and value.__name__.partition(".")[0] in _MODULES:
-        return kind, value.__name__
-    raise _Unknown
+    def _value(self, value: Any) -> Hashable:
+        self._left -= 1
+        if self._left < 0:
+            raise _Unknown
+        kind = type(value)
+        if kind in (int, bool, str, bytes, type(None)):
+            return kind, value
+        if kind in (float, complex):
+            return kind, repr(value)  # -0.0 is another number than 0.0
+        if isinstance(value, np.generic) and value.dtype.kind in "biufc":
+            return kind, value.tobytes()
+        if isinstance(value, np.dtype):
+            return value
+        if kind is tuple:
+            return kind, tuple([self._value(part) for part in value])
+        if kind is FunctionType:
+            return kind, self.key(value)
+        if isinstance(value, ModuleType):
+            first, *rest = value.__name__.split(".")
+            if first in _MODULES and not (first == "numpy" and "random" in rest):
+                return kind, value.__name__
+        raise _Unknown
 
 
 def _read(code: CodeType) -> tuple[str, ...]:
@@ -111,7 +126,7 @@ def _looked_up(code: CodeType) -> tuple[str, ...] | None:
         of_others = instruction.opname in _OUTSIDE and instruction.argval in code.co_freevars
         if instruction.opname in _WRITES or of_others:
             return None
-    if "random" in code.co_names:
+    if not _READERS.isdisjoint(code.co_names):
         return None
     for part in code.co_consts:
         if isinstance(part, CodeType):
