@@ -2,7 +2,7 @@
 
     for t in range(n0):                              `count`
         at = table + (int64(shr_logical(k0[t], shift)) & 255)
-        counts[at] = uint32(counts[at] + 1)
+        counts[at] = uint32(int64(counts[at]) + 1)
     total = int64(0)                                 `find_places`
     for v in range(256):
         here = int64(counts[table + v])
@@ -61,7 +61,7 @@ class Digits:
     def add(self, counts: Name, at: Expr) -> None:
         """Count one more at a place of a table."""
         at = self._writer.assign("at", at)
-        self._writer.store(counts, at, cast("uint32", counts[at] + 1))
+        self._writer.store(counts, at, cast("uint32", cast("int64", counts[at]) + 1))
 
     def find_places(self, counts: Name, table: Expr) -> None:
         """Put the place of the first element with each value of a digit where the table has their number."""

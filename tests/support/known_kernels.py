@@ -11,6 +11,7 @@ _KNOWN = (
     ("hloom.numba_backend.fused_computations", "_known"), ("hloom.numba_backend.fused_computations", "_families"),
     ("hloom.numba_backend.native_loops.emit", "_finished"), ("hloom.numba_backend.native_loops.emit", "_written"),
     ("hloom.numba_backend.emitted_kernel", "_made"), ("hloom.hlo.passes.fuse.by_form", "_known"),
+    ("hloom.numba_backend.policy.products", "_kernel_of"), ("hloom.numba_backend.policy.products", "_tile_schedule"),
 )  # fmt: skip
 
 
@@ -18,4 +19,5 @@ def forget_known() -> None:
     """Forget them, in the modules that are loaded."""
     for module, known in _KNOWN:
         if module in sys.modules:
-            getattr(sys.modules[module], known).clear()
+            found = getattr(sys.modules[module], known)
+            (found.cache_clear if hasattr(found, "cache_clear") else found.clear)()

@@ -99,10 +99,12 @@ def functions() -> Iterator[tuple[str, Callable[[], Any]]]:
         return one
 
     def of_while() -> Any:
-        def body(c: Any) -> Any:
-            return c + 1
+        more = jnp.zeros(())
 
-        lax.while_loop(lambda c: body(c) < 5, body, 0)
+        def body(c: Any) -> Any:
+            return c + 1 + more
+
+        lax.while_loop(lambda c: body(c) < 5, body, 0.0)
         return body
 
     def of_scan() -> Any:
@@ -119,6 +121,22 @@ def functions() -> Iterator[tuple[str, Callable[[], Any]]]:
 @pytest.mark.parametrize(("name", "make"), list(functions()))
 def test_functions_are_released(name: str, make: Callable[[], Any]) -> None:
     function = weakref.ref(make())
+    gc.collect()
+    assert function() is None
+
+
+def test_functions_with_nothing_but_constants_around_them_are_kept_until_caches_are_cleared() -> None:
+    def make(limit: int) -> Any:
+        def body(c: Any) -> Any:
+            return c + 1
+
+        lax.while_loop(lambda c: body(c) < limit, body, 0)
+        return weakref.ref(body)
+
+    function = make(5)
+    gc.collect()
+    assert function() is not None
+    hloom.clear_caches()
     gc.collect()
     assert function() is None
 

@@ -156,8 +156,9 @@ def mandelbrot(cr, ci):
     return lax.fori_loop(0, 12, step, (z, z, jnp.zeros((20, 20), np.int32)))
 
 
-@program(_ramp(B, 6), _ramp(B, 6))
+@program(_ramp(B, 6, 2), _ramp(B, 6, 2))
 def nested_and_branches(x, y):
+    """The updates are of pairs: a state of which single columns are written is stored by columns."""
     def inner(j, c):
         x, acc = c
         x = lax.cond(j % 2 == 0, lambda x: x * 0.5 + acc, lambda x: x.at[:, j].set(1.0), x)
