@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from hloom.tracer.errors import TypePromotionError
+from hloom.tracer.layers import LAYERS
 
 import hloom
 import hloom.numpy as jnp
@@ -57,7 +58,8 @@ def test_zeros_of_both_signs() -> None:
         assert math.copysign(1, jnp.copysign(x, zero)[0]) == math.copysign(1, zero)
 
 
-def test_a_number_becomes_a_scalar_once() -> None:
+def test_a_number_becomes_a_scalar_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(LAYERS, "top", None)  # a layer that an earlier test turned on stays on
     aval = jnp.ones(3).aval
     assert scalar_beside(aval, 2.5) is scalar_beside(aval, 2.5)
     assert scalar_beside(aval, 0.0) is not scalar_beside(aval, -0.0)
