@@ -17,7 +17,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from . import groups, machine, plot, report
+from . import groups, machine, plot, report, startup
 from .harness import Outcome
 from .large import PROGRAMS
 from .table import every as table
@@ -279,7 +279,14 @@ def _large(outcomes: Sequence[Outcome], about: dict[str, Any]) -> str:
         found = [by_name.get(f"{measure}-{name}") for measure in measures]
         if any(found):
             rows.append([program.title, *chain.from_iterable(map(_beside_jax, found))])
-    return f"{report.markdown(rows)}\n\n{machine.line(about)}"
+    late = [
+        f"{PROGRAMS[name].title}: {note}."
+        for name in PROGRAMS
+        if (first := by_name.get(f"first-{name}"))
+        for note in first.notes
+        if startup.LATE in note
+    ]
+    return "\n\n".join([report.markdown(rows), *late, machine.line(about)])
 
 
 def _programs(outcomes: Sequence[Outcome], about: dict[str, Any]) -> str:

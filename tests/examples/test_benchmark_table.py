@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import subprocess
 import sys
 import time
 import warnings
@@ -249,7 +250,7 @@ def test_large_programs_are_compared_measure_by_measure() -> None:
     found = [
         Outcome("first-unet", "", samples={"hloom": [2.0], "jax": [3.0]}),
         Outcome("peak-unet", "", unit="byte", samples={"hloom": [2.0**20], "jax": [2.0**22]}),
-        Outcome("first-lorenz-50", "", samples={"hloom": [0.5]}),
+        Outcome("first-lorenz-50", "", samples={"hloom": [0.5]}, notes=["jax: no result after 300 s", "noisy: others"]),
     ]
     text = results.TABLES["large"].text(found, machine.describe())
     head, _, *rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines()[:4]]
@@ -258,6 +259,25 @@ def test_large_programs_are_compared_measure_by_measure() -> None:
     ]
     assert rows[0] == ["U-Net of 3 levels", "2.00 s", "1.50", "", "", "", "", "1 MiB", "4.00"]
     assert rows[1][:3] == ["Lorenz, 50 steps of RK4 unrolled", "500 ms", ""]
+    assert "\n\nLorenz, 50 steps of RK4 unrolled: jax: no result after 300 s.\n\n" in text and "noisy" not in text
+
+
+def test_a_large_program_that_a_peer_does_not_finish_is_measured_without_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    def run(arguments: list[str], *_: Any, limit: float | None = None, **__: Any) -> tuple[float, str]:
+        if "jax" in arguments:
+            raise subprocess.TimeoutExpired(arguments, limit or 0)
+        return 1.0, json.dumps({"first": 0.5, "step": 0.1, "new-shape": 0.2, "peak": 1e6, "value": 3.0})
+
+    monkeypatch.setattr(startup, "run", run)
+    monkeypatch.setattr(startup, "installed", lambda *_: ["hloom", "jax"])
+    first, *others = startup.large("lorenz-400")(2)
+    assert first.samples == {"hloom": [0.5, 0.5]} and first.notes == ["jax: no result after 300 s"]
+    assert all(list(other.samples) == ["hloom"] for other in others)
+
+
+def test_results_that_are_no_numbers_are_not_equal() -> None:
+    with pytest.raises(Mismatch):
+        startup._same({"hloom": 1.0, "jax": float("nan")})
 
 
 def test_programs_of_others_are_compared_by_group() -> None:
