@@ -162,8 +162,7 @@ def _cut(loop: For, known: _Known, starts: dict[str, Expr]) -> For:
     start, stop, is_whole = _shown(loop, first, counters, changing)
     if start is (loop.start or ZERO) and stop is loop.stop:
         return loop
-    body = [_unmasked(s, sums) for s in loop.body] if is_whole else loop.body
-    return For(loop.variable, None if start is ZERO else start, stop, 1, body)
+    return _with_ends(loop, start, stop, [_unmasked(s, sums) for s in loop.body] if is_whole else loop.body)
 
 
 def _shown(
@@ -188,35 +187,18 @@ def _shown(
 
 def _apart(loop: For) -> Block:
     """The loop over the elements that a mask lets through, then the terms of all others at once, if they are equal."""
-    if loop.step != 1 or loop.kind != "range":
+    read = _values_and_terms(loop, loop.body)
+    if read is None or not read[1]:
         return [loop]
-    names = list(assigned(loop.body))
-    if len(set(names)) < len(names):
-        return [loop]
-    values: dict[str, Expr] = {}
-    terms: dict[str, Expr] = {}
-    for statement in loop.body:
-        if isinstance(statement, Comment):
-            continue
-        if not isinstance(statement, Assign) or len(statement.targets) != 1:
-            return [loop]
-        name, value = statement.targets[0].name, statement.values[0]
-        term = _term(statement)
-        read = value if term is None else term
-        if any(other in names and other not in values for other in read.names):  # of the iteration before
-            return [loop]
-        (values if term is None else terms)[name] = read
-    if not terms:
-        return [loop]
+    values, terms = read
     counters = _counters(loop, values)
-    changing = {*names, loop.variable.name}
+    changing = {*values, *terms, loop.variable.name}
     for mask in _masks([*values.values(), *terms.values()]):
         start, stop, is_whole = _shown(loop, _resolved(mask, values), counters, changing)
         hidden = {name: _hidden(term, mask.text, values) for name, term in terms.items()} if is_whole else {}
         if not hidden or any(e is None or not changing.isdisjoint(e.names) for e in hidden.values()):
             continue
-        body = [_with_choice(s, mask.text) for s in loop.body]
-        shown = For(loop.variable, None if start is ZERO else start, stop, 1, body)
+        shown = _with_ends(loop, start, stop, [_with_choice(s, mask.text) for s in loop.body])
         count = minus(minus(loop.stop, loop.start or ZERO), maximum(minus(stop, start), ZERO))
         return [shown, If([(count > 0, [_added(name, e, count) for name, e in hidden.items() if e is not None])])]
     return [loop]
@@ -224,20 +206,11 @@ def _apart(loop: For) -> Block:
 
 def _updated(loop: For) -> For:
     """The loop over the elements that change, if it stores all others as they were."""
-    names = list(assigned(loop.body))
     *first, store = loop.body
-    if loop.step != 1 or loop.kind != "range" or not isinstance(store, Store) or len(set(names)) < len(names):
+    read = _values_and_terms(loop, first) if isinstance(store, Store) else None
+    if not isinstance(store, Store) or read is None or read[1]:
         return loop
-    values: dict[str, Expr] = {}
-    for statement in first:
-        if isinstance(statement, Comment):
-            continue
-        if not isinstance(statement, Assign) or len(statement.targets) != 1:
-            return loop
-        value = statement.values[0]
-        if any(name in names and name not in values for name in value.names):  # of the iteration before
-            return loop
-        values[statement.targets[0].name] = value
+    values, _ = read
     chosen = _resolved(store.value, values)
     if not isinstance(chosen, Call) or chosen.function != "select":
         return loop
@@ -245,11 +218,36 @@ def _updated(loop: For) -> For:
     if _resolved(otherwise, values).text != store.pointer[store.index].text:
         return loop
     counters = _counters(loop, values)
-    start, stop, is_whole = _shown(loop, _resolved(mask, values), counters, {*names, loop.variable.name})
+    start, stop, is_whole = _shown(loop, _resolved(mask, values), counters, {*values, loop.variable.name})
     if start is (loop.start or ZERO) and stop is loop.stop:
         return loop
-    body = [_with_choice(s, mask.text) for s in loop.body] if is_whole else loop.body
+    return _with_ends(loop, start, stop, [_with_choice(s, mask.text) for s in loop.body] if is_whole else loop.body)
+
+
+def _with_ends(loop: For, start: Expr, stop: Expr, body: Block) -> For:
     return For(loop.variable, None if start is ZERO else start, stop, 1, body)
+
+
+def _values_and_terms(loop: For, statements: Block) -> tuple[dict[str, Expr], dict[str, Expr]] | None:
+    """The values of names in these statements of a loop, and the terms that others sum up. None if the loop does more,
+    or if a value depends on the iteration before."""
+    names = list(assigned(loop.body))
+    if loop.step != 1 or loop.kind != "range" or len(set(names)) < len(names):
+        return None
+    values: dict[str, Expr] = {}
+    terms: dict[str, Expr] = {}
+    for statement in statements:
+        if isinstance(statement, Comment):
+            continue
+        if not isinstance(statement, Assign) or len(statement.targets) != 1:
+            return None
+        name, value = statement.targets[0].name, statement.values[0]
+        term = _term(statement)
+        read = value if term is None else term
+        if any(other in names and other not in values for other in read.names):
+            return None
+        (values if term is None else terms)[name] = read
+    return values, terms
 
 
 def _resolved(e: Expr, values: Mapping[str, Expr]) -> Expr:

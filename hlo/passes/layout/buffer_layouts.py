@@ -67,7 +67,6 @@ class _Layouts:
             found = self._known[shape] = shape if found == shape else found
         return found
 
-
     def are_in(self, module: HloModule) -> bool:
         """True if all arrays have the target's layouts and are row-major, and no custom call requires others: then
         there is nothing to do."""

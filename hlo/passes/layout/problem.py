@@ -186,7 +186,7 @@ class Solver:
 
     def loose(self) -> list[_Component]:
         """The free parts of components that are fixed at some variables, as the state of a loop between parameters and
-        results: if its variables want other orders, it pays to copy it there. None if all variables are content."""
+        results: if its variables want other orders, it pays to copy it there. Empty if no preference names one."""
         if not any(preference.order is not None for preference in self.problem.preferences):
             return []
         apart = Solver(self.problem)

@@ -14,16 +14,14 @@ from collections.abc import Collection
 
 from ...analyses.cost import operations_of
 from ...analyses.trip_count import body_results, induction_variable, state_element
-from ...builder import make_get_tuple_element, make_tuple
 from ...effects import has_side_effect, needed_by
 from ...ir import HloComputation, HloInstruction, HloModule
 from ...opcode import Opcode
 from ...ops import Trait, has_trait
 from ...provenance import note_replacements
 from ...support.records import dataclass
-from ..rewrite import map_computations, rewrite_computation
 from .loop_invariant_code_motion import BOUND, is_computed_again, outside_of_loop
-from .loops import has_tuple_state, initial_element, with_state
+from .loops import initial_element, rewrite_loops, with_added
 
 _OF_FUNCTION = 10
 """Operations that a transcendental one, a quotient or a root counts as."""
@@ -44,17 +42,7 @@ class CarriedValues:
     name: str = "carried-values"
 
     def __call__(self, module: HloModule) -> HloModule:
-        def visit(old: HloInstruction, moved: HloInstruction) -> HloInstruction:
-            if moved.opcode is Opcode.WHILE and has_tuple_state(moved):
-                return self._carried(moved) or moved
-            if moved.opcode is Opcode.GET_TUPLE_ELEMENT and moved.operands[0] is not old.operands[0]:
-                return make_get_tuple_element(moved.operands[0], moved.attributes.index)  # through the new tuple
-            return moved
-
-        def rewritten(computation: HloComputation) -> HloComputation:
-            return rewrite_computation(computation, visit) if Opcode.WHILE in computation.opcodes else computation
-
-        return map_computations(module, rewritten)
+        return rewrite_loops(module, self._carried)
 
     def _carried(self, loop: HloInstruction) -> HloInstruction | None:
         """The loop's result with such values in its state; None if it has none."""
@@ -66,10 +54,8 @@ class CarriedValues:
         chosen = self._chosen(body, {i for i, next_ in following.items() if _is_value(i) and next_ is not i})
         if not chosen:
             return None
-        count = len(loop.shape.elements)
-        places, ends = {i: n for n, i in enumerate(chosen)}, [following[i] for i in chosen]
-        larger = with_state(loop, range(count), _before(loop, chosen), places, ends)
-        return make_tuple([make_get_tuple_element(larger, k) for k in range(count)])
+        places = {i: n for n, i in enumerate(chosen)}
+        return with_added(loop, _before(loop, chosen), places, [following[i] for i in chosen])
 
     def _chosen(self, body: HloComputation, values: set[HloInstruction]) -> list[HloInstruction]:
         """The values that pay, of those that have one from the step before."""

@@ -12,17 +12,15 @@ from dataclasses import replace
 
 from ...analyses.in_bounds import with_in_bounds
 from ...analyses.trip_count import state_element
-from ...builder import make_get_tuple_element, make_tuple
 from ...effects import has_side_effect
-from ...ir import HloComputation, HloInstruction, HloModule
+from ...ir import HloInstruction, HloModule
 from ...opcode import Opcode
 from ...ops import SPECS, Trait
 from ...ops.collective import COLLECTIVES
 from ...provenance import note_replacements
 from ...support.records import dataclass
 from ..patterns import is_progression
-from ..rewrite import map_computations, rewrite_computation
-from .loops import has_tuple_state, initial_element, unchanged_elements, with_state
+from .loops import initial_element, rewrite_loops, unchanged_elements, with_added
 
 FREE = frozenset({Opcode.BROADCAST, Opcode.IOTA, Opcode.RESHAPE, Opcode.BITCAST, Opcode.CONSTANT, Opcode.COPY})
 """Not worth separate buffers: fusion computes them where they are needed. Ranges of numbers are neither:
@@ -43,17 +41,7 @@ class LoopInvariantCodeMotion:
     small: int = 1024
 
     def __call__(self, module: HloModule) -> HloModule:
-        def visit(old: HloInstruction, moved: HloInstruction) -> HloInstruction:
-            if moved.opcode is Opcode.WHILE and has_tuple_state(moved):
-                return self.hoisted(moved) or moved
-            if moved.opcode is Opcode.GET_TUPLE_ELEMENT and moved.operands[0] is not old.operands[0]:
-                return make_get_tuple_element(moved.operands[0], moved.attributes.index)  # through the new tuple
-            return moved
-
-        def rewritten(computation: HloComputation) -> HloComputation:
-            return rewrite_computation(computation, visit) if Opcode.WHILE in computation.opcodes else computation
-
-        return map_computations(module, rewritten)
+        return rewrite_loops(module, self.hoisted)
 
     def hoisted(self, loop: HloInstruction) -> HloInstruction | None:
         """The loop's result with its invariant instructions computed before it, or None if there is nothing to
@@ -88,10 +76,8 @@ class LoopInvariantCodeMotion:
                     if index is not None
                     else outside_of_loop(instruction, tuple(outside[o] for o in instruction.operands))
                 )
-        count = len(loop.shape.elements)
         note_replacements(outside)
-        larger = with_state(loop, range(count), [outside[i] for i in wanted], {i: n for n, i in enumerate(wanted)})
-        return make_tuple([make_get_tuple_element(larger, k) for k in range(count)])
+        return with_added(loop, [outside[i] for i in wanted], {i: n for n, i in enumerate(wanted)})
 
 
 def is_computed_again(instruction: HloInstruction) -> bool:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from ...analyses.trip_count import body_results, state_element
 from ...builder import make_get_tuple_element, make_instruction, make_parameter, make_tuple
-from ...ir import HloComputation, HloInstruction
+from ...ir import HloComputation, HloInstruction, HloModule
 from ...opcode import Opcode
 from ...ops.control_flow import WhileAttributes
 from ...ops.structure import GetTupleElementAttributes
-from ..rewrite import rebuild
+from ..rewrite import map_computations, rebuild, rewrite_computation
 
 
 def has_tuple_state(loop: HloInstruction) -> bool:
@@ -56,6 +56,35 @@ def is_only_written(loop: HloInstruction, k: int) -> bool:
 def initial_element(loop: HloInstruction, index: int) -> HloInstruction:
     """Element `index` of the loop's operand."""
     return make_get_tuple_element(loop.operands[0], index)
+
+
+def rewrite_loops(module: HloModule, change: Callable[[HloInstruction], HloInstruction | None]) -> HloModule:
+    """The module with `change(loop)` in the place of each loop with a tuple as its state: a tuple of the same type, or
+    None where the loop stays."""
+
+    def visit(old: HloInstruction, moved: HloInstruction) -> HloInstruction:
+        if moved.opcode is Opcode.WHILE and has_tuple_state(moved):
+            return change(moved) or moved
+        if moved.opcode is Opcode.GET_TUPLE_ELEMENT and moved.operands[0] is not old.operands[0]:
+            return make_get_tuple_element(moved.operands[0], moved.attributes.index)  # through the new tuple
+        return moved
+
+    def rewritten(computation: HloComputation) -> HloComputation:
+        return rewrite_computation(computation, visit) if Opcode.WHILE in computation.opcodes else computation
+
+    return map_computations(module, rewritten)
+
+
+def with_added(
+    loop: HloInstruction,
+    added: Sequence[HloInstruction],
+    replaced: Mapping[HloInstruction, int],
+    following: Sequence[HloInstruction] | None = None,
+) -> HloInstruction:
+    """The result of the loop with more elements in its state: see `with_state`."""
+    count = len(loop.shape.elements)
+    larger = with_state(loop, range(count), added, replaced, following)
+    return make_tuple([make_get_tuple_element(larger, k) for k in range(count)])
 
 
 def with_state(
