@@ -27,7 +27,7 @@ from ..loops.expressions import ZERO, Expr, Name, Number, Unary, all_of, is_numb
 from ..loops.overlapping import each_of
 from ..loops.typing import pointee
 from ..loops.writer import Writer, cast
-from ..remembered import remembered
+from ..remembered import remembered_by_form
 from .convolution import Sizes
 from .scalar_computations import KernelText
 from .window_axes import Axis, row_major, take_apart
@@ -188,7 +188,7 @@ def _features_as_cells(geometry: Geometry) -> Geometry:
     return Geometry(replace(sizes, groups=1, inputs=1), tuple(cells))
 
 
-@remembered
+@remembered_by_form
 def emit_copy(geometry: Geometry, first_image: int, images: int) -> EmittedKernel:
     """The copy of some images: [image, strip, feature, phases..., cells...], or channels last [image, cells...,
     feature]. Operand 0: the input; output 0: it. ::
@@ -332,7 +332,7 @@ def _write_phases(
                 writer.store(out, start + j, x[base + j * step + p])
 
 
-@remembered
+@remembered_by_form
 def emit_panels(sizes: Sizes, groups: int, depth: int, columns: int) -> EmittedKernel:
     """Channels last: the weights in panels, [group, panel, depth, column], with zeros in the columns that are missing.
     Operand 0: the kernel; output 0: the panels."""

@@ -21,7 +21,7 @@ from ..emitted_kernel import HI, LO, EmittedKernel, memory_type
 from ..loops.expressions import ZERO, Expr, Name, Number, all_of, minimum, plus, product_of, sum_of, times
 from ..loops.overlapping import each_of
 from ..loops.writer import cast
-from ..remembered import remembered
+from ..remembered import remembered_by_form
 from .convolution import Sizes
 from .convolution_copy import Cells, cells_first, inside_of
 from .product import type_of_sums
@@ -68,7 +68,7 @@ def copied(sizes: Sizes, high: int, wide: int) -> int:
     return math.prod(axis.part.size for axis in outer) * copied_rows(first, high) * cells.phases * cells.size
 
 
-@remembered
+@remembered_by_form
 def emit_rows(sizes: Sizes, how: Rows, *, transposed: bool = False) -> EmittedKernel:
     """Operand 0: the input; operand 1: the kernel; output 0: the result. `transposed`: the kernel is that of the
     derivative by the input, [input, output, taps], read from its last tap on. ::
