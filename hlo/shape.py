@@ -56,6 +56,7 @@ class Shape:
             return NotImplemented
         return (
             self.element_type is other.element_type
+            and len(self.dimensions) == len(other.dimensions)  # before observed sizes are compared
             and self.dimensions == other.dimensions
             and self.layout == other.layout
             and self.tuple_shapes == other.tuple_shapes

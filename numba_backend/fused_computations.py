@@ -7,6 +7,7 @@ from collections.abc import Callable, Hashable, Mapping
 from typing import Any
 
 from ..hlo.analyses.forms import Form, OpaqueConstant, with_sizes
+from ..hlo.analyses.size_classes import classes_of
 from ..hlo.buffers.values import is_alias
 from ..hlo.ir import HloComputation, HloInstruction
 from ..hlo.opcode import Opcode
@@ -29,7 +30,8 @@ _Rows = dict[tuple[frozenset[int], tuple[int, ...]], bool]
 class _Family:
     """The fused computations of one form: what is known of some serves others, for whose sizes it holds."""
 
-    def __init__(self, *, is_dense: bool) -> None:
+    def __init__(self, computation: HloComputation, *, is_dense: bool) -> None:
+        self.classes = classes_of([computation])
         self.can_observe = is_dense
         """False if sizes cannot be observed: layouts depend on them, or an emitter uses them in another way."""
         self.answers: dict[Hashable, Recalled[Any]] = {}
@@ -41,7 +43,7 @@ class _Known:
 
     def __init__(self, computation: HloComputation, family: _Family, form: Form) -> None:
         self._computation, self._family = computation, family
-        self._sizes, self._constants = form.sizes, form.constants
+        self._sizes, self._constants = family.classes.sizes(form.sizes), form.constants
         self.kernels: dict[tuple[Machine, tuple[tuple[int, int], ...]], EmittedKernel] = {}
         self.rows: _Rows = {}
         """The answers of `keeps_rows`."""
@@ -60,7 +62,7 @@ class _Known:
     def _observed(self) -> tuple[FusedBody, Sharing, Observations]:
         """The same with sizes that are observed."""
         seen = Observations(self._sizes)
-        sizes = dict(zip(self._sizes, seen.sizes(), strict=True))
+        sizes = self._family.classes.places(seen.sizes())
         constants = {literal: OpaqueConstant(k) for k, literal in enumerate(self._constants)}
         body = canonical(with_sizes(self._computation, sizes, constants))
         return body, Sharing(body), seen
@@ -135,7 +137,9 @@ def _known_of(computation: HloComputation) -> _Known:
     if found is None:
         family = _families.get(structure)
         if family is None:
-            family = _families.keep(structure, _Family(is_dense=form.is_dense), len(structure))
+            family = _families.keep(structure, _Family(computation, is_dense=form.is_dense), len(structure))
+        if not family.classes.hold(form.sizes):
+            family = _Family(computation, is_dense=False)
         found = _known.keep(key, _Known(computation, family, form), len(structure))
     return found
 

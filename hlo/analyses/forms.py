@@ -1,7 +1,7 @@
 """The form of a computation: all that it is but its sizes.
 
-Computations of one form are the same layer with another batch. Sizes above `FEW` are no part of a form, only which of
-them are equal. `support/observed.py` finds out what else a result depends on.
+Computations of one form are the same layer with another batch. Sizes above `FEW` are no part of a form, and neither is
+which of them are equal (`size_classes.py`). `support/observed.py` finds out what else a result depends on.
 """
 
 from __future__ import annotations
@@ -54,25 +54,52 @@ def is_ordinary(array: np.ndarray[Any, Any]) -> bool:
     return value - value == 0 and value not in (0.0, 1.0, -1.0)
 
 
+_SIZE = "size"
+"""A size in a structure."""
+
+
+def has_sizes(shape: Shape) -> bool:
+    """True if a shape has sizes that are no part of a form: its arrays are in row-major order, and no tuples in it."""
+    if shape.tuple_shapes is not None:
+        return not shape.is_token and not any(s.tuple_shapes is not None for s in shape.tuple_shapes)
+    layout, default = shape.array_layout, row_major(len(shape.dimensions))
+    return layout is default or layout == default
+
+
+def attributes_with_sizes(attributes: Attributes) -> list[Sequence[int]]:
+    """The attributes that hold sizes."""
+    return [getattr(attributes, name) for name in _WITH_SIZES.get(type(attributes), ())]
+
+
 class _Abstraction:
-    """Shapes and attributes without sizes and ordinary constants: a size is there as a negative number."""
+    """Shapes and attributes without sizes and ordinary constants."""
 
     def __init__(self) -> None:
-        self.sizes: dict[int, int] = {}
+        self.sizes: list[int] = []
         self.constants: dict[Literal, int] = {}
         self.is_dense = True
+        self._shapes: dict[int, tuple[tuple[object, ...], Sequence[int]]] = {}
+        """By the identity of a shape, which its instruction keeps: its form and its sizes."""
 
-    def shape(self, shape: Shape) -> tuple[object, ...]:
-        if shape.tuple_shapes is not None:
-            if shape.is_token or any(s.tuple_shapes is not None for s in shape.tuple_shapes):
-                self.is_dense = False
-                return (shape,)
-            return tuple(map(self.shape, shape.tuple_shapes))
-        layout, default = shape.array_layout, row_major(len(shape.dimensions))
-        if layout is default or layout == default:
-            return shape.element_type, self.numbers(shape.dimensions)
+    def shape(self, instruction: HloInstruction) -> tuple[object, ...]:
+        shape = instruction.shape
+        known = self._shapes.get(id(shape))
+        if known is None:
+            sizes: list[int] = []
+            known = self._shapes[id(shape)] = self._form_of(shape, sizes), sizes
+        form, of_shape = known
+        if instruction.opcode is Opcode.CONSTANT and of_shape:  # they are those of the literal
+            return shape.element_type, shape.dimensions
+        self.sizes += of_shape
+        return form
+
+    def _form_of(self, shape: Shape, sizes: list[int]) -> tuple[object, ...]:
+        if has_sizes(shape):
+            if shape.tuple_shapes is not None:
+                return tuple([self._form_of(s, sizes) for s in shape.tuple_shapes])
+            return shape.element_type, _numbers(shape.dimensions, sizes)
         self.is_dense = False
-        return shape.element_type, shape.dimensions, *_places(layout)
+        return (shape,) if shape.is_tuple else (shape.element_type, shape.dimensions, *_places(shape.array_layout))
 
     def attributes(self, attributes: Attributes, called_as: Callable[[HloComputation], object]) -> object:
         if attributes is NO_ATTRIBUTES:
@@ -84,15 +111,15 @@ class _Abstraction:
             if type(attributes) is ConstantAttributes and is_ordinary(attributes.literal.array):
                 return self.constants.setdefault(attributes.literal, len(self.constants))
             return attributes
-        of_sizes = [self.numbers(getattr(attributes, name)) for name in names]
+        of_sizes = [_numbers(getattr(attributes, name), self.sizes) for name in names]
         return type(attributes), *of_sizes, *[getattr(attributes, f.name) for f in fields(attributes)
                                               if f.name not in names]  # fmt: skip
 
-    def numbers(self, sizes: Sequence[int]) -> tuple[object, ...]:
-        known = self.sizes
-        return tuple([
-            -1 - known.setdefault(s, len(known)) if s > FEW else s if s >= 0 else (s,) for s in sizes
-        ])  # fmt: skip
+
+def _numbers(numbers: Sequence[int], sizes: list[int]) -> tuple[object, ...]:
+    """The numbers without sizes, which are added to `sizes`."""
+    sizes += [n for n in numbers if n > FEW]
+    return tuple([_SIZE if n > FEW else n for n in numbers])
 
 
 def _with_called(attributes: Attributes, called_as: Callable[[HloComputation], object]) -> tuple[object, ...]:
@@ -128,13 +155,13 @@ class Form:
         found = _Abstraction()
 
         def properties(i: HloInstruction) -> tuple[object, ...]:
-            return found.attributes(i.attributes, _exactly), i.opcode is Opcode.TUPLE or found.shape(i.shape)
+            return found.attributes(i.attributes, _exactly), found.shape(i)
 
         self.structure: tuple[object, ...] = tuple(_rows(computation, properties))
         """All properties of the computation but its sizes and ordinary constants, names and metadata, and the memory
         spaces of parameters and roots."""
         self.sizes: tuple[int, ...] = tuple(found.sizes)
-        """The sizes above the limit. In the structure, size k is -1 - k."""
+        """The sizes above the limit, in order, each as often as it occurs."""
         self.constants: tuple[Literal, ...] = tuple(found.constants)
         """The ordinary constants, each once."""
         self.is_dense: bool = found.is_dense
@@ -152,7 +179,7 @@ class ModuleForm:
 
         def properties(i: HloInstruction) -> tuple[object, ...]:
             return (
-                found.attributes(i.attributes, numbers.__getitem__), found.shape(i.shape),
+                found.attributes(i.attributes, numbers.__getitem__), found.shape(i),
                 metadata.setdefault(id(i.metadata), len(metadata)), i.frontend_attributes, i.annotations,
             )  # fmt: skip
 
@@ -187,25 +214,27 @@ def _plain_fields(attributes: Attributes) -> Iterator[object]:
 
 
 def with_sizes(
-    computation: HloComputation, sizes: Mapping[int, Any], constants: Mapping[Literal, OpaqueConstant],
+    computation: HloComputation, sizes: Iterator[Any], constants: Mapping[Literal, OpaqueConstant],
     called: Mapping[HloComputation, HloComputation] | None = None,
 ) -> HloComputation:  # fmt: skip
-    """The computation with other objects in the place of its sizes and of its ordinary constants. `called`: the
-    computations that it calls instead of its own."""
+    """The computation with other objects in the place of its sizes, in the order of its form, and of its ordinary
+    constants. `called`: the computations that it calls instead of its own."""
+    shapes: dict[tuple[object, ...], Shape] = {}
+    """One object for each array of the same sizes: equal shapes are often found by identity."""
 
-    def replaced(numbers: Sequence[int]) -> tuple[Any, ...]:
-        return tuple([sizes.get(n, n) for n in numbers])
-
-    shapes: dict[int, Shape] = {}
+    def size_of(number: int) -> Any:
+        return next(sizes) if number > FEW else number
 
     def shape_of(shape: Shape) -> Shape:
-        found = shapes.get(id(shape))
+        if not has_sizes(shape):
+            return shape
+        if shape.tuple_shapes is not None:
+            return Shape.tuple([shape_of(s) for s in shape.tuple_shapes])
+        dimensions = tuple([size_of(n) for n in shape.dimensions])
+        key = shape.element_type, *map(id, dimensions)
+        found = shapes.get(key)
         if found is None:
-            if shape.tuple_shapes is not None:
-                found = Shape.tuple([shape_of(s) for s in shape.tuple_shapes])
-            else:
-                found = Shape(shape.element_type, replaced(shape.dimensions), shape.layout)
-            shapes[id(shape)] = found
+            found = shapes[key] = Shape(shape.element_type, dimensions, shape.layout)
         return found
 
     mapping: dict[HloInstruction, HloInstruction] = {}
@@ -215,11 +244,11 @@ def with_sizes(
             opaque: Any = constants.get(attributes.literal)
             attributes = attributes if opaque is None else ConstantAttributes(opaque)
         else:
-            shape = shape_of(shape)
             if attributes is not NO_ATTRIBUTES:
-                attributes = sizes_of(attributes, lambda n: sizes.get(n, n))
+                attributes = sizes_of(attributes, size_of)
                 if called and old.called_computations():
                     attributes = attributes.map_computations(called.__getitem__)
+            shape = shape_of(shape)
         mapping[old] = old.with_form(shape, tuple([mapping[o] for o in old.operands]), attributes)
     return HloComputation(computation.name, tuple(mapping.values()), mapping[computation.root])
 

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hloom.hlo.analyses.forms import Form, OpaqueConstant, with_sizes
+from hloom.hlo.analyses.forms import Form, ModuleForm, OpaqueConstant, with_sizes
+from hloom.hlo.analyses.size_classes import classes_of
 from hloom.hlo.literal import Literal
 from hloom.hlo.support.kept import Kept
 from hloom.hlo.support.memory_pressure import relieve
@@ -230,6 +231,9 @@ def test_kept_within_a_limit() -> None:
 HEADER = "HloModule m\n\nENTRY main {\n"
 
 
+ADD = "r {\n a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT s = f32[] add(a, b)\n}\n\n"
+
+
 def _form(text: str) -> Form:
     return Form(hlo.parse(HEADER + text + "\n}\n").entry)
 
@@ -243,16 +247,130 @@ def test_a_form_has_no_sizes_and_no_ordinary_constants() -> None:
     form = _form(text)
     other = _form(text.replace("96", "128").replace("90", "122").replace("0.25", "2.5"))
     assert form.structure == other.structure
-    assert (form.sizes, other.sizes) == ((96, 30, 6, 90), (128, 30, 6, 122))
+    assert form.sizes == (*(96, 30) * 3, 6, 96, 30, 90, 30)
+    assert other.sizes == (*(128, 30) * 3, 6, 128, 30, 122, 30)
     assert (form.constants, other.constants) == ((Literal(np.float32(0.25)),), (Literal(np.float32(2.5)),))
     swapped = text.replace("multiply(x, b)", "multiply(b, x)")
     constants = [text.replace("0.25", value) for value in ("1", "-1", "0", "inf", "nan")]
-    for different in (text.replace("96", "30").replace("90", "24"), text.replace("f32", "f64"), swapped, *constants):
+    for different in (text.replace("f32", "f64"), swapped, *constants):
         assert _form(different).structure != form.structure
+    assert _form(text.replace("96", "30").replace("90", "24")).structure == form.structure  # equal sizes by chance
+
+
+CLASSES = {
+    "elementwise": (
+        """x = f32[96,30]{1,0} parameter(0)
+        y = f32[96,30]{1,0} parameter(1)
+        ROOT z = f32[96,30]{1,0} add(x, y)""",
+        (0, 1) * 3,
+    ),
+    "a constant has none": (
+        """x = s32[6]{0} parameter(0)
+        c = s32[6]{0} constant({1, 2, 3, 4, 5, 6})
+        ROOT z = s32[6]{0} add(x, c)""",
+        (0, 0),
+    ),
+    "broadcast and transpose": (
+        """x = f32[30]{0} parameter(0)
+        b = f32[30,30,7]{2,1,0} broadcast(x), dimensions={1}
+        ROOT t = f32[7,30,30]{2,1,0} transpose(b), dimensions={2,1,0}""",
+        (0, 1, 0, 2, 2, 0, 1),
+    ),
+    "product": (
+        """x = f32[9,30,20]{2,1,0} parameter(0)
+        y = f32[9,40,20]{2,1,0} parameter(1)
+        ROOT z = f32[9,30,40]{2,1,0} dot(x, y), lhs_batch_dims={0}, rhs_batch_dims={0}, lhs_contracting_dims={2},"""
+        " rhs_contracting_dims={2}",
+        (0, 1, 2, 0, 3, 2, 0, 1, 3),
+    ),
+    "tuple": (
+        """x = f32[9]{0} parameter(0)
+        y = s32[9]{0} parameter(1)
+        t = (f32[9]{0}, s32[9]{0}) tuple(x, y)
+        ROOT z = s32[9]{0} get-tuple-element(t), index=1""",
+        (0, 1, 0, 1, 1),
+    ),
+    "concatenation": (
+        """x = f32[9,8]{1,0} parameter(0)
+        y = f32[9,30]{1,0} parameter(1)
+        ROOT z = f32[9,38]{1,0} concatenate(x, y), dimensions={1}""",
+        (0, 1, 0, 2, 0, 3),
+    ),
+    "reduction": (
+        """x = f32[9,8,7]{2,1,0} parameter(0)
+        c = f32[] constant(0)
+        ROOT z = f32[9,7]{1,0} reduce(x, c), dimensions={1}, to_apply=r""",
+        (0, 1, 2, 0, 2),
+    ),
+    "reshape": (
+        """x = f32[9,8]{1,0} parameter(0)
+        ROOT z = f32[72]{0} reshape(x)""",
+        (0, 1, 2),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_classes_are_the_sizes_that_operations_require_to_be_equal(name: str) -> None:
+    text, expected = CLASSES[name]
+    computation = hlo.parse(HEADER.replace("ENTRY", ADD + "ENTRY") + text + "\n}\n").entry
+    classes, form = classes_of([computation]), Form(computation)
+    count = max(expected) + 1
+    assert tuple(classes.places(range(count))) == expected
+    assert classes.hold(form.sizes)
+    assert len(classes.sizes(form.sizes)) == count
+    assert not classes.hold([size + k for k, size in enumerate(form.sizes)]) or count == len(expected)
+
+
+def test_the_state_of_a_loop_is_one_class() -> None:
+    text = """HloModule m
+
+c {
+  s = (s32[], f32[9]{0}) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  n = s32[] constant(3)
+  ROOT r = pred[] compare(i, n), direction=LT
+}
+
+b {
+  s = (s32[], f32[9]{0}) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  x = f32[9]{0} get-tuple-element(s), index=1
+  n = s32[] constant(1)
+  j = s32[] add(i, n)
+  ROOT r = (s32[], f32[9]{0}) tuple(j, x)
+}
+
+ENTRY main {
+  i = s32[] constant(0)
+  x = f32[9]{0} parameter(0)
+  s = (s32[], f32[9]{0}) tuple(i, x)
+  ROOT w = (s32[], f32[9]{0}) while(s), condition=c, body=b
+}
+"""
+    module = hlo.parse(text)
+    form = ModuleForm(module)
+    assert set(form.sizes) == {9}
+    assert len(classes_of(module.computations).sizes(form.sizes)) == 1
+
+
+def test_sizes_are_put_in_their_places() -> None:
+    """In the order of the form, also where equal ones are in different classes."""
+    text = """x = f32[9,9]{1,0} parameter(0)
+        s = f32[9,8]{1,0} slice(x), slice={[0:9], [1:9]}
+        ROOT t = (f32[9,9]{1,0}, f32[9,8]{1,0}) tuple(x, s)"""
+    computation = hlo.parse(HEADER + text + "\n}\n").entry
+    form = Form(computation)
+    numbers = iter(range(100, 100 + len(form.sizes)))
+    x, s, t = with_sizes(computation, numbers, {}).instructions
+    assert next(numbers, None) is None
+    assert x.shape.dimensions == (100, 101)
+    assert (s.attributes.limit_indices, s.shape.dimensions) == ((102, 103), (104, 105))
+    assert [e.dimensions for e in t.shape.elements] == [(106, 107), (108, 109)]
 
 
 def test_padding_and_sizes_are_not_confused() -> None:
-    """A size is a negative number in the structure; so is an amount of padding."""
+    """A size has a mark in the structure; an amount of padding may be negative."""
     text = """x = f32[96]{0} parameter(0)
         c = f32[] constant(0)
         ROOT p = f32[95]{0} pad(x, c), padding=-1_0"""
@@ -284,7 +402,7 @@ ENTRY main {
 
 def test_nobody_looks_into_an_opaque_constant() -> None:
     computation = hlo.parse(HEADER + "ROOT c = f32[] constant(0.25)\n}\n").entry
-    changed = with_sizes(computation, {}, {Literal(np.float32(0.25)): OpaqueConstant(3)})
+    changed = with_sizes(computation, iter(()), {Literal(np.float32(0.25)): OpaqueConstant(3)})
     assert changed.root.attributes.literal.number == 3
     for look in (lambda literal: literal.array, lambda literal: literal.shape):
         with pytest.raises(TypeError):

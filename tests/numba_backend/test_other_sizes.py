@@ -4,7 +4,7 @@ texts and numbers as if there had been none."""
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,7 @@ import hloom
 import hloom.numpy as jnp
 from hloom import lax, nn
 from support.known_kernels import forget_known
+from support.random_sizes import ARGUMENTS, random_function, random_sizes
 
 F32, S32 = "f32", "s32"
 
@@ -63,9 +64,18 @@ def _heat(u: Any) -> Any:
     return lax.fori_loop(0, 5, step, u)
 
 
+def _unrolled(x: Any) -> Any:
+    """So many equal steps that they are cut into kernels after whole steps."""
+    for _ in range(250):
+        y = x * 0.5 + 0.25
+        x = x - 0.01 * (y * y - y) * jnp.minimum(y, 2.5)
+    return x
+
+
 PROGRAMS: dict[str, tuple[Callable[..., Any], Callable[[int], tuple[Any, ...]]]] = {
     "chain": (lambda x: jnp.tanh(x) * 2.5 + jnp.exp(-x * x) / x.size, lambda n: (_array(n),)),
     "softmax": (lambda x: nn.softmax(x) / x.size, lambda n: (_array(n, 2 * n),)),
+    "alike": (lambda x, w: nn.softmax(x * w + 0.5), lambda n: (_array(n, 300), _array(300))),
     "columns": (lambda x: (x.sum(0), x.var(0), x * 2), lambda n: (_array(n, 48),)),
     "norm": (hloom.grad(_norm, (0, 1)), lambda n: (_array(n, 40), _array(40))),
     "loss": (hloom.value_and_grad(_loss), lambda n: (_array(20, 10), _array(n, 20), _array(n, dtype=np.int32))),
@@ -77,16 +87,21 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], Callable[[int], tuple[Any, ...]]]]
     "complex": (lambda x: x * (1.5 + 2j) + 2.5, lambda n: (_array(n, dtype=np.complex64),)),
     "table": (_table, lambda n: (_array(n, dtype=np.int32), _array(n + 1, dtype=np.int32))),
     "heat": (_heat, lambda n: (_array(n + 2, n + 2),)),
+    "unrolled": (_unrolled, lambda n: (_array(n, 20),)),
     "scan": (hloom.grad(lambda x: (lax.scan(lambda c, y: (jnp.sin(c) * 0.3 + y, c), x[0], x)[0] ** 2).mean()),
              lambda n: (_array(20, n),)),
 }  # fmt: skip
 
 
 def _described(name: str, size: int) -> str:
-    """The optimised module, its kernels and their numbers."""
     function, arguments = PROGRAMS[name]
+    return _description(lambda *x: function(*x), arguments(size))
+
+
+def _description(function: Callable[..., Any], arguments: Sequence[Any]) -> str:
+    """The optimised module, its kernels and their numbers."""
     bodies = FusedComputations()
-    module, _ = pipeline("cpu", bodies).run(hloom.jit(lambda *x: function(*x)).lower(*arguments(size)).module)
+    module, _ = pipeline("cpu", bodies).run(hloom.jit(function).lower(*arguments).module)
     found = [module.to_text(metadata=False)]
     for instruction in module.entry.instructions:
         if instruction.opcode is not hloom.hlo.Opcode.FUSION or scatter_of(instruction) is not None:
@@ -121,7 +136,26 @@ def test_other_sizes_leave_no_trace(name: str) -> None:
         assert _described(name, size) == expected[size], size
 
 
-@pytest.mark.parametrize("name", ["chain", "softmax", "columns", "norm", "loss", "stencil", "heat", "scan"])
+@pytest.mark.parametrize("seed", range(12))
+def test_random_functions_at_other_sizes(seed: int) -> None:
+    """Sizes that are equal by chance, swapped, 0 and 1 among them."""
+    rng, function = random.Random(seed), random_function(seed)
+    given = [
+        [_array(*[sizes[letter] for letter in letters]) for letters in ARGUMENTS] for sizes in random_sizes(rng, 4)
+    ]
+    expected = []
+    for arguments in given:
+        forget_known()
+        expected.append(_description(function, arguments))
+    forget_known()
+    for k in rng.sample(range(len(given)), len(given)):
+        assert _description(function, given[k]) == expected[k], given[k]
+
+
+KNOWN = ("chain", "softmax", "alike", "columns", "norm", "loss", "stencil", "heat", "unrolled", "scan")
+
+
+@pytest.mark.parametrize("name", KNOWN)
 def test_a_second_size_needs_no_fusion_and_no_emitter(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Sizes and constants in the kernels differ, and their texts do not."""
     first = _described(name, 300)

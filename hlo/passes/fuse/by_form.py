@@ -7,26 +7,28 @@ are copies of these. Another module of the form, whose sizes get the same answer
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache
 from typing import Any, NamedTuple
 
 from ...analyses.forms import ModuleForm, OpaqueConstant, sizes_of, with_sizes
+from ...analyses.size_classes import Classes, classes_of
 from ...builder import make_computation, make_tuple
 from ...custom_calls import is_built_in
 from ...ir import NO_ATTRIBUTES, HloComputation, HloInstruction, HloModule
+from ...literal import Literal
 from ...opcode import Opcode
 from ...shape import Shape
 from ...support.kept import Kept
 from ...support.observed import Observations, ObservedSize, Recalled, Trial
 
-LARGE = 1 << 12
+LARGE = 1 << 13
 """Instructions of a module that is fused alone: it is seldom compiled for another size, and a template takes memory."""
-_MOST_INSTRUCTIONS = 1 << 14
+_MOST_INSTRUCTIONS = 1 << 15
 """Instructions of all modules with templates, together: some megabytes."""
-_known: Kept[tuple[object, ...], Recalled[Template]] = Kept(_MOST_INSTRUCTIONS)
-"""Templates by form and options."""
+_known: Kept[tuple[object, ...], tuple[Classes, Recalled[Template]]] = Kept(_MOST_INSTRUCTIONS)
+"""The classes of sizes and the templates, by form and options."""
 
 
 def entry_by_form(
@@ -42,19 +44,24 @@ def entry_by_form(
     if not form.is_dense:
         return make(module)
 
+    key = options, *form.structure
+    known = _known.get(key)
+    if known is None:
+        known = _known.keep(key, (classes_of(computations), Recalled()), count)
+    classes, templates = known
+    if not classes.hold(form.sizes):
+        return make(module)
+    sizes = classes.sizes(form.sizes)
+
     @cache
     def trial(seen: Observations) -> Trial:
-        return Trial(seen, form.sizes)
+        return Trial(seen, sizes)
 
     def observe() -> tuple[Observations, Template]:
-        seen = Observations(form.sizes)
-        observed = _observed(module, form, seen)
+        seen = Observations(sizes)
+        observed = _observed(module, classes.places(seen.sizes()), form.constants)
         return seen, Template(observed, make(observed))
 
-    key = options, *form.structure
-    templates = _known.get(key)
-    if templates is None:
-        templates = _known.keep(key, Recalled(), count)
     found = templates.find(trial, observe)
     if found is None:
         return make(module)
@@ -68,9 +75,8 @@ def _calls_users(computation: HloComputation) -> bool:
     return not all(is_built_in(i.attributes.custom_call_target) for i in calls)
 
 
-def _observed(module: HloModule, form: ModuleForm, seen: Observations) -> HloModule:
-    sizes = dict(zip(form.sizes, seen.sizes(), strict=True))
-    constants = {literal: OpaqueConstant(k) for k, literal in enumerate(form.constants)}
+def _observed(module: HloModule, sizes: Iterator[Any], ordinary: Sequence[Literal]) -> HloModule:
+    constants = {literal: OpaqueConstant(k) for k, literal in enumerate(ordinary)}
     done: dict[HloComputation, HloComputation] = {}
     for computation in module.computations:
         done[computation] = with_sizes(computation, sizes, constants, done)

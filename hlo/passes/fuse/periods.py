@@ -12,6 +12,7 @@ from collections.abc import Hashable, Sequence
 from ...ir import HloComputation, HloInstruction
 from ...opcode import Opcode
 from ...ops import is_elementwise
+from ...shape import Shape
 from .fusible import is_free, resolve
 
 _WINDOW = 8
@@ -47,7 +48,8 @@ def _keys(chain: Sequence[HloInstruction]) -> list[int]:
     them. Any other instruction has one of its own: to compare their types, which may be long tuples, would cost more
     the longer the program is."""
     place = {i: k for k, i in enumerate(chain)}
-    numbers: dict[Hashable, int] = {}
+    alike: dict[Hashable, list[tuple[Shape, int]]] = {}
+    """The shapes, with a number each: they are compared, and not hashed, since their sizes may be observed ones."""
     keys = []
     for k, i in enumerate(chain):
         if not is_elementwise(i):
@@ -60,7 +62,12 @@ def _keys(chain: Sequence[HloInstruction]) -> list[int]:
             is_number = source.opcode is Opcode.CONSTANT and source.shape.num_elements == 1
             far: Hashable = source.attributes.literal if is_number else id(source)
             operands.append((far, positions) if at is None else (k - at, positions))
-        keys.append(numbers.setdefault((i.opcode, i.shape, i.attributes, *operands), len(numbers)))
+        shapes = alike.setdefault((i.opcode, i.shape.element_type, i.attributes, *operands), [])
+        number = next((number for shape, number in shapes if shape == i.shape), None)
+        if number is None:
+            number = k
+            shapes.append((i.shape, k))
+        keys.append(number)
     return keys
 
 
