@@ -24,7 +24,7 @@ from ..timeline.spans import RECORDERS, Track
 from ..verifier import verify
 from .history import current_history, noting
 from .record import PassRecord
-from .rewrite import HloPass
+from .rewrite import HloPass, is_idempotent
 from .rewriter import Application, RewriteLog, has_rules
 
 
@@ -166,7 +166,7 @@ class _Run:
             for each in step.passes:
                 if quiet.get(each) is not module:
                     before, module = module, self.one(module, each)
-                    if module is before:
+                    if module is before or is_idempotent(each):
                         quiet[each] = module
             if module is start:
                 return module

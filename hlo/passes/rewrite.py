@@ -29,6 +29,11 @@ class HloPass(Protocol):
         """The rewritten module; the same object if nothing changed."""
 
 
+def is_idempotent(each: HloPass) -> bool:
+    """True for a pass that says that it finds nothing to do in its own result."""
+    return getattr(each, "is_idempotent", False)
+
+
 Visit = Callable[[HloInstruction, HloInstruction], HloInstruction]
 """visit(old, moved): the replacement of `old`. `moved` is `old` on the replacements of its operands (`old` itself if
 none changed). Returns `moved` to keep it, an existing instruction, or a new one, perhaps on new operands."""

@@ -9,6 +9,7 @@ HloComputationDeduplicator.
 from __future__ import annotations
 
 from collections.abc import Hashable
+from typing import ClassVar
 
 from ...custom_calls import is_unwritten
 from ...effects import effects_of
@@ -16,7 +17,7 @@ from ...ir import HloComputation, HloInstruction, HloModule
 from ...opcode import Opcode
 from ...ops import SPECS, Trait, has_trait
 from ...support.records import dataclass
-from ..rewrite import map_computations, rewrite_computation, with_called
+from ..rewrite import map_each_computation, rewrite_computation
 
 _COMMUTATIVE = frozenset(o for o, spec in SPECS.items() if Trait.COMMUTATIVE in spec.traits)
 _EXTREMA = frozenset({Opcode.MAXIMUM, Opcode.MINIMUM})
@@ -29,10 +30,15 @@ class CommonSubexpressionElimination:
     """Merges equal instructions in each computation but the bodies of fusions, and equal reducers in the module."""
 
     name: str = "cse"
+    is_idempotent: ClassVar[bool] = True
 
     def __call__(self, module: HloModule) -> HloModule:
-        same = _equal_reducers(module)
-        return map_computations(module, lambda computation: _merge(with_called(computation, same)))
+        reducers = _merged_reducers(module)
+
+        def merged(old: HloComputation, current: HloComputation) -> HloComputation:
+            return reducers[old] if current is old and old in reducers else _merge(current)
+
+        return map_each_computation(module, merged)
 
 
 def _merge(computation: HloComputation) -> HloComputation:
@@ -76,13 +82,19 @@ def _operands_key(instruction: HloInstruction, position: dict[HloInstruction, in
     return (opcode, *operands)
 
 
-def _equal_reducers(module: HloModule) -> dict[HloComputation, HloComputation]:
-    """For each reducer the first one that does the same."""
+def _merged_reducers(module: HloModule) -> dict[HloComputation, HloComputation]:
+    """For each reducer what it becomes, which is the same for all that do the same; {} if there are not several."""
     reducers = dict.fromkeys(
         c for i in module.instructions() if has_trait(i.opcode, Trait.APPLIES) for c in i.called_computations()
     )
+    if len(reducers) < 2:
+        return {}
     first: dict[Hashable, HloComputation] = {}
-    return {c: first.setdefault(_fingerprint(c), c) for c in reducers} if len(reducers) > 1 else {}
+    found = {}
+    for reducer in reducers:
+        merged = _merge(reducer)
+        found[reducer] = first.setdefault(_fingerprint(merged), merged)
+    return found
 
 
 def _fingerprint(computation: HloComputation) -> Hashable:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -78,6 +79,22 @@ def test_fixed_point_runs_until_nothing_changes() -> None:
     assert len(module.entry.instructions) == 3
     assert len(records) == 6
     assert [r.unsettled for r in records] == [(), (), (), (), ("shorten",), ()]
+
+
+@dataclass(frozen=True)
+class Idempotent(Step):
+    """One that finds nothing in its own result."""
+
+    is_idempotent: ClassVar[bool] = True
+
+
+def test_an_idempotent_pass_does_not_visit_its_own_result() -> None:
+    step = FixedPoint((Step("nothing", lambda m: m), Idempotent("shorten", without_last)))
+    _, records = Pipeline("test", (step,)).run(chain(5), PassOptions())
+    assert [r.name for r in records] == ["nothing", "shorten", "nothing"]
+    step = FixedPoint((Idempotent("once", without_last), Step("shorten", without_last)))
+    module, _ = Pipeline("test", (step,)).run(chain(5), PassOptions())
+    assert len(module.entry.instructions) == 1  # it does visit the result of another one
 
 
 def test_disabled_passes_do_not_run() -> None:
