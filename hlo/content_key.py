@@ -2,20 +2,24 @@
 
 Names and metadata (the lines of the user's program) are left out, and so are computations' names. All else counts:
 opcodes, shapes with layouts, attributes, constants by their bytes (of large ones, a digest), shardings and other
-annotations, aliases. The bytes are the `repr` of tuples of strings, bytes and integers, which tells different tuples
-apart.
+annotations, aliases. The bytes are those of tuples of strings, bytes and integers in the format of `marshal`, which
+tells different tuples apart.
 
 `structural_key.py` makes keys for the caches of one process; they are objects, not bytes.
 """
 
 from __future__ import annotations
 
+import marshal
 import struct
 from collections.abc import Callable
 from dataclasses import fields, is_dataclass
 from enum import Enum
+from functools import cache
 from importlib import import_module
 from typing import Any, TypeAlias
+
+import numpy as np
 
 from .instruction import NO_ATTRIBUTES, HloComputation, HloInstruction
 from .ir import HloModule
@@ -29,6 +33,10 @@ Part: TypeAlias = "str | bytes | int | tuple[Part, ...] | None"
 
 _OMITTED = frozenset({"name", "entry"})
 """Fields of a module that are not part of its key."""
+
+
+_FORMAT = 2
+"""The last one in which the bytes do not depend on which of the objects are the same one."""
 
 
 class NoKey(Exception):
@@ -45,7 +53,7 @@ def content_key(module: HloModule) -> bytes:
         parts.append(_computation(computation, numbers, shapes))
         numbers[computation] = len(numbers)
     about = [_part(getattr(module, name), numbers) for name in _names(type(module)) if name not in _OMITTED]
-    return repr((*about, *parts)).encode()
+    return marshal.dumps((*about, *parts), _FORMAT)
 
 
 def data_key(value: object) -> Part:
@@ -87,6 +95,9 @@ def _part(value: Any, numbers: dict[HloComputation, int]) -> Part:
         return value  # type: ignore[no-any-return]
     if kind is tuple:
         return tuple([v if type(v) is int else _part(v, numbers) for v in value])
+    names = _fields.get(kind)
+    if names is not None:
+        return kind.__qualname__, *[_part(getattr(value, name), numbers) for name in names]
     encode = _ENCODED.get(kind)
     if encode is not None:
         return encode(value)
@@ -94,9 +105,8 @@ def _part(value: Any, numbers: dict[HloComputation, int]) -> Part:
         return "computation", numbers[value]
     if issubclass(kind, Enum):
         return kind.__qualname__, value.name
-    names = _fields.get(kind)
-    if names is not None or is_dataclass(kind):
-        return kind.__qualname__, *[_part(getattr(value, name), numbers) for name in names or _names(kind)]
+    if is_dataclass(kind):
+        return kind.__qualname__, *[_part(getattr(value, name), numbers) for name in _names(kind)]
     if issubclass(kind, tuple):
         return kind.__qualname__, *[_part(v, numbers) for v in value]
     raise NoKey(f"it holds a {kind.__module__}.{kind.__qualname__}")
@@ -109,7 +119,12 @@ def _same(value: Any) -> Any:
 def _literal(value: Literal) -> Part:
     array = value.array
     data = array.tobytes()
-    return "literal", array.dtype.name, array.shape, data if len(data) < 64 else sha256(data).digest()
+    return "literal", _name_of(array.dtype), array.shape, data if len(data) < 64 else sha256(data).digest()
+
+
+@cache
+def _name_of(dtype: np.dtype[Any]) -> str:
+    return dtype.name
 
 
 _ENCODED: dict[type, Callable[[Any], Part]] = {

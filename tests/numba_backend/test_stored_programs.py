@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import json
 import os
+import pickle
 import random
 import subprocess
 import sys
@@ -277,6 +278,14 @@ def test_a_users_target_is_not_known(in_memory: InMemory) -> None:
         pass
 
     assert key(target=Own()) is None
+
+
+def test_a_key_does_not_depend_on_objects() -> None:
+    """Equal strings may be one object or several."""
+    module = hloom.make_hlo(lambda x: jnp.where(x > 0, jnp.sin(x), 2.5) @ x)(np.ones((3, 3), np.float32))
+    expected = content_key(module)
+    again = pickle.loads(pickle.dumps(module))
+    assert content_key(again) == content_key(parse(module.to_text())) == expected
 
 
 # ---- values that are not kept
