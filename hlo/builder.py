@@ -181,10 +181,13 @@ class _Namer:
         if wanted not in used:
             used.add(wanted)
             return wanted
-        stem, dot, digits = wanted.rpartition(".")
-        base = stem if dot and digits.isdigit() else wanted
+        base = wanted
+        if wanted[-1:].isdigit():
+            stem, dot, digits = wanted.rpartition(".")
+            base = stem if dot and digits.isdigit() else wanted
         number = self._next.get(base, 1)
-        if f"{base}.{number}" in used:  # as a rule, so are all up to some number, which large steps find
+        name = f"{base}.{number}"
+        if name in used:  # as a rule, so are all up to some number, which large steps find
             step = 1
             while f"{base}.{number + step}" in used:
                 step *= 2
@@ -193,9 +196,10 @@ class _Namer:
                 if f"{base}.{number + step}" in used:
                     number += step
             number += 1
+            name = f"{base}.{number}"
         self._next[base] = number + 1
-        used.add(f"{base}.{number}")
-        return f"{base}.{number}"
+        used.add(name)
+        return name
 
 
 _NAMES = "_names"
