@@ -2,8 +2,8 @@
 
 Two instructions are equal if opcode, shape, attributes and operands are; the order of operands of commutative ops does
 not matter (maximum and minimum of complex numbers are not commutative: if the real parts are equal, they return the
-second). Equal reducers are merged first: each reduce of a traced program has its own copy. Source: XLA's HloCSE and
-HloComputationDeduplicator.
+second). Loops and branches are equal if their computations are, up to names. Equal reducers are merged first: each
+reduce of a traced program has its own copy. Source: XLA's HloCSE and HloComputationDeduplicator.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from ..rewrite import map_each_computation, rewrite_computation
 
 _COMMUTATIVE = frozenset(o for o, spec in SPECS.items() if Trait.COMMUTATIVE in spec.traits)
 _EXTREMA = frozenset({Opcode.MAXIMUM, Opcode.MINIMUM})
+_CONTROL_FLOW = frozenset({Opcode.CONDITIONAL, Opcode.WHILE})
 _KEPT = frozenset({Opcode.PARAMETER, Opcode.OPT_BARRIER})
 """Opt-barriers are not merged: their purpose is to keep values apart."""
 
@@ -59,9 +60,9 @@ def _merge(computation: HloComputation) -> HloComputation:
             position[moved] = len(position)
             return moved
         if other is not None:
-            seen[other.shape, other.attributes, roughly] = other
+            seen[other.shape, _attributes_key(other), roughly] = other
             alike[roughly] = None
-        first = seen.setdefault((moved.shape, moved.attributes, roughly), moved)
+        first = seen.setdefault((moved.shape, _attributes_key(moved), roughly), moved)
         if first is moved:
             position[moved] = len(position)
         return first
@@ -80,6 +81,12 @@ def _operands_key(instruction: HloInstruction, position: dict[HloInstruction, in
     if opcode in _COMMUTATIVE and not (opcode in _EXTREMA and instruction.shape.element.is_complex):
         operands.sort()
     return (opcode, *operands)
+
+
+def _attributes_key(instruction: HloInstruction) -> Hashable:
+    """The attributes. Control flow has no others than its computations, each of which was traced on its own."""
+    key: Hashable = instruction.attributes
+    return tuple(map(_fingerprint, instruction.called_computations())) if instruction.opcode in _CONTROL_FLOW else key
 
 
 def _merged_reducers(module: HloModule) -> dict[HloComputation, HloComputation]:
@@ -102,6 +109,6 @@ def _fingerprint(computation: HloComputation) -> Hashable:
     position: dict[HloInstruction, int] = {}
     parts: list[Hashable] = []
     for instruction in computation.instructions:
-        parts.append((instruction.shape, instruction.attributes, *_operands_key(instruction, position)))
+        parts.append((instruction.shape, _attributes_key(instruction), *_operands_key(instruction, position)))
         position[instruction] = len(position)
     return (*parts, position[computation.root])
