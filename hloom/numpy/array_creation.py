@@ -606,7 +606,7 @@ def _known_places(part: Any, count: int, begin: int) -> Value:
     return as_value(np.arange(begin, count, dtype=np.float64) * part)
 
 
-_FEW_PLACES = 64
+_FEW_PLACES = 192
 _few_places = functools.lru_cache(maxsize=64)(_known_places)
 """Two equal ranges in a program then capture one array, and are merged with all that is computed from them."""
 

@@ -27,6 +27,11 @@ from .promotion import check_arraylike, ensure_arraylike, promote_dtypes
 from .selection import where
 
 _METHODS = ("scan", "scan_unrolled", "sort", "compare_all")
+_LEAST_EVEN, _MOST_EVEN = 16, 1 << 20
+"""Of elements among which positions are found by distances: a search of fewer takes no more than 4 steps, and of more a
+float32 has too few digits."""
+_MANY = 4
+"""Points for each element, so that the test of the elements takes little."""
 
 
 def _no_kind(name: str, kind: None, order: None) -> None:
@@ -236,16 +241,65 @@ def searchsorted(
     if sorter is not None:
         check_arraylike("searchsorted", sorter)
         line = line[as_value(sorter)]
-    return _positions(line, points, side == "right")
+    return positions(line, points, side == "right")
 
 
-def _positions(line: Value, points: Value, after_equals: bool) -> Value:
+def positions(line: Value, points: Value, after_equals: bool, closed: bool = False) -> Value:
+    """How many elements of the line are before each point. `after_equals`: equal elements are, too, and with `closed`
+    all of them but the last.
+
+    Many points among evenly spaced elements find their position by its distance; the program tests whether they are
+    evenly spaced."""
+    size, dtype = line.aval.shape[0], line.aval.dtype
+    if size == 0 or points.aval.size == 0:
+        return lax.full(points.aval.shape, 0, np.int32)
+
+    def found_by(search: Callable[[Value, Value, bool], Value]) -> Value:
+        found = search(line, points, after_equals)
+        return where(lax.index_in_dim(line, size - 1, 0, False) == points, size - 1, found) if closed else found
+
+    if (
+        dtype not in (np.float32, np.float64) or is_symbolic(size) or is_symbolic(points.aval.size)
+        or not _LEAST_EVEN <= size <= _MOST_EVEN or points.aval.size < _MANY * size
+    ):  # fmt: skip
+        return found_by(_searched)
+    found: Value = lax.cond(_is_even(line), lambda: found_by(_by_distance), lambda: found_by(_searched))
+    return found
+
+
+def _along(line: Value, x: Value) -> Value:
+    """The distance of x from the line's first element, as multiples of the mean distance of neighbours. Rounding is
+    monotonic, so this is, too, where the line ascends."""
+    first, last = (lax.index_in_dim(line, k, 0, False) for k in (0, -1))
+    scale = np.asarray(line.aval.shape[0] - 1, line.aval.dtype) / (last - first)
+    return (x - first) * scale
+
+
+def _is_even(line: Value) -> Value:
+    """Whether the line ascends, and `_along` of element k is within 1/8 of k. (1/4 would do: `_by_distance` may round
+    otherwise than here.) False for NaN and infinities."""
+    first, last = (lax.index_in_dim(line, k, 0, False) for k in (0, -1))
+    away = lax.abs(_along(line, line) - lax.iota(line.aval.dtype, line.aval.shape[0]))
+    return (first < last) & lax.reduce_and(away <= 0.125, [0])
+
+
+def _by_distance(line: Value, points: Value, after_equals: bool) -> Value:
+    """The positions among evenly spaced elements: a point between elements k and k + 1 is within k - 1/4 and k + 5/4 by
+    `_along`, so it is compared with the element of the nearest number alone. NaN is after all."""
+    last = line.aval.shape[0] - 1
+    inside = points < lax.index_in_dim(line, last, 0, False)
+    place = lax.select(inside, _along(line, points), lax.full_like(points, last))
+    near = lax.convert_element_type(lax.max(place, lax.full_like(place, 0)) + 0.5, np.int32)
+    element = elements_of(line, near)
+    is_after = ~(points < element if after_equals else points <= element)
+    return near + lax.convert_element_type(is_after, np.int32)
+
+
+def _searched(line: Value, points: Value, after_equals: bool) -> Value:
     """A binary search of all points at once: in each step, the position of a point moves right over half of the
-    elements that are left, or stays. `after_equals`: it moves over equal elements, too."""
+    elements that are left, or stays."""
     size = line.aval.shape[0]
     found = lax.full(points.aval.shape, 0, np.int32)
-    if size == 0 or points.aval.size == 0:
-        return found
     line, points = order_keys(line), order_keys(points)
 
     def is_before(place: Value) -> Value:

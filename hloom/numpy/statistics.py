@@ -25,7 +25,7 @@ from .indexing_routines import ravel_multi_index
 from .promotion import check_arraylike, ensure_arraylike, promote_dtypes, promote_dtypes_inexact, to_dtype
 from .reductions import average, sum
 from .selection import clip, where
-from .sorting import searchsorted
+from .sorting import positions, searchsorted
 from .tensor_contractions import dot
 from .unary_ufuncs import abs, conj, real, sqrt
 
@@ -291,17 +291,12 @@ def histogram(
     return _in_bins(x, edges, heavy, bool(density)), edges
 
 
-def _bin_of(edges: Value, x: Value) -> Value:
-    """Its number; 0 is for values below all edges; the last edge belongs to the last bin."""
-    size = edges.aval.shape[0]
-    return where(lax.index_in_dim(edges, size - 1, 0, False) == x, size - 1, searchsorted(edges, x, "right"))
-
-
 @compound(static=("density",))
 def _in_bins(x: Value, edges: Value, weights: Value | None, density: bool) -> Value:
     weights = lax.full_like(x, 1) if weights is None else weights
     size = edges.aval.shape[0]
-    flat = [lax.reshape(v, (x.aval.size,)) for v in (_bin_of(edges, x), weights)]
+    places = positions(edges, x, True, closed=True)  # 0 is for values below all edges
+    flat = [lax.reshape(v, (x.aval.size,)) for v in (places, weights)]
     counts = lax.slice_in_dim(added_at(size, *flat), 1, size)
     return counts / diff(edges) / sum(counts) if density else counts
 

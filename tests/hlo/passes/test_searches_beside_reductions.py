@@ -18,7 +18,7 @@ def test_the_steps_of_a_search_are_one_kernel() -> None:
     x = np.random.default_rng(0).uniform(0, 1, 1 << 17).astype(np.float32)
     compiled = hloom.jit(bins).lower(x).compile()
     names = [*compiled.kernels()]
-    assert not any("gather" in name for name in names) and len(names) <= 4, names
+    assert not any("gather" in name for name in names) and len(names) <= 8, names  # also those of even edges
     edges = np.asarray(jnp.linspace(x.min(), x.max(), 101))
     np.testing.assert_array_equal(compiled(x), np.searchsorted(edges, x, side="right"))
 
