@@ -11,6 +11,7 @@ does not matter how large the batch makes a kernel.
 from __future__ import annotations
 
 from ...hlo.analyses.batch import Batch, NotABatch, batch_of
+from ...hlo.analyses.short_sums import is_between
 from ...hlo.analyses.trip_count import induction_variable
 from ...hlo.buffers.values import is_alias
 from ...hlo.effects import has_side_effect
@@ -19,6 +20,7 @@ from ...hlo.opcode import Opcode
 from ...hlo.ops import Trait, has_trait
 from ...hlo.support.records import dataclass
 from ..cost import KERNEL_OF_LOOP, MULTIPLICATION, OPERATION, OPERATION_OF_FUNCTION, PARTED, UPDATED
+from ..cost import UNKNOWN_TRIPS as TRIPS_BY_DATA
 from ..dot import is_gemm
 from ..policy.small_products import MOST_VECTOR_WORK, MOST_WORK, SUPPORTED, work_of
 from .joining import part_of
@@ -168,6 +170,7 @@ def instructions_in(computation: HloComputation) -> int:
 def nanoseconds(body: HloComputation) -> float:
     """The time of a fused computation on one thread, estimated."""
     total = 0.0
+    is_short = body.root.opcode is Opcode.REDUCE and is_between(body.root.operands[0])
     for instruction in body.instructions:
         if instruction.opcode in (Opcode.PARAMETER, Opcode.CONSTANT, Opcode.TUPLE, Opcode.GET_TUPLE_ELEMENT):
             continue
@@ -177,5 +180,7 @@ def nanoseconds(body: HloComputation) -> float:
         count = sum(leaf.num_elements for leaf in instruction.shape.leaves())
         if instruction.opcode is Opcode.REDUCE:
             count = instruction.operands[0].shape.num_elements
+        if is_short:
+            count = min(count, TRIPS_BY_DATA)
         total += count * (OPERATION_OF_FUNCTION if has_trait(instruction.opcode, Trait.EXPENSIVE) else OPERATION)
     return total

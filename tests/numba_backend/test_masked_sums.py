@@ -315,3 +315,30 @@ def test_updates_that_store_something_else_go_over_all() -> None:
     lines = lines_of(within_masks(read(body, types).body, {"c0"}, {"c0"}))
     loops = [line.strip() for line in lines if "for i" in line]
     assert loops == ["for i in range(minimum(n0, k)):"] + ["for i in range(n0):"] * 3
+
+
+@pytest.mark.parametrize("between", [True, False])
+def test_a_short_part_of_a_long_row(between: bool) -> None:
+    """Such as a row of a sparse matrix: the loop is one kernel, however many elements the mask hides."""
+    count, rows = 1 << 17, 40
+    random = np.random.default_rng(3)
+    starts = np.sort(random.integers(0, count, rows + 1)).astype(np.int32)
+    values, x = random.random(count), random.random(1000)
+    columns = random.integers(0, 1000, count).astype(np.int32)
+
+    def product(starts: Any, columns: Any, values: Any, x: Any) -> Any:
+        index = jnp.arange(count)
+
+        def row(i: Any, y: Any) -> Any:
+            mask = (index >= starts[i]) & (index < starts[i + 1]) if between else index >= starts[i]
+            return y.at[i].set(jnp.where(mask, values, 0) @ x[jnp.where(mask, columns, 0)])
+
+        return lax.fori_loop(0, rows, row, jnp.empty(rows, values.dtype))
+
+    with hloom.enable_x64(True):
+        compiled = hloom.jit(product).lower(starts, columns, values, x).compile()
+        assert any("native_loop" in text for text in compiled.kernels().values()) == between
+        terms = values * x[columns]
+        stops = starts[1:] if between else [count] * rows
+        expected = [terms[i:j].sum() for i, j in zip(starts, stops)]
+        np.testing.assert_allclose(compiled(starts, columns, values, x), expected, rtol=1e-12)

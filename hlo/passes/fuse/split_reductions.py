@@ -18,12 +18,13 @@ from functools import partial
 
 import numpy as np
 
+from ...analyses.short_sums import in_loops, is_between
 from ...builder import make_constant, make_instruction
 from ...ir import HloComputation, HloInstruction, HloModule
 from ...opcode import Opcode
 from ...ops.reduce import ReduceAttributes
 from ...support.records import dataclass
-from ..rewrite import map_computations
+from ..rewrite import map_each_computation
 from .regions import Region, Regions, renumbered, with_splits
 from .split_arg_reductions import split_arg_reductions
 
@@ -63,7 +64,8 @@ class SplitReductions:
         return max(self.parts, elements // self.most)
 
     def __call__(self, module: HloModule) -> HloModule:
-        return map_computations(module, partial(_split_in, self))
+        inside = set(in_loops(module))
+        return map_each_computation(module, lambda old, current: _split_in(self, current, old in inside))
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +81,7 @@ class _Plan:
         return self.kept[-1] if self.cut is None else self.cut
 
 
-def _split_in(wanted: SplitReductions, computation: HloComputation) -> HloComputation:
+def _split_in(wanted: SplitReductions, computation: HloComputation, in_loop: bool) -> HloComputation:
     computation = split_arg_reductions(computation, partial(_parts, wanted))
     halves: set[HloInstruction] = set()
     for _ in range(_ROUNDS):
@@ -91,6 +93,8 @@ def _split_in(wanted: SplitReductions, computation: HloComputation) -> HloComput
         for reduce in computation.instructions:
             if reduce in halves or (plan := _plan(reduce, wanted)) is None:
                 continue
+            if in_loop and is_between(reduce.operands[0]):
+                continue  # the loop goes over few of the elements
             if any(region.ends_in(reduce) for region in regions):
                 plans[reduce] = plan
                 continue

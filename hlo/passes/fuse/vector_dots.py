@@ -16,7 +16,8 @@ The product of a vector and a matrix that is in no cache takes as long as the ma
 once for all of them: for ``x @ a`` and ``a @ y``, and for ``x = a @ w`` and ``f(x) @ a``, the gradient of a linear
 model, since a row is in a cache when its sum is complete.
 
-The product of two vectors under one mask is a masked sum, which a loop may restrict to where the mask holds.
+The product of two vectors under one mask is a masked sum, which a loop may restrict to where the mask holds. So is any
+product, however long, of a vector that is masked but between two numbers (`analyses/short_sums.py`).
 
     dot(select(p, x, 0), select(p, y, 0))  ->  reduce(select(p, multiply(x, y), 0), 0), to_apply=add
 """
@@ -24,8 +25,9 @@ The product of two vectors under one mask is a masked sum, which a loop may rest
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
+from ...analyses.short_sums import in_loops, is_between
 from ...builder import make_computation, make_constant, make_instruction, make_parameter
 from ...element_type import ElementType
 from ...ir import HloComputation, HloInstruction, HloModule
@@ -57,7 +59,7 @@ class VectorDots:
     def __call__(self, module: HloModule) -> HloModule:
         if not any(i.opcode is Opcode.DOT for i in module.instructions()):
             return module
-        inside = set(_in_loops(module))
+        inside = set(in_loops(module))
 
         def rewrite(old: HloComputation, current: HloComputation) -> HloComputation:
             in_loop = old in inside
@@ -82,7 +84,9 @@ class VectorDots:
         if len(batch) + len(a.lhs_contracting_dims) != x.shape.rank or list(batch) != sorted(batch):
             return False
         count = math.prod(x.shape.dimensions)
-        return x.shape.rank == 1 and count <= self.most if in_loop else count >= self.least
+        if in_loop:
+            return x.shape.rank == 1 and (count <= self.most or any(map(is_between, dot.operands)))
+        return count >= self.least
 
     def _is_long(self, dot: HloInstruction) -> bool:
         if dot.opcode is not Opcode.DOT or dot.attributes.algorithm:
@@ -173,18 +177,6 @@ def _spread(operand: HloInstruction, dimensions: Sequence[int], sizes: Sequence[
         return operand
     shape = Shape.array(operand.shape.element, tuple(sizes))
     return make_instruction(Opcode.BROADCAST, (operand,), BroadcastAttributes(tuple(dimensions)), shape=shape)
-
-
-def _in_loops(module: HloModule) -> Iterator[HloComputation]:
-    """The bodies and conditions of loops, and the computations that they call."""
-    pending = [c for i in module.instructions() if i.opcode is Opcode.WHILE for c in i.called_computations()]
-    seen = set()
-    while pending:
-        computation = pending.pop()
-        if computation not in seen:
-            seen.add(computation)
-            yield computation
-            pending += [c for i in computation.callers for c in i.called_computations()]
 
 
 def _addition(element_type: ElementType) -> HloComputation:
