@@ -38,6 +38,10 @@ def main() -> int:
     parser.add_argument("--group", action="append", choices=groups.NAMES, metavar="NAME", help="only these cases")
     parser.add_argument("--case", action="append", metavar="NAME", help="only this one; may be repeated")
     parser.add_argument("--list", action="store_true", help="print the names of the cases and end")
+    parser.add_argument(
+        "--prepare", action="store_true",
+        help="only build the programs of others, which Pythran, DaCe and Numba keep: a run then waits for no compiler",
+    )  # fmt: skip
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all samples there")
     parser.add_argument(
         "--write", action="store_true",
@@ -78,6 +82,10 @@ def main() -> int:
         print("\n".join(chosen))
         return 0
 
+    startup.CHOSEN = startup.Chosen(dict(pair.split("=", 1) for pair in options.python), options.peer)
+    if options.prepare:
+        _prepare([name for name in chosen if groups.home(name) in groups.PROGRAMS])
+        return 0
     files = [options.json] if options.json else []
     files += [results.HERE / results.JSON] if options.write else []
     outcomes, failed, about = _measure(chosen, options, files)
@@ -94,7 +102,6 @@ def _measure(chosen: list[str], options: Any, files: list[Path]) -> tuple[list[O
     failed = []
     rounds = QUICK_ROUNDS if options.quick else harness.BEST_ROUNDS if options.best else ROUNDS
     seconds = harness.BEST_SECONDS if options.quick or options.best else harness.SAMPLE_SECONDS
-    startup.CHOSEN = startup.Chosen(dict(pair.split("=", 1) for pair in options.python), options.peer)
     about = machine.describe()
     expected = [FRESH_SECONDS if groups.is_fresh(name) else STEADY_SECONDS for name in chosen]
     began = time.perf_counter()
@@ -139,6 +146,14 @@ def _measure(chosen: list[str], options: Any, files: list[Path]) -> tuple[list[O
                 written = report.as_json(outcomes, about | {"peers": startup.CHOSEN.about})
                 file.write_text(json.dumps(written, indent=1) + "\n")
     return outcomes, failed, about | {"peers": startup.CHOSEN.about}
+
+
+def _prepare(chosen: list[str]) -> None:
+    with tempfile.TemporaryDirectory() as store, peers.started(Path(store), startup.CHOSEN) as running:
+        for k, name in enumerate(chosen):
+            print(f"{k + 1}/{len(chosen)}  {name}", flush=True)
+            for peer, error in running.prepare(name).items():
+                print(f"  {peer}: {error}", flush=True)
 
 
 def _compile_loop(name: str, best: bool) -> Outcome:

@@ -29,6 +29,8 @@ SETTLE_SECONDS = 0.06
 (OpenBLAS's: 2**26 cycles). A process of another peer is stopped meanwhile."""
 WARM_SHARE = 8
 """One of so many calls of a sample runs before it: after the pause caches are cold and threads of a pool sleep."""
+LONG_SECONDS = 1.0
+"""A call that takes longer is a sample, and needs no other one before it."""
 LEAST_ROUNDS, LIMIT_SECONDS = 3, 6.0
 """If the rounds of a case take longer than this, the case ends with fewer rounds."""
 
@@ -82,6 +84,8 @@ class Case:
     """Of peers other than hloom and JAX only the means and deviations are compared: the results are random."""
     translated: frozenset[str] = frozenset()
     """Peers whose program nobody wrote for this case. One whose results differ is named and left out."""
+    others: frozenset[str] = frozenset()
+    """Peers whose program somebody else wrote. One whose results differ is left out, too."""
 
 
 @dataclass
@@ -125,6 +129,7 @@ class Local:
     def __init__(self, program: Program, wait_each: bool, settle: float | None = None) -> None:
         self._program, self._wait_each = program, wait_each
         self._settle = SETTLE_SECONDS if settle is None else settle
+        self._is_long = False
         self.work = program.work
 
     def results(self) -> list[np.ndarray]:
@@ -132,11 +137,13 @@ class Local:
         return _arrays((self._program.check or self._program.run)())
 
     def calls(self, seconds: float) -> int:
-        return _calls_a_sample(self._program, self._wait_each, seconds)
+        self._is_long = _sample(self._program, 1, self._wait_each) > LONG_SECONDS
+        return 1 if self._is_long else _calls_a_sample(self._program, self._wait_each, seconds)
 
     def sample(self, calls: int) -> float:
         time.sleep(self._settle)
-        _sample(self._program, 1 + calls // WARM_SHARE, self._wait_each)
+        if not self._is_long:
+            _sample(self._program, 1 + calls // WARM_SHARE, self._wait_each)
         return _sample(self._program, calls, self._wait_each)
 
 

@@ -17,7 +17,7 @@ import signal
 import subprocess
 import sys
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -33,6 +33,8 @@ PATIENCE_SECONDS = 240.0
 """How long a peer may take to build a case or for one command."""
 TRANSLATED_SECONDS = 30.0
 """The same for a program that was not written for its peer: IREE takes minutes to sort, and for long loops."""
+PREPARED_SECONDS = 1200.0
+"""The same where nothing is measured."""
 
 
 class PeerFailed(Exception):
@@ -128,27 +130,15 @@ class Peers:
     running: dict[str, Peer] = field(default_factory=dict)
 
     def measure(self, name: str, rounds: int, seconds: float, best: bool) -> Outcome:
-        """Build a case in all peers at once, compare, and take samples of so many
-        seconds in turns. Raises Mismatch, and PeerFailed if
-        hloom fails; another peer that fails is named in the notes."""
+        """Build a case in all peers at once, compare, and take samples of so many seconds in turns. Raises Mismatch,
+        and PeerFailed if hloom fails; another peer that fails is named in the notes."""
         case = groups.make(name)
         outcome = Outcome(name, case.title, best=best)
-        wanted = [p for p in case.programs if self.chosen.names(p)]
         results: dict[str, list[np.ndarray]] = {}
-        sides = {peer: self._get(peer) for peer in wanted}
+        sides = {peer: self._get(peer) for peer in case.programs if self.chosen.names(peer)}
         for peer, side in sides.items():
             side.patience = TRANSLATED_SECONDS if peer in case.translated else PATIENCE_SECONDS
-        files = {peer: self.store / f"result-{peer}.npz" for peer in wanted}
-        failed: dict[str, PeerFailed] = {}
-        for act in (
-            lambda peer: sides[peer].send(do="build", case=name, to=str(files[peer])),
-            lambda peer: sides[peer].receive(),
-        ):
-            for peer in [p for p in wanted if p not in failed]:
-                try:
-                    act(peer)
-                except PeerFailed as error:
-                    failed[peer] = error
+        failed = self._build(name, sides)
         if "hloom" in failed:
             raise failed["hloom"]
         for peer, error in failed.items():
@@ -157,10 +147,11 @@ class Peers:
         for peer in sides:
             if peer not in self.chosen.about:
                 self.chosen.about[peer] = sides[peer].ask(do="about")["text"]
-            with np.load(files[peer]) as loaded:
+            with np.load(self._file(peer)) as loaded:
                 results[peer] = [loaded[key] for key in loaded.files]
-            files[peer].unlink()
-        for peer in [p for p in sides if p in case.translated or (case.equal and p not in ("hloom", "jax"))]:
+            self._file(peer).unlink()
+        lenient = sides.keys() - {"hloom", "jax"} if case.equal else case.translated | case.others
+        for peer in [p for p in sides if p in lenient]:
             try:
                 harness.compare({p: results[p] for p in ("hloom", peer)}, case)
             except harness.Mismatch as error:
@@ -184,6 +175,36 @@ class Peers:
                 outcome.peak[peer] = peak
             side.ask(do="drop")
         return outcome
+
+    def prepare(self, name: str) -> dict[str, PeerFailed]:
+        """Build a case in all peers that keep what they compile, and return the failures: a later process measures
+        it."""
+        sides = {peer: self._get(peer) for peer in sorted(groups.make(name).others) if self.chosen.names(peer)}
+        for side in sides.values():
+            side.patience = PREPARED_SECONDS
+        failed = self._build(name, sides)
+        for peer in sides.keys() - failed:
+            self._file(peer).unlink()
+            sides[peer].ask(do="drop")
+        return failed
+
+    def _build(self, name: str, sides: Mapping[str, Peer]) -> dict[str, PeerFailed]:
+        """Build a case in all peers at once, and write their results; returns the failures."""
+        failed: dict[str, PeerFailed] = {}
+        for act in (
+            lambda peer: sides[peer].send(do="build", case=name, to=str(self._file(peer))),
+            lambda peer: sides[peer].receive(),
+        ):
+            for peer in [p for p in sides if p not in failed]:
+                try:
+                    act(peer)
+                except PeerFailed as error:
+                    failed[peer] = error
+        return failed
+
+    def _file(self, peer: str) -> Path:
+        """The results of the case that the peer has built."""
+        return self.store / f"result-{peer}.npz"
 
     def _get(self, name: str) -> Peer:
         if name not in self.running or not self.running[name].alive:

@@ -6,12 +6,16 @@
 hloom runs the JAX version, through `hloom.as_jax`. NPBench's NumPy, Numba, Pythran and DaCe versions write into their
 arguments, so these get fresh ones before each call, which is not timed. Of several Numba versions the quickest counts,
 as in NPBench. Without a clone the groups are empty.
+
+Pythran, DaCe and Numba compile longer than the programs run. Their code is kept in `HLOOM_BUILT` (if it is not set, in
+`~/.cache/hloom-benchmarks`), and `python -m benchmarks --prepare` compiles it without a measurement.
 """
 
 from __future__ import annotations
 
 import copy
 import functools
+import hashlib
 import importlib
 import importlib.util
 import json
@@ -34,6 +38,8 @@ BACKENDS = {"hloom": "jax", "jax": "jax", "numpy": "numpy", "numba": "numba", "t
 NUMBA_VERSIONS = ("numba_np", "numba_npr", "numba_n", "numba_op", "numba_opr", "numba_o")
 PYTHRAN_FLAGS = ("-DUSE_XSIMD", "-fopenmp", "-march=native", "-ffast-math")
 """NPBench's own."""
+BUILT = Path(os.environ.get("HLOOM_BUILT") or Path.home() / ".cache" / "hloom-benchmarks")
+"""Holds the code that Pythran, DaCe and Numba have compiled on this machine."""
 
 
 class Data:
@@ -108,7 +114,12 @@ def _in_place(data: Data, function: Callable[..., Any]) -> Program:
 
 def _numba(data: Data) -> Program:
     """The quickest of the Numba versions that run. Raises what the last one raises if none does."""
-    importlib.import_module("numba")
+    numba = importlib.import_module("numba")
+    os.environ["NUMBA_CACHE_DIR"] = str(BUILT / "numba")
+    numba.config.reload_config()
+    decorators = importlib.import_module("numba.core.decorators")
+    for name in ("jit", "njit"):  # the versions ask for no cache
+        setattr(numba, name, functools.partial(getattr(decorators, name), cache=True))
     found: list[tuple[float, Program]] = []
     failure: Exception = FileNotFoundError("no Numba version")
     for version in NUMBA_VERSIONS:
@@ -127,29 +138,54 @@ def _numba(data: Data) -> Program:
     return min(found, key=lambda pair: pair[0])[1]
 
 
+def _built(peer: str, source: Path, compiler: Callable[[Path], Any]) -> Path:
+    """The folder into which `compiler(folder)` has compiled this source, now or in an earlier process. Raises what
+    `compiler` raises."""
+    kept = [importlib.import_module(peer).__version__, sys.version, *PYTHRAN_FLAGS, *PYTHRAN_BLAS, source.read_text()]
+    folder = BUILT / peer / f"{source.stem}-{hashlib.sha256(repr(kept).encode()).hexdigest()[:16]}"
+    if not folder.exists():
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder.parent) as made:  # no half of it is ever found
+            (new := Path(made) / "new").mkdir()
+            compiler(new)
+            new.rename(folder)
+    return folder
+
+
 def _pythran(data: Data) -> Program:
     pythran = importlib.import_module("pythran")
     source = data.folder / f"{data.info['module_name']}_pythran.py"
-    with tempfile.TemporaryDirectory() as folder:
-        built = pythran.compile_pythranfile(
-            str(source), config=PYTHRAN_BLAS, output_file=str(Path(folder) / f"{source.stem}.so"),
+
+    def compile_into(folder: Path) -> None:
+        pythran.compile_pythranfile(
+            str(source), config=PYTHRAN_BLAS, output_file=str(folder / f"{source.stem}.so"),
             extra_compile_args=list(PYTHRAN_FLAGS), extra_link_args=["-fopenmp"],
         )  # fmt: skip
-        return _in_place(data, getattr(_load(Path(built), source.stem), data.info["func_name"]))
+
+    library = _built("pythran", source, compile_into) / f"{source.stem}.so"
+    return _in_place(data, getattr(_load(library, source.stem), data.info["func_name"]))
 
 
 def _dace(data: Data) -> Program:
     """DaCe's program after `auto_optimize` for the CPU."""
     dace = importlib.import_module("dace")
-    optimize = importlib.import_module("dace.transformation.auto.auto_optimize").auto_optimize
-    os.chdir(tempfile.mkdtemp())  # DaCe writes its build there
-    graph = data.function("_dace").to_sdfg(simplify=True)  # type: ignore[attr-defined]
-    optimize(graph, dace.dtypes.DeviceType.CPU)
-    compiled = graph.compile()
-    symbols = {str(name): data.values[str(name)] for name in graph.free_symbols if str(name) in data.values}
-    names = [name for name in data.info["input_args"] if name in graph.arglist()]
+    source = data.folder / f"{data.info['module_name']}_dace.py"
+    (BUILT / "dace").mkdir(parents=True, exist_ok=True)
+    os.chdir(BUILT / "dace")  # DaCe writes graphs where it runs
+
+    def compile_into(folder: Path) -> None:
+        optimize = importlib.import_module("dace.transformation.auto.auto_optimize").auto_optimize
+        graph = data.function("_dace").to_sdfg(simplify=True)  # type: ignore[attr-defined]
+        optimize(graph, dace.dtypes.DeviceType.CPU)
+        graph.build_folder = str(folder)
+        graph.compile(return_program_handle=False)
+
+    folder = _built("dace", source, compile_into)
+    compiled = importlib.import_module("dace.sdfg.utils").load_precompiled_sdfg(str(folder))
+    known = {str(name) for name in compiled.sdfg.free_symbols} | {*compiled.sdfg.arglist()}
     order = data.info["input_args"]
-    return _in_place(data, lambda *a: compiled(**{n: v for n, v in zip(order, a) if n in names}, **symbols))
+    symbols = {name: data.values[name] for name in known - {*order} if name in data.values}
+    return _in_place(data, lambda *a: compiled(**{n: v for n, v in zip(order, a) if n in known}, **symbols))
 
 
 def _npbench_case(file: Path, sources: Path, preset: str) -> Case:
@@ -162,7 +198,7 @@ def _npbench_case(file: Path, sources: Path, preset: str) -> Case:
     programs["numpy"] = lambda: _in_place(lazily(), lazily().function("_numpy"))
     for peer, builder in builders.items():
         programs[peer] = functools.partial(lambda builder: builder(lazily()), builder)
-    return Case(f"npbench-{preset}-{file.stem}", f"{info['name']}, {preset}", programs, translated=_others(programs))
+    return Case(f"npbench-{preset}-{file.stem}", f"{info['name']}, {preset}", programs, others=_others(programs))
 
 
 def _pyhpc_case(clone: Path, program: str, size: int) -> Case:
@@ -178,7 +214,7 @@ def _pyhpc_case(clone: Path, program: str, size: int) -> Case:
 
     programs = {peer: functools.partial(build, peer) for peer in BACKENDS}
     title = f"{program.replace('_', ' ')}, {size:,} elements"
-    return Case(f"pyhpc-{program}-{size}", title, programs, translated=_others(programs))
+    return Case(f"pyhpc-{program}-{size}", title, programs, others=_others(programs))
 
 
 def _others(programs: Mapping[str, Any]) -> frozenset[str]:

@@ -38,6 +38,8 @@ def clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for postfix, text in VERSIONS.items():
         (folder / f"toy{postfix}.py").write_text(text)
     monkeypatch.setenv("HLOOM_NPBENCH", str(tmp_path))
+    monkeypatch.setenv("HLOOM_BUILT", str(tmp_path / "built"))
+    monkeypatch.setattr(programs, "BUILT", tmp_path / "built")
     monkeypatch.delenv("HLOOM_PYHPC", raising=False)
     monkeypatch.setattr(programs, "GROUPS", programs._groups())
     return tmp_path
@@ -63,6 +65,37 @@ def test_each_call_has_new_arguments(clone: Path) -> None:
     for _ in range(2):
         assert local.sample(3) > 0
         np.testing.assert_array_equal(local.results()[0], np.arange(8.0) + 8)
+
+
+def test_programs_are_prepared(clone: Path, tmp_path: Path) -> None:
+    """In the processes of the peers that were asked for, which then have no case; Numba's code is kept."""
+    with peers.started(tmp_path, Chosen({}, ["numba", "dace"])) as running:
+        assert [*running.prepare("npbench-S-toy")] == ["dace"]
+        assert running.running.keys() == {"numba", "dace"}
+        with pytest.raises(peers.PeerFailed):
+            running.running["numba"].ask(do="sample", calls=1)
+    assert [*(clone / "built" / "numba").rglob("*kernel*.nbi")]
+
+
+def test_a_source_is_compiled_once(clone: Path) -> None:
+    source = clone / "program.py"
+    made: list[str] = []
+
+    def compiler(folder: Path) -> None:
+        made.append(source.read_text())
+        (folder / "code").write_text(made[-1])
+        if made[-1] == "wrong":
+            raise ValueError("no program")
+
+    for text in ("one", "one", "two", "one"):
+        source.write_text(text)
+        assert (programs._built("numpy", source, compiler) / "code").read_text() == text
+    source.write_text("wrong")
+    for _ in range(2):
+        with pytest.raises(ValueError, match="no program"):
+            programs._built("numpy", source, compiler)
+    assert made == ["one", "two", "wrong", "wrong"]
+    assert len([*(clone / "built" / "numpy").iterdir()]) == 2
 
 
 def test_without_clones_the_groups_are_empty(monkeypatch: pytest.MonkeyPatch) -> None:
