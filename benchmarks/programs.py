@@ -28,7 +28,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from .harness import Case, Program
+import numpy as np
+
+from .harness import Case, Program, arrays
 from .translated import PYTHRAN_BLAS
 
 PRESETS = ("S", "M", "L")
@@ -62,8 +64,12 @@ class Data:
 
     def own(self, of: Callable[[Any], Any] = copy.deepcopy) -> dict[str, Any]:
         """The arguments by name, the arrays made by `of`."""
-        arrays = self.info["array_args"]
-        return {name: of(v) if name in arrays else v for name, v in self.values.items()}
+        named = self.info["array_args"]
+        return {name: of(v) if name in named else v for name, v in self.values.items()}
+
+    def of_arrays(self) -> list[Any]:
+        """The arguments that are arrays."""
+        return [self.values[name] for name in self.info["array_args"]]
 
 
 def _load(file: Path, name: str = "", search: list[str] | None = None) -> ModuleType:
@@ -88,26 +94,43 @@ def _traced(data: Data, package: str) -> Program:
     function = data.function("_jax")
     own = data.own(importlib.import_module("jax.numpy").array)
     given = [own[name] for name in data.info["input_args"]]
-    return Program(lambda: function(*given), jax.block_until_ready)
+    return Program(
+        lambda: function(*given), jax.block_until_ready, check=lambda: _new(arrays(function(*given)), data)
+    )
+
+
+def _new(found: list[np.ndarray], data: Data) -> list[np.ndarray]:
+    """Those of the arrays that are not arguments, each once. Versions return them in different orders, or write into
+    arguments that the description does not name, so they are in an order of their own."""
+    known = {_bits(array) for array in arrays(list(data.values.values()))}
+    new = {_bits(array): array for array in found if _bits(array) not in known}
+    return sorted(new.values(), key=lambda array: (array.shape, float(np.abs(array).sum())))
+
+
+def _bits(array: np.ndarray) -> tuple[Any, ...]:
+    """Equal for equal arrays."""
+    return array.shape, array.dtype.str, hashlib.blake2b(np.ascontiguousarray(array).data).digest()
 
 
 def _in_place(data: Data, function: Callable[..., Any]) -> Program:
-    """A version that may write into its arguments."""
-    order, changed = data.info["input_args"], data.info["output_args"]
+    """A version that may write into its arguments. If it does, it gets new ones for each call."""
+    order = data.info["input_args"]
     own: dict[str, Any] = {}
+    changes = [True]
 
     def prepare() -> None:
-        if changed or not own:
+        if changes[0]:
             own.update(data.own())
 
     def run() -> Any:
         return function(*(own[name] for name in order))
 
     def check() -> Any:
-        prepare()
+        own.update(data.own())
         returned = run()
-        results = [] if returned is None else [*returned] if isinstance(returned, (list, tuple)) else [returned]
-        return results + [own[name] for name in changed]
+        mine = [own[name] for name in data.info["array_args"]]
+        changes[0] = any(_bits(a) != _bits(b) for a, b in zip(arrays(mine), arrays(data.of_arrays()), strict=True))
+        return _new([*([] if returned is None else arrays(returned)), *arrays(mine)], data)
 
     return Program(run, check=check, prepare=prepare)
 

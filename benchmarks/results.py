@@ -357,14 +357,14 @@ def read(source: Path) -> tuple[list[Outcome], dict[str, Any]]:
 
 
 def join(sources: Sequence[Path]) -> dict[str, Any]:
-    """One file of several runs, with the median of each peer as its only sample; of a row, the last run counts."""
+    """One file of several runs, with each peer's median (or best) as its only sample; of a row, the last run counts."""
     outcomes: dict[str, Outcome] = {}
     about: dict[str, Any] = {}
     for found, machine_of in map(read, sources):
         about = machine_of | {"peers": about.get("peers", {}) | machine_of.get("peers", {})}
         for o in found:
-            medians = {peer: [statistics.median(samples)] for peer, samples in o.samples.items() if samples}
-            outcomes[o.name] = replace(o, samples=medians, peak={})
+            numbers = {peer: [number] for peer in o.samples if (number := o.number(peer)) is not None}
+            outcomes[o.name] = replace(o, samples=numbers, peak={})
     order = {name: k for k, name in enumerate(groups.NAMES)}
     return report.as_json(sorted(outcomes.values(), key=lambda o: (order.get(o.group, 0), o.name)), about)
 
