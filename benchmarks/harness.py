@@ -85,7 +85,8 @@ class Case:
     translated: frozenset[str] = frozenset()
     """Peers whose program nobody wrote for this case. One whose results differ is named and left out."""
     others: frozenset[str] = frozenset()
-    """Peers whose program somebody else wrote. One whose results differ is left out, too."""
+    """Peers whose program somebody else wrote. One whose results differ is left out, too, but it may have more results
+    or fewer, in another order."""
 
 
 @dataclass
@@ -245,6 +246,26 @@ def compare(results: Mapping[str, Sequence[np.ndarray]], case: Case) -> None:
             _compare_pair(peers[0], peer, *(_moments(results[p]) for p in (peers[0], peer)), MOMENTS)
         else:
             _compare_pair(peers[0], peer, results[peers[0]], results[peer], case.tolerance, case.equal)
+
+
+def compare_some(results: Mapping[str, Sequence[np.ndarray]], case: Case) -> None:
+    """Raises Mismatch if the second peer's results are not among the first peer's, or the reverse if it has more."""
+    (first, one), (second, other) = results.items()
+    few, many = sorted((one, other), key=len)
+    if not few:
+        raise Mismatch(f"{first} has {len(one)} results, {second} {len(other)}")
+    for array in few:
+        errors = [_difference(first, second, array, a, case.tolerance) for a in many if a.shape == array.shape]
+        if all(errors):
+            raise Mismatch(errors[0] if errors else f"{first} and {second} differ: none has shape {array.shape}")
+
+
+def _difference(first: str, second: str, one: np.ndarray, other: np.ndarray, tolerance: float) -> str:
+    try:
+        _compare_pair(first, second, [one], [other], tolerance)
+    except Mismatch as error:
+        return str(error)
+    return ""
 
 
 def _compare_pair(

@@ -100,11 +100,10 @@ def _traced(data: Data, package: str) -> Program:
 
 
 def _new(found: list[np.ndarray], data: Data) -> list[np.ndarray]:
-    """Those of the arrays that are not arguments, each once. Versions return them in different orders, or write into
-    arguments that the description does not name, so they are in an order of their own."""
+    """Those of the arrays that are not arguments, each once: a version may return what it got, or write into arguments
+    that the description does not name."""
     known = {_bits(array) for array in arrays(list(data.values.values()))}
-    new = {_bits(array): array for array in found if _bits(array) not in known}
-    return sorted(new.values(), key=lambda array: (array.shape, float(np.abs(array).sum())))
+    return list({bits: array for array in found if (bits := _bits(array)) not in known}.values())
 
 
 def _bits(array: np.ndarray) -> tuple[Any, ...]:

@@ -68,7 +68,7 @@ def test_each_call_has_new_arguments(clone: Path) -> None:
 
 
 def test_results_are_what_a_version_changes(clone: Path) -> None:
-    """Whether it returns them or not, in any order, and whatever the description says."""
+    """Whether it returns them or not, and whatever the description says."""
     info = INFO | {"output_args": []}
     (clone / "bench_info" / "toy.json").write_text(json.dumps({"benchmark": info}))
     folder = clone / "npbench" / "benchmarks" / "a" / "toy"
@@ -81,6 +81,16 @@ def test_results_are_what_a_version_changes(clone: Path) -> None:
         for _ in range(2):
             assert [a.tolist() for a in local.results()] == [[4.0, 8.0], [*np.arange(1.0, 9.0)]]
             local.sample(2)
+
+
+def test_versions_may_have_more_results(clone: Path) -> None:
+    case = groups.make("npbench-S-toy")
+    a, b, c = np.ones(2), np.zeros(3), np.array(4.0)
+    harness.compare_some({"one": [a, b, c], "other": [c, a + 1e-9]}, case)
+    harness.compare_some({"one": [b], "other": [c, b]}, case)
+    for few in ([a + 1], [c, np.ones(4)], []):
+        with pytest.raises(harness.Mismatch):
+            harness.compare_some({"one": [a, b, c], "other": few}, case)
 
 
 def test_programs_are_prepared(clone: Path, tmp_path: Path) -> None:
