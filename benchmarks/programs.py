@@ -67,10 +67,6 @@ class Data:
         named = self.info["array_args"]
         return {name: of(v) if name in named else v for name, v in self.values.items()}
 
-    def of_arrays(self) -> list[Any]:
-        """The arguments that are arrays."""
-        return [self.values[name] for name in self.info["array_args"]]
-
 
 def _load(file: Path, name: str = "", search: list[str] | None = None) -> ModuleType:
     spec = importlib.util.spec_from_file_location(name or file.stem, file, submodule_search_locations=search)
@@ -94,25 +90,16 @@ def _traced(data: Data, package: str) -> Program:
     function = data.function("_jax")
     own = data.own(importlib.import_module("jax.numpy").array)
     given = [own[name] for name in data.info["input_args"]]
-    return Program(
-        lambda: function(*given), jax.block_until_ready, check=lambda: _new(arrays(function(*given)), data)
-    )
+    return Program(lambda: function(*given), jax.block_until_ready)
 
 
-def _new(found: list[np.ndarray], data: Data) -> list[np.ndarray]:
-    """Those of the arrays that are not arguments, each once: a version may return what it got, or write into arguments
-    that the description does not name."""
-    known = {_bits(array) for array in arrays(list(data.values.values()))}
-    return list({bits: array for array in found if (bits := _bits(array)) not in known}.values())
-
-
-def _bits(array: np.ndarray) -> tuple[Any, ...]:
-    """Equal for equal arrays."""
-    return array.shape, array.dtype.str, hashlib.blake2b(np.ascontiguousarray(array).data).digest()
+def _bits(value: Any) -> list[bytes]:
+    return [hashlib.blake2b(np.ascontiguousarray(array).data).digest() for array in arrays(value)]
 
 
 def _in_place(data: Data, function: Callable[..., Any]) -> Program:
-    """A version that may write into its arguments. If it does, it gets new ones for each call."""
+    """A version that may write into its arguments, also those that the description does not name. If it does, it gets
+    new ones for each call, and what it has written are results, too."""
     order = data.info["input_args"]
     own: dict[str, Any] = {}
     changes = [True]
@@ -127,9 +114,10 @@ def _in_place(data: Data, function: Callable[..., Any]) -> Program:
     def check() -> Any:
         own.update(data.own())
         returned = run()
-        mine = [own[name] for name in data.info["array_args"]]
-        changes[0] = any(_bits(a) != _bits(b) for a, b in zip(arrays(mine), arrays(data.of_arrays()), strict=True))
-        return _new([*([] if returned is None else arrays(returned)), *arrays(mine)], data)
+        names = data.info["array_args"]
+        written = [own[name] for name in names if _bits(own[name]) != _bits(data.values[name])]
+        changes[0] = bool(written)
+        return [*([] if returned is None else arrays(returned)), *written]
 
     return Program(run, check=check, prepare=prepare)
 
