@@ -144,16 +144,20 @@ def map_each_computation(
     renamed: dict[HloInstruction, HloInstruction] | None = None,
     shown: bool = False,
     own: Container[HloInstruction] = (),
+    new: dict[HloComputation, HloComputation] | None = None,
 ) -> HloModule:
     """`map_computations` for a function that needs the original computations: function(old, current).
 
     `old` is the computation in `module`, and `current` is the same one, calling the new computations. `shown`: new
-    instructions will be shown as the function made them, without names, so that copies get the names.
+    instructions will be shown as the function made them, without names, so that copies get the names. `new`: a
+    dictionary that receives the new computations; then `current` is `old`, and the function sees to what its
+    instructions call (`calling`), so that a computation is not rebuilt for that alone.
     """
     fused = set() if inside_fusions else fused_computations(module)
-    new: dict[HloComputation, HloComputation] = {}
+    sees_to_calls = new is not None
+    new = {} if new is None else new
     for old in module.computations:
-        current = with_called(old, new)
+        current = old if sees_to_calls and old not in fused else with_called(old, new)
         changed = current if old in fused else function(old, current)
         if changed is not old:
             new[old] = changed

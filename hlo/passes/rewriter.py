@@ -97,17 +97,14 @@ def apply_rules(
     Bodies of fusions are skipped unless `fused`. `ranges`: of the module, for rules that need them.
     """
     renamed: dict[HloInstruction, HloInstruction] = {}
-    new_computations: dict[HloComputation, HloComputation] = {}
+    # The known facts belong to the instructions of the module: they call the new computations as they are visited.
+    called: dict[HloComputation, HloComputation] | None = None if ranges is None else {}
 
-    def rewrite(old: HloComputation, current: HloComputation) -> HloComputation:
-        if ranges is None:
-            return _Walk(current, rules, log, in_a_row).result()
-        # The known facts belong to the instructions of the module: they call the new computations as they are visited.
-        new_computations[old] = changed = _Walk(old, rules, log, in_a_row, ranges, new_computations).result()
-        return changed
+    def rewrite(_: HloComputation, current: HloComputation) -> HloComputation:
+        return _Walk(current, rules, log, in_a_row, ranges, called).result()
 
     shown = log.keep or log.check is not None
-    new = map_each_computation(module, rewrite, inside_fusions=fused, renamed=renamed, shown=shown)
+    new = map_each_computation(module, rewrite, inside_fusions=fused, renamed=renamed, shown=shown, new=called)
     settled = log.settled
     settled.update([named for old, named in renamed.items() if old in settled])
     return new

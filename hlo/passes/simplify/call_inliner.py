@@ -8,6 +8,7 @@ CallInliner.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 
 from ...builder import make_tuple
@@ -16,7 +17,14 @@ from ...ir import HloComputation, HloInstruction, HloModule
 from ...opcode import Opcode
 from ...support.records import dataclass
 from ..patterns import make_zeros
-from ..rewrite import Effects, clone_computation, cloned_effects, map_computations, rewrite_computation
+from ..rewrite import (
+    Effects,
+    calling,
+    clone_computation,
+    cloned_effects,
+    map_each_computation,
+    rewrite_computation,
+)
 
 INLINED = frozenset({Opcode.ASYNC_START, Opcode.CALL, Opcode.FUSION})
 COPIED = INLINED | {Opcode.CONDITIONAL, Opcode.WHILE}
@@ -36,7 +44,9 @@ class CallInliner:
     def __call__(self, module: HloModule) -> HloModule:
         _require_few_copies(module)
         copies: set[HloInstruction] = set()
-        return map_computations(module, partial(_inline_calls, copies), inside_fusions=True, own=copies)
+        new: dict[HloComputation, HloComputation] = {}
+        inline = partial(_inline_calls, copies, new)
+        return map_each_computation(module, lambda old, _: inline(old), inside_fusions=True, own=copies, new=new)
 
 
 def _require_few_copies(module: HloModule) -> None:
@@ -57,14 +67,20 @@ def _require_few_copies(module: HloModule) -> None:
         )
 
 
-def _inline_calls(made: set[HloInstruction], computation: HloComputation) -> HloComputation:
-    """The computation with the called instructions in the place of calls; the copies are added to `made`."""
-    if all(i.opcode not in INLINED for i in computation.instructions):
+def _inline_calls(
+    made: set[HloInstruction], new: Mapping[HloComputation, HloComputation], computation: HloComputation
+) -> HloComputation:
+    """The computation with the called instructions in the place of calls; the copies are added to `made`. `new`: the
+    computations that instructions are to call."""
+    callers = frozenset(computation.callers)
+    if not callers or (new.keys().isdisjoint(computation.callees) and INLINED.isdisjoint(computation.opcodes)):
         return computation
-
     effects: Effects = {}
 
     def visit(old: HloInstruction, moved: HloInstruction) -> HloInstruction:
+        if old not in callers:
+            return moved
+        moved = calling(moved, new)
         if moved.opcode not in INLINED:
             return moved
         (callee,) = moved.called_computations()

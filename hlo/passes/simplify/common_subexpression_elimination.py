@@ -8,7 +8,7 @@ reduce of a traced program has its own copy. Source: XLA's HloCSE and HloComputa
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from typing import ClassVar
 
 from ...custom_calls import is_unwritten
@@ -17,7 +17,7 @@ from ...ir import HloComputation, HloInstruction, HloModule
 from ...opcode import Opcode
 from ...ops import SPECS, Trait, has_trait
 from ...support.records import dataclass
-from ..rewrite import map_each_computation, rewrite_computation
+from ..rewrite import calling, fused_computations, map_each_computation, rewrite_computation
 
 _COMMUTATIVE = frozenset(o for o, spec in SPECS.items() if Trait.COMMUTATIVE in spec.traits)
 _EXTREMA = frozenset({Opcode.MAXIMUM, Opcode.MINIMUM})
@@ -35,14 +35,17 @@ class CommonSubexpressionElimination:
 
     def __call__(self, module: HloModule) -> HloModule:
         reducers = _merged_reducers(module)
+        new = {old: merged for old, merged in reducers.items() if merged is not old}
 
-        def merged(old: HloComputation, current: HloComputation) -> HloComputation:
-            return reducers[old] if current is old and old in reducers else _merge(current)
+        def merged(old: HloComputation, _: HloComputation) -> HloComputation:
+            return reducers[old] if old in reducers else _merge(old, new)
 
-        return map_each_computation(module, merged)
+        return map_each_computation(module, merged, new=new)
 
 
-def _merge(computation: HloComputation) -> HloComputation:
+def _merge(computation: HloComputation, new: Mapping[HloComputation, HloComputation]) -> HloComputation:
+    """`new`: the computations that instructions are to call."""
+    callers = frozenset(computation.callers) if new else frozenset()
     alike: dict[Hashable, HloInstruction | None] = {}
     """The only instruction of an opcode on these operands, which most are; None if there are several."""
     seen: dict[Hashable, HloInstruction] = {}
@@ -51,6 +54,8 @@ def _merge(computation: HloComputation) -> HloComputation:
     acting = frozenset(effects_of(computation))
 
     def visit(old: HloInstruction, moved: HloInstruction) -> HloInstruction:
+        if old in callers:
+            moved = calling(moved, new)
         if moved.opcode in _KEPT or old in acting or _is_own_memory(moved):
             position[moved] = len(position)
             return moved
@@ -90,17 +95,15 @@ def _attributes_key(instruction: HloInstruction) -> Hashable:
 
 
 def _merged_reducers(module: HloModule) -> dict[HloComputation, HloComputation]:
-    """For each reducer what it becomes, which is the same for all that do the same; {} if there are not several."""
-    reducers = dict.fromkeys(
-        c for i in module.instructions() if has_trait(i.opcode, Trait.APPLIES) for c in i.called_computations()
-    )
-    if len(reducers) < 2:
-        return {}
+    """For each reducer what it becomes, which is the same for all that do the same."""
+    reducers = {c for i in module.instructions() if has_trait(i.opcode, Trait.APPLIES) for c in i.called_computations()}
+    reducers -= fused_computations(module)
     first: dict[Hashable, HloComputation] = {}
-    found = {}
-    for reducer in reducers:
-        merged = _merge(reducer)
-        found[reducer] = first.setdefault(_fingerprint(merged), merged)
+    found: dict[HloComputation, HloComputation] = {}
+    for computation in module.computations:  # callees first
+        if computation in reducers:
+            merged = _merge(computation, found)
+            found[computation] = first.setdefault(_fingerprint(merged), merged)
     return found
 
 

@@ -12,17 +12,21 @@ from hloom.hlo.builder import make_instruction
 from hloom.hlo.element_type import ElementType
 from hloom.hlo.ir import HloComputation, HloInstruction, HloModule
 from hloom.hlo.opcode import Opcode
+from hloom.hlo.passes import rewrite
 from hloom.hlo.passes.expand.expand import Expand
 from hloom.hlo.passes.manager import FixedPoint, PassOptions, Pipeline, UnsettledWarning
 from hloom.hlo.passes.patterns import make_splat, unary
-from hloom.hlo.passes.rewrite import map_each_computation, rewrite_computation
+from hloom.hlo.passes.rewrite import HloPass, calling, map_each_computation, rebuild, rewrite_computation
 from hloom.hlo.passes.rewriter import RewriteLog
 from hloom.hlo.passes.rule_check import RuleCheckError
 from hloom.hlo.passes.rules import Rule, RuleSet, rule
 from hloom.hlo.passes.simplify import control_flow_simplifier
 from hloom.hlo.passes.simplify.algebraic_simplifier import RULES, AlgebraicSimplifier
+from hloom.hlo.passes.simplify.call_inliner import CallInliner
+from hloom.hlo.passes.simplify.common_subexpression_elimination import CommonSubexpressionElimination
 from hloom.hlo.passes.simplify.reducers import binary_reducer
 from hloom.hlo.text.parser import parse
+from hloom.hlo.verifier import verify
 from hloom.numba_backend.expansions import NUMBA_EXPANSIONS as EXPANSIONS
 from hloom.numba_backend.pipeline import pipeline
 
@@ -256,6 +260,72 @@ def test_computations_are_told_apart_by_identity() -> None:
     map_each_computation(again, look)
     assert {*map(id, seen)} == {id(other), id(body), id(again.entry)}
     assert np.size(seen) == 3
+
+
+def test_a_function_may_see_to_what_instructions_call() -> None:
+    """It gets the computations as they were, and `new` has those that it has made."""
+    module = parse("HloModule m\n" + LOOP)
+    new: dict[HloComputation, HloComputation] = {}
+    seen: list[HloComputation] = []
+
+    def changed(old: HloComputation, current: HloComputation) -> HloComputation:
+        assert current is old
+        seen.append(old)
+
+        def visit(_: HloInstruction, moved: HloInstruction) -> HloInstruction:
+            return replace(moved, name="") if moved.opcode is Opcode.ADD else calling(moved, new)
+
+        return rewrite_computation(current, visit)
+
+    after = map_each_computation(module, changed, new=new)
+    assert seen == [*module.computations]
+    condition, body, entry = module.computations
+    assert set(new) == {body, entry}
+    assert after.entry.root.attributes.condition is condition
+    assert after.entry.root.attributes.body is not body
+
+
+CALLS = """HloModule calls
+
+reducer {
+  a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT s = f32[] add(a, b)
+}
+
+again {
+  a.1 = f32[] parameter(0)  b.1 = f32[] parameter(1)  ROOT s.1 = f32[] add(a.1, b.1)
+}
+
+inner {
+  p = f32[4] parameter(0)  ROOT n = f32[4] negate(p)
+}
+
+outer {
+  q = f32[4] parameter(0)  ROOT c = f32[4] call(q), to_apply=inner
+}
+
+ENTRY main {
+  x = f32[4,3] parameter(0)  z = f32[] constant(0)
+  r = f32[4] reduce(x, z), dimensions={1}, to_apply=reducer
+  t = f32[4] reduce(x, z), dimensions={1}, to_apply=again
+  d = f32[4] call(r), to_apply=outer
+  ROOT e = f32[4] subtract(d, t)
+}
+"""
+
+
+@pytest.mark.parametrize("each", [CallInliner(), CommonSubexpressionElimination()], ids=lambda each: each.name)
+def test_no_computation_is_rebuilt_for_its_calls_alone(each: HloPass, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each one at most once by a pass that changes those that it calls, too."""
+    built: list[str] = []
+    monkeypatch.setattr(
+        rewrite, "rebuild", lambda c, *given: built.append(c.name) or rebuild(c, *given)  # type: ignore[func-returns-value]
+    )
+    module = parse(CALLS)
+    after = each(module)
+    verify(after)
+    assert after is not module
+    assert built.count("main") == 1
+    assert len(built) == len(set(built))
 
 
 @pytest.mark.parametrize("seed", range(12))
