@@ -29,7 +29,7 @@ from .coalescing import Buffer, CanShare, Coalescing, coalesce
 from .heap import place
 from .memory_spaces import Arrangement, arrange, groups_by_merit, request_of, room_in
 from .report import MemoryMapRow, MemoryReport
-from .values import ValueAnalysis, analyse_values, is_alias, leaf_count, leaf_number
+from .values import FirstLeaves, ValueAnalysis, analyse_values, is_alias, leaf_count, leaf_number
 
 __all__ = [
     "ALIGNMENT",
@@ -222,16 +222,18 @@ def shared_buffers(
 
 def _donations(module: HloModule) -> dict[int, int]:
     """The parameter leaf that is donated for each output leaf that has one."""
-    firsts = [0]
+    firsts, leaves = [0], FirstLeaves()
     for parameter in module.entry.parameters:
         firsts.append(firsts[-1] + leaf_count(parameter.shape))
     found: dict[int, int] = {}
+    donated: set[int] = set()
     for alias in module.input_output_aliases:
         parameter = module.entry.parameters[alias.parameter]
-        number = firsts[alias.parameter] + leaf_number(parameter.shape, alias.parameter_index)
-        output = leaf_number(module.entry.root.shape, alias.output_index)
-        assert output not in found and number not in found.values(), f"{alias} donates twice"
+        number = firsts[alias.parameter] + leaves.number(parameter.shape, alias.parameter_index)
+        output = leaves.number(module.entry.root.shape, alias.output_index)
+        assert output not in found and number not in donated, f"{alias} donates twice"
         found[output] = number
+        donated.add(number)
     return found
 
 

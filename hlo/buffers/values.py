@@ -62,6 +62,14 @@ class FirstLeaves:
             known = self._known[id(shape)] = shape, [0, *accumulate(map(leaf_count, shape.elements))]
         return known[1]
 
+    def number(self, shape: Shape, index: Sequence[int]) -> int:
+        """`leaf_number`, for many leaves of a tuple."""
+        number = 0
+        for i in index:
+            number += self.of(shape)[i]
+            shape = shape.elements[i]
+        return number
+
 
 def leaf_number(shape: Shape, index: Sequence[int]) -> int:
     """The position of leaf `index` among the leaves of `shape`, depth first; the first one below it for a tuple."""

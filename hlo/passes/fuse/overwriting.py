@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from itertools import pairwise
 
-from ...buffers.values import FirstLeaves, is_alias, leaf_count, leaf_number
+from ...buffers.values import FirstLeaves, is_alias, leaf_count
 from ...effects import effects_of
 from ...ir import HloComputation, HloInstruction, HloModule
 from ...opcode import Opcode
@@ -115,7 +115,7 @@ class _Finder:
         entry = self.module.entry
         if not self.bodies and not any(i.opcode in _UPDATING for i in self.module.instructions()):
             return {}
-        donated = {(a.parameter, leaf_number(entry.parameters[a.parameter].shape, a.parameter_index))
+        donated = {(a.parameter, self.first_leaves.number(entry.parameters[a.parameter].shape, a.parameter_index))
                    for a in self.module.input_output_aliases}  # fmt: skip
         allowed = {entry: {(entry.parameters[number], leaf) for number, leaf in donated}}
         found: dict[HloComputation, Overwriting] = {}

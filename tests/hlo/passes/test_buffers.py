@@ -24,6 +24,7 @@ from hloom.hlo.buffers.assignment import (
 from hloom.hlo.buffers.checker import verify_buffers
 from hloom.hlo.buffers.coalescing import Buffer, Move, sequentialise
 from hloom.hlo.buffers.heap import Request, place
+from hloom.hlo.buffers.values import FirstLeaves, leaf_number
 from hloom.hlo.builder import make_computation, make_instruction, make_module, make_parameter
 from hloom.hlo.element_type import ElementType
 from hloom.hlo.errors import VerificationError
@@ -593,3 +594,11 @@ def test_large_programs_are_assigned_quickly() -> None:
     module = make_module("long", make_computation("main", y, [x]))
     assignment = assign_buffers(module, can_share)
     assert assignment.arena_size <= 320 * ALIGNMENT
+
+
+def test_numbers_of_leaves() -> None:
+    shape = Shape.parse("(f32[3], (s32[], (f32[2], f32[])), (), f32[5])")
+    leaves = FirstLeaves()
+    places = [(0,), (1,), (1, 0), (1, 1), (1, 1, 1), (3,)]
+    assert [leaves.number(shape, place) for place in places] == [0, 1, 1, 2, 3, 4]
+    assert [leaf_number(shape, place) for place in places] == [0, 1, 1, 2, 3, 4]
