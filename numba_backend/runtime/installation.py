@@ -10,8 +10,9 @@ A kernel depends on its text and on the compiler, so that an edit of a pass comp
 is a hash of the files that the store imports, directly or not, as their own import statements say. It is computed once
 for each state of the installation, and kept in the store.
 
-A process may outlive the files that it began with, if the library is upgraded meanwhile. Then parts of it are of the
-old version and parts of the new one, and it stores nothing and takes nothing from the store.
+A process may outlive the files that it began with, if the library is upgraded meanwhile. As soon as it imports a file
+that has changed, parts of it are of the old version and parts of the new one, and it stores nothing and takes nothing
+from the store.
 """
 
 from __future__ import annotations
@@ -35,16 +36,18 @@ _SECOND = 1_000_000_000
 def installation() -> str | None:
     """The state of the library's files. None where they cannot be seen, as in a zip archive, and where one of them has
     changed since this process began to import them."""
-    return _state()
+    _imported.update(sys.modules)
+    return _state(_found)
 
 
 def is_unchanged() -> bool:
-    """True if the files are still as `installation()` found them. Ask before anything is stored, after all imports that
-    it took; a second call looks again only if modules were imported since."""
+    """True if each module of the library is of the files as `installation()` found them. Ask before anything is stored,
+    after all imports that it took; a second call looks only at files that were imported since."""
     global _looked
     loaded = len(sys.modules)
     if loaded != _looked.modules:
-        _looked = _Looked(loaded, _looked.same and installation() is not None and _state() == installation())
+        same = _looked.same and installation() is not None and all(map(_is_as_found, _imported_since()))
+        _looked = _Looked(loaded, same)
     return _looked.same
 
 
@@ -54,39 +57,79 @@ class _Looked(NamedTuple):
 
 
 _looked = _Looked(0, True)
+_found: dict[str, str] = {}
+"""The state of each file that `installation()` found, by its path."""
+_imported: set[str] = set()
+"""The modules that were imported before that, or that were looked at since."""
+_ROOT = __name__.removesuffix("numba_backend.runtime.installation")
+_OWN = (f"{_ROOT}hlo.", f"{_ROOT}numba_backend.")
+"""The beginnings of the names of modules in these folders."""
 
 
-def _state() -> str | None:
+def _imported_since() -> list[str]:
+    found = [name for name in [*sys.modules] if name not in _imported and name.startswith(_OWN)]
+    _imported.update(found)
+    return found
+
+
+def _is_as_found(module: str) -> bool:
+    """True if the file of a module is the one that `installation()` found. One that was imported before may change."""
+    if getattr(sys.modules.get(module), "__file__", None) is None:
+        return True  # it has none
+    top, *parts = module.removeprefix(_ROOT).split(".")
+    stem = os.sep.join([_folder(top), *parts])
+    for path in (f"{stem}.py", f"{stem}{os.sep}__init__.py"):
+        if path in _found:
+            try:
+                return _file_state(path, os.stat(path)) == _found[path]
+            except OSError:
+                return False
+    return False
+
+
+@functools.cache
+def _folder(name: str) -> str:
+    return os.path.realpath(os.path.join(_PACKAGE, name))
+
+
+def _state(files: dict[str, str] | None = None) -> str | None:
     found: list[str] = []
     try:
         for name in ("hlo", "numba_backend"):
             folder = os.path.realpath(os.path.join(_PACKAGE, name))
             found.append(folder)
-            if _look(folder, found) > BEGAN:
+            if _look(folder, found, files) > BEGAN:
                 return None
     except OSError:
         return None
     return digest(found)
 
 
-def _look(folder: str, found: list[str]) -> int:
-    """Add the state of the files in a folder to `found`; returns the latest change time, in nanoseconds."""
+def _look(folder: str, found: list[str], files: dict[str, str] | None = None) -> int:
+    """Add the state of the files in a folder to `found`, and by their paths to `files`; returns the latest change time,
+    in nanoseconds."""
     latest = 0
     with os.scandir(folder) as entries:
         for entry in sorted(entries, key=lambda entry: entry.name):
             name = entry.name
             if name.endswith(".py"):
                 status = entry.stat()
-                changed = status.st_ctime_ns
-                latest = max(latest, changed)
-                found.append(f"{name} {status.st_size} {status.st_mtime_ns} {changed}")
-                if changed % _SECOND == 0:
-                    found.append(_text(entry.path))
+                latest = max(latest, status.st_ctime_ns)
+                state = _file_state(entry.path, status)
+                found.append(f"{name} {state}")
+                if files is not None:
+                    files[entry.path] = state
             elif "." not in name and name != "__pycache__" and entry.is_dir():
                 found.append(name)
-                latest = max(latest, _look(entry.path, found))
+                latest = max(latest, _look(entry.path, found, files))
                 found.append("..")
     return latest
+
+
+def _file_state(path: str, status: os.stat_result) -> str:
+    changed = status.st_ctime_ns
+    state = f"{status.st_size} {status.st_mtime_ns} {changed}"
+    return state if changed % _SECOND else f"{state}\n{_text(path)}"
 
 
 _STATEMENT = re.compile(r"from (\.[\w.]*) import (\([^)]*\)|.*)")
