@@ -31,6 +31,7 @@ def identity(x: Any) -> Value:
 # ---- rectifiers
 
 
+@compound(frequent=True)
 def relu(x: Any) -> Value:
     """max(x, 0); NaN for NaN. Its derivative at 0 is 0.
 
@@ -52,6 +53,7 @@ def _relu_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
     return relu(x), jnp.where(x > 0, t, 0)
 
 
+@compound(frequent=True)
 def relu6(x: Any) -> Value:
     """min(max(x, 0), 6). Its derivatives at 0 and at 6 are 0.
 
@@ -86,6 +88,7 @@ def leaky_relu(x: Any, negative_slope: Any = 0.01) -> Value:
     return jnp.where(value >= 0, value, value * negative_slope)
 
 
+@compound(frequent=True)
 def hard_tanh(x: Any) -> Value:
     """x limited to [-1, 1]. Its derivative at -1 and at 1 is 1.
 
@@ -98,6 +101,7 @@ def hard_tanh(x: Any) -> Value:
     return jnp.where(value > 1, 1, jnp.where(value < -1, -1, value))
 
 
+@compound(frequent=True)
 def hard_sigmoid(x: Any) -> Value:
     """relu6(x + 3) / 6.
 
@@ -109,6 +113,7 @@ def hard_sigmoid(x: Any) -> Value:
     return relu6(as_value(x) + 3.0) / 6.0
 
 
+@compound(frequent=True)
 def hard_silu(x: Any) -> Value:
     """x * hard_sigmoid(x).
 
@@ -246,6 +251,7 @@ def sparse_sigmoid(x: Any) -> Value:
     return 0.5 * jnp.clip(as_value(x) + 1.0, 0.0, 2.0)
 
 
+@compound(frequent=True)
 def soft_sign(x: Any) -> Value:
     """x / (1 + |x|).
 
@@ -258,6 +264,7 @@ def soft_sign(x: Any) -> Value:
     return value / (abs(value) + 1)
 
 
+@compound(frequent=True)
 def silu(x: Any) -> Value:
     """x * sigmoid(x); also known as swish.
 

@@ -205,6 +205,8 @@ def promote_dtypes_inexact(*args: Any, name: str | None = None) -> list[Value]:
 
 def broadcast_values(values: Sequence[Value], name: str = "broadcasting") -> list[Value]:
     """Values broadcast to one shape, for the function `name`."""
+    if len(values) == 1:
+        return list(values)
     shapes = [v.aval.shape for v in values]
     if shapes.count(shapes[0]) == len(shapes):
         return list(values)

@@ -346,8 +346,9 @@ def abs(x: ArrayLike, /) -> Value:
     >>> jnp.abs(jnp.array([3 - 4j]))
     Array([5.], dtype=float32)
     """
-    value = ensure_arraylike("abs", x)
-    return value if value.aval.dtype.kind == "b" or dtypes.is_unsigned(value.aval.dtype) else lax.abs(value)
+    value = x if isinstance(x, ArrayBase) else ensure_arraylike("abs", x)
+    dtype = value.aval.dtype
+    return value if dtype.kind != "f" and (dtype.kind == "b" or dtypes.is_unsigned(dtype)) else lax.abs(value)
 
 
 absolute = abs

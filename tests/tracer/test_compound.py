@@ -437,8 +437,20 @@ FREQUENT: list[tuple[str, Callable[[Any, Any, Any], Any]]] = [
     ("diagonal", lambda p, x, y: x.diagonal(1)),
     ("count_nonzero", lambda p, x, y: jnp.count_nonzero(x, axis=0)),
     ("signbit", lambda p, x, y: jnp.signbit(x)),
+    ("relu", lambda p, x, y: nn.relu(x)),
+    ("relu6", lambda p, x, y: nn.relu6(x)),
+    ("hard_tanh", lambda p, x, y: nn.hard_tanh(x)),
+    ("hard_sigmoid", lambda p, x, y: nn.hard_sigmoid(x)),
+    ("hard_silu", lambda p, x, y: nn.hard_silu(x)),
+    ("soft_sign", lambda p, x, y: nn.soft_sign(x)),
+    ("silu", lambda p, x, y: nn.silu(x)),
 ]
-NOT_FOR = {"complex64": ("signbit", "trunc", "deg2rad", "rad2deg"), "bool": ("sign",)}
+_OF_NUMBERS = ("hard_tanh", "hard_sigmoid", "hard_silu", "relu", "relu6")
+NOT_FOR = {
+    "complex64": ("signbit", "trunc", "deg2rad", "rad2deg", "silu", "soft_sign", *_OF_NUMBERS),
+    "bool": ("sign", "soft_sign", *_OF_NUMBERS),
+    "bfloat16": ("hard_sigmoid", "hard_silu", "silu", "soft_sign"),  # a program rounds once, so that they never are one
+}
 EDGES = np.array([[0.0, -0.0, np.nan, np.inf], [-np.inf, 1.5, -2.5, 3e38], [1e-45, -1.0, 7.0, 0.5]])
 
 

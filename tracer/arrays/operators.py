@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from ...hlo.library import part_above
-from ...hlo.support.tracebacks import boundaries
+from ...hlo.support.tracebacks import boundaries, hide
 from ..aval import ShapedArray
 from ..sharding.lenience import not_refused
 
@@ -150,9 +150,14 @@ class ArrayBase:
         return self.size * self.aval.dtype.itemsize
 
     def __len__(self) -> int:
-        if not self.aval.shape:
+        shape = self.aval.shape  # no boundary around it: this is called in each loop over an array
+        if shape:
+            return shape[0]
+        try:
             raise TypeError("len() of unsized object: the array has no dimensions")
-        return self.aval.shape[0]
+        except TypeError as error:
+            hide(error)
+            raise
 
     # ---- to Python: an Array has a value, a Tracer raises an error that says why not
 
@@ -834,7 +839,8 @@ class ArrayBase:
         return _np.nonzero(self, size=size, fill_value=fill_value)
 
 
-boundaries(ArrayBase, "T", "mT", "real", "imag", *[n for n in vars(ArrayBase) if callable(vars(ArrayBase)[n])])
+_METHODS = [n for n in vars(ArrayBase) if callable(vars(ArrayBase)[n]) and n != "__len__"]
+boundaries(ArrayBase, "T", "mT", "real", "imag", *_METHODS)
 ArrayBase.__module__ = __name__.partition(".")[0]  # users see it as `hloom.Array`
 ArrayBase.__name__ = ArrayBase.__qualname__ = "Array"
 if TYPE_CHECKING:
