@@ -70,13 +70,23 @@ def _group(sizes: Sequence[int], strides: Sequence[int], dimensions: Sequence[in
     return total, stride
 
 
-@lru_cache(maxsize=1024)
 def _matrices(
     sizes: tuple[int, ...], strides: tuple[int, ...], batch: tuple[int, ...], rows: tuple[int, ...],
     columns: tuple[int, ...],
 ) -> _Matrices | None:  # fmt: skip
     """An operand with these sizes and strides. Each product is asked many times, by passes and by all who choose its
     kernel."""
+    try:
+        return _known_matrices(sizes, strides, batch, rows, columns)
+    except TypeError:  # observed sizes, which have no hash
+        return _known_matrices.__wrapped__(sizes, strides, batch, rows, columns)
+
+
+@lru_cache(maxsize=1024)
+def _known_matrices(
+    sizes: tuple[int, ...], strides: tuple[int, ...], batch: tuple[int, ...], rows: tuple[int, ...],
+    columns: tuple[int, ...],
+) -> _Matrices | None:  # fmt: skip
     if 0 in sizes:
         row_count, column_count = (math.prod(sizes[d] for d in group) for group in (rows, columns))
         return _Matrices(row_count, column_count, max(column_count, 1), 1, tuple(strides[d] for d in batch))

@@ -35,7 +35,7 @@ from ..hlo.passes.layout.layout_assignment import LayoutAssignment
 from ..hlo.passes.layout.layout_erasure import LayoutErasure
 from ..hlo.passes.layout.layout_normalization import LayoutNormalization
 from ..hlo.passes.layout.memory_space_assignment import MemorySpaceAssignment
-from ..hlo.passes.manager import FixedPoint, Pipeline
+from ..hlo.passes.manager import ByForm, FixedPoint, Pipeline
 from ..hlo.passes.partitioning import Partition
 from ..hlo.passes.rewrite import HloPass
 from ..hlo.passes.simplify.algebraic_simplifier import AlgebraicSimplifier
@@ -138,22 +138,24 @@ def pipeline(
             Partition(),  # a program of whole arrays for several devices becomes a program of one device
             KnownComposites(has_small_kernel),  # before calls are inlined, and composites are no longer known
             CallInliner(),  # all passes below see plain operations
-            LayoutErasure(),  # so that all passes may assume row-major
-            DeadCodeElimination(),  # tracers leave unused instructions, which would slow down simplification
-            Expand(NUMBA_EXPANSIONS),  # ops without a kernel; before simplification, which cleans up after it
-            SlicesOfLoops(),  # before the passes that know ranges of indices: they remove clamps that this adds
-            RangeSimplifier(),  # goes through whole programs, once; simplification then sees the known tests
-            simplify,
-            WholeSystems(has_small_kernel),  # after simplification, which drops unused values
-            LayoutAssignment(is_matrix),  # of a simple program, which has few choices and nothing that misleads
-            LayoutNormalization(),  # the passes after it need row-major again
-            replace(simplify, only_after="layout-normalization"),  # transposes that now meet other transposes
-            DotCanonicalizer(is_gemm),  # after simplification, which would fold its transposes back
-            CarriedValues(),  # after simplification, which merges equal values
-            ColumnsOfLoops(),  # after simplification too: its matrices are elements of the state
-            LoopInvariantCodeMotion(),  # moves transposes out of loops: those before dots, and of matrices
-            SpareLoopState(),  # after simplification, which would find the second copy of an array to be the first
-            UnrollRotation(),  # after simplification, which finds out what moves through the state of loops
+            ByForm((  # once for all modules that differ in sizes and constants: these passes look at few of them
+                LayoutErasure(),  # so that all passes may assume row-major
+                DeadCodeElimination(),  # tracers leave unused instructions, which would slow down simplification
+                Expand(NUMBA_EXPANSIONS),  # ops without a kernel; before simplification, which cleans up after it
+                SlicesOfLoops(),  # before the passes that know ranges of indices: they remove clamps that this adds
+                RangeSimplifier(),  # goes through whole programs, once; simplification then sees the known tests
+                simplify,
+                WholeSystems(has_small_kernel),  # after simplification, which drops unused values
+                LayoutAssignment(is_matrix),  # of a simple program, which has few choices and nothing that misleads
+                LayoutNormalization(),  # the passes after it need row-major again
+                replace(simplify, only_after="layout-normalization"),  # transposes that now meet other transposes
+                DotCanonicalizer(is_gemm),  # after simplification, which would fold its transposes back
+                CarriedValues(),  # after simplification, which merges equal values
+                ColumnsOfLoops(),  # after simplification too: its matrices are elements of the state
+                LoopInvariantCodeMotion(),  # moves transposes out of loops: those before dots, and of matrices
+                SpareLoopState(),  # after simplification, which would find the second copy of an array to be the first
+                UnrollRotation(),  # after simplification, which finds out what moves through the state of loops
+            ), target_machine()),
             replace(VECTOR_DOTS, uncached=uncached),  # after simplification, which makes dots of sums
             AlignReshapes(),  # after simplification, which would merge its reshapes with others
             SPLIT_REDUCTIONS,  # after simplification too, which would merge the split reductions

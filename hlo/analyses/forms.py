@@ -195,6 +195,22 @@ class ModuleForm:
         self.is_dense: bool = found.is_dense
         """See `Form`."""
 
+    def without_integers(self) -> tuple[object, ...]:
+        """The structure without the values of integer constants, which often follow from sizes: last indices, numbers
+        of elements."""
+        return tuple([_CONSTANT if _is_of_integers(row) else row for row in self.structure])
+
+
+_CONSTANT = "constant"
+
+
+def _is_of_integers(row: object) -> bool:
+    """True for a row of `_rows`."""
+    if type(row) is not tuple or not row or row[0] is not Opcode.CONSTANT:
+        return False
+    attributes = row[3]
+    return type(attributes) is ConstantAttributes and attributes.literal.array.dtype.kind in "iu"
+
 
 def _places(layout: Layout) -> tuple[object, ...]:
     """A layout, without the memory space."""

@@ -9,19 +9,22 @@ import os
 import re
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from functools import partial
 from pathlib import Path
 
+from ..builder import with_unique_names
 from ..errors import HloError, VerificationError
 from ..ir import HloInstruction, HloModule
+from ..provenance import is_recording
 from ..support.loading import load
 from ..support.progress import Progress, current
 from ..support.records import dataclass
 from ..text.dot_graph import to_dot
 from ..timeline.spans import RECORDERS, Track
 from ..verifier import verify
+from .by_form import by_form
 from .history import current_history, noting
 from .record import PassRecord
 from .rewrite import HloPass, is_idempotent
@@ -93,19 +96,31 @@ class FixedPoint:
 
 
 @dataclass(frozen=True, slots=True)
+class ByForm:
+    """Steps that run once for all modules that differ in sizes and ordinary constants alone, as long as these get the
+    same answers (`by_form.py`). Each module goes through the passes itself if somebody looks at them one by one."""
+
+    steps: tuple[HloPass | FixedPoint, ...]
+    options: Hashable = None
+    """All that the passes depend on besides the module and their fields."""
+
+
+@dataclass(frozen=True, slots=True)
 class Pipeline:
     """A list of passes in order."""
 
     name: str
-    steps: tuple[HloPass | FixedPoint, ...]
+    steps: tuple[HloPass | FixedPoint | ByForm, ...]
 
     def passes(self) -> Iterator[HloPass]:
         """All passes; the passes of fixed points occur once."""
+        for step in self.plain_steps():
+            yield from step.passes if isinstance(step, FixedPoint) else (step,)
+
+    def plain_steps(self) -> Iterator[HloPass | FixedPoint]:
+        """All steps, with those of a `ByForm` in its place."""
         for step in self.steps:
-            if isinstance(step, FixedPoint):
-                yield from step.passes
-            else:
-                yield step
+            yield from step.steps if isinstance(step, ByForm) else (step,)
 
     def run(
         self, module: HloModule, options: PassOptions | None = None, observer: Observer | None = None
@@ -141,13 +156,57 @@ class _Run:
         self.dump(module, "before")
         if self.options.verify:
             self.verify(module, "before any pass")
-        for step in self.pipeline.steps:
-            if isinstance(step, FixedPoint):
+        module = self.all(module, self.pipeline.steps)
+        self.dump(module, "after")
+        return module, tuple(self.records)
+
+    def all(self, module: HloModule, steps: Sequence[HloPass | FixedPoint | ByForm]) -> HloModule:
+        for step in steps:
+            if isinstance(step, ByForm):
+                module = self.by_form(module, step)
+            elif isinstance(step, FixedPoint):
                 module = self.fixed_point(module, step)
             elif self.quiet.get(step) is not module:
                 module = self.one(module, step)
-        self.dump(module, "after")
-        return module, tuple(self.records)
+        return module
+
+    def by_form(self, module: HloModule, group: ByForm) -> HloModule:
+        """The module after a group of steps. Its records are those of the first module of the form."""
+        options = self.options
+        is_watched = options.dump_to or options.explain or options.check_rules or self.observer
+        if is_watched or RECORDERS or is_recording() or current_history() is not None:
+            return self.all(module, group.steps)
+
+        def run(observed: HloModule) -> tuple[HloModule, tuple[Sequence[PassRecord], Sequence[HloPass]]]:
+            inner = _Run(self.pipeline, replace(options, verify=False), work=self.work)
+            try:
+                new = inner.all(observed, group.steps)
+            except Exception as error:  # if it is not the observed sizes, it comes again
+                raise TypeError("the passes do not run on observed sizes") from error
+            if any(record.unsettled for record in inner.records):
+                raise TypeError("a fixed point that was given up: whoever compiles the next one is told, too")
+            records = tuple([replace(record, milliseconds=0.0) for record in inner.records])
+            return new, (records, tuple([each for each, quiet in inner.quiet.items() if quiet is new]))
+
+        started = time.perf_counter()
+        found = by_form(module, (group, options.disabled), run, with_constants=True)
+        if found is None:
+            return self.all(module, group.steps)
+        entry, (records, quiet) = found
+        if entry is not module.entry:
+            new = with_unique_names(replace(module, entry=entry))
+            if options.verify:
+                try:
+                    verify(new)
+                except VerificationError:
+                    self.all(module, group.steps)  # it names the pass
+                    raise
+            module = new
+        self.quiet.update(dict.fromkeys(quiet, module))
+        if records:
+            elapsed = (time.perf_counter() - started) * 1e3
+            self.records += [replace(records[0], milliseconds=elapsed), *records[1:]]
+        return module
 
     def check_names(self) -> None:
         known = [p.name for p in self.pipeline.passes()]

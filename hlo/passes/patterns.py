@@ -5,14 +5,16 @@ Only helpers that several rule files need belong here, and no rules.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+from ..analyses.observed_literals import ObservedLiteral
 from ..builder import make_constant, make_instruction, make_tuple
 from ..element_type import ElementType
 from ..ir import HloComputation, HloInstruction
+from ..literal import Literal
 from ..opcode import Opcode
 from ..ops.movement import BroadcastAttributes, TransposeAttributes
 from ..shape import Shape
@@ -29,10 +31,34 @@ def splat_value(instruction: HloInstruction) -> Any:
     return None
 
 
+def splat_literal(instruction: HloInstruction) -> Literal | None:
+    """The literal that `splat_value` has its value from, without a look at the number."""
+    if instruction.opcode is Opcode.BROADCAST:
+        instruction = instruction.operands[0]
+    if instruction.opcode is Opcode.CONSTANT and not instruction.shape.dimensions:
+        literal: Literal = instruction.attributes.literal
+        return literal
+    return None
+
+
+def is_true_of(literal: Literal, question: Callable[[Any], Any]) -> bool:
+    """The answer to a question about the number of a scalar literal."""
+    if type(literal) is ObservedLiteral:
+        return literal.asked(question)
+    return bool(question(literal.array))
+
+
+_NEVER_ORDINARY = frozenset((0.0, 1.0, -1.0, float("inf"), float("-inf")))
+"""Values that no observed literal has."""
+
+
 def is_splat(instruction: HloInstruction, value: float) -> bool:
     """True when all elements are known to equal `value`; tells 0.0 from -0.0, in both parts of complex numbers."""
-    found = splat_value(instruction)
-    if found is None or found != value:
+    literal = splat_literal(instruction)
+    if literal is None or (type(literal) is ObservedLiteral and value in _NEVER_ORDINARY):
+        return False
+    found = literal.array[()]
+    if found != value:
         return False
     if value != 0 or not instruction.shape.element.is_inexact:
         return True
@@ -40,6 +66,10 @@ def is_splat(instruction: HloInstruction, value: float) -> bool:
     return bool(np.signbit(found.real)) == negative and (
         not instruction.shape.element.is_complex or bool(np.signbit(found.imag)) == negative
     )
+
+
+def _is_negative_zero(value: Any) -> bool:
+    return bool(value == 0 and np.signbit(value))
 
 
 _NOT_NEGATIVE = frozenset({Opcode.ABS, Opcode.EXP, Opcode.LOGISTIC, Opcode.COSH, Opcode.IOTA})
@@ -53,9 +83,9 @@ def is_never_negative_zero(i: HloInstruction, depth: int = 6) -> bool:
     """
     if not i.shape.element.is_floating or i.opcode in _NOT_NEGATIVE:
         return not i.shape.element.is_complex
-    value = splat_value(i)
-    if value is not None:
-        return not (value == 0 and np.signbit(value))
+    literal = splat_literal(i)
+    if literal is not None:
+        return type(literal) is ObservedLiteral or not _is_negative_zero(literal.array)
     if not depth:
         return False
     if i.opcode in _KEEPS_ELEMENTS:
@@ -89,9 +119,9 @@ def is_never_negative(i: HloInstruction, depth: int = 6) -> bool:
         return False
     if i.opcode in _NOT_NEGATIVE:
         return True
-    value = splat_value(i)
-    if value is not None:
-        return not np.signbit(value)
+    literal = splat_literal(i)
+    if literal is not None:
+        return not is_true_of(literal, np.signbit)
     if not depth:
         return False
 
@@ -126,7 +156,7 @@ def is_progression(i: HloInstruction, depth: int = 4) -> bool:
         return False
     if i.opcode is Opcode.CONVERT:
         return is_progression(i.operands[0], depth - 1)
-    known = [o for o in i.operands if splat_value(o) is None]
+    known = [o for o in i.operands if splat_literal(o) is None]
     return len(known) == 1 and i.shape.element.is_integral and is_progression(known[0], depth - 1)
 
 
@@ -134,6 +164,16 @@ def make_splat(value: object, shape: Shape) -> HloInstruction:
     """`value` in every element: a scalar constant, broadcast unless `shape` is a scalar's."""
     scalar = make_constant(np.asarray(value).astype(shape.element.dtype))
     return broadcast(scalar, shape, ())
+
+
+def computed_splat(literal: Literal, function: Callable[[Any], Any], shape: Shape) -> HloInstruction:
+    """`function` of the number of a scalar literal of the same type in every element."""
+
+    def computed(value: Any) -> Any:
+        return np.asarray(function(value[()])).astype(shape.element.dtype)
+
+    found = literal.changed(computed) if type(literal) is ObservedLiteral else Literal(computed(literal.array))
+    return broadcast(make_constant(found), shape, ())
 
 
 def make_zeros(shape: Shape) -> HloInstruction:

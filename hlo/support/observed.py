@@ -18,7 +18,7 @@ numbers would have to meet. What is not defined here is a TypeError: then the ca
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Generic, TypeVar
 
@@ -39,10 +39,20 @@ _NEUTRAL = frozenset((("+", 0), ("-", 0), ("*", 1), ("//", 1)))
 _NEUTRAL_FIRST = frozenset((("+", 0), ("*", 1)))
 
 
+class Observed:
+    """A number that notes how it is used: number `term` of its observations."""
+
+    __slots__ = ()
+
+    seen: Observations
+    term: int
+    value: Any
+
+
 class Observations:
     """What was computed from some sizes so far, and what was asked of it, in order."""
 
-    def __init__(self, values: Sequence[int]) -> None:
+    def __init__(self, values: Sequence[Any]) -> None:
         self.values = tuple(values)
         self.terms: list[tuple[Callable[[int, int], int], int, int]] = []
         """The operations, each on two numbers: first come the sizes, then the results of the terms."""
@@ -50,7 +60,7 @@ class Observations:
         """The comparisons, of such numbers, and whether they hold; how many terms there were then; and what says,
         instead, that the other answer makes no difference."""
         self._made: dict[tuple[str, int, int], ObservedSize] = {}
-        self._asked: dict[tuple[str, int, int], bool] = {}
+        self._asked: dict[tuple[Hashable, int, int], bool] = {}
 
     def sizes(self) -> list[ObservedSize]:
         """The sizes."""
@@ -88,6 +98,29 @@ class Observations:
             self.answers.append((function, left.term, right.term, found, len(self.terms), None))
         return found
 
+    def add(self, function: Callable[[Any, Any], Any], left: int, right: int) -> int:
+        """Note another operation on two numbers; gives the number of its result."""
+        self.terms.append((function, left, right))
+        return len(self.values) + len(self.terms) - 1
+
+    def note(self, key: Hashable, question: Callable[[Any, Any], bool], left: Observed, right: Observed) -> bool:
+        """The answer to a question about two numbers, which is noted. `key`: the question."""
+        asked = key, left.term, right.term
+        found = self._asked.get(asked)
+        if found is None:
+            found = self._asked[asked] = question(left.value, right.value)
+            self.answers.append((question, left.term, right.term, found, len(self.terms), None))
+        return found
+
+    def note_of_several(self, question: Callable[[Sequence[Any]], bool], operands: Sequence[Observed]) -> bool:
+        """The same for a question about several numbers, which is a new one."""
+        term, count = operands[0].term, len(operands)
+        for operand in operands[1:]:
+            term = self.add(_pair, term, operand.term)
+        found = question([operand.value for operand in operands])
+        self.answers.append((lambda a, _: question(_parts(a, count)), term, term, found, len(self.terms), None))
+        return found
+
     def answer_unless(self, symbol: str, left: ObservedSize, right: ObservedSize, same: Callable[[], bool]) -> None:
         """Note an answer that matters unless `same()`, which is asked when a size gets the other one."""
         function = _COMPARISONS[symbol]
@@ -99,10 +132,23 @@ def _first(value: int, _: int) -> int:
     return value
 
 
+def _pair(a: Any, b: Any) -> tuple[Any, Any]:
+    return a, b
+
+
+def _parts(pairs: Any, count: int) -> list[Any]:
+    """So many numbers that `_pair` has joined, one after the other."""
+    found = []
+    for _ in range(count - 1):
+        pairs, last = pairs
+        found.append(last)
+    return [pairs, *reversed(found)]
+
+
 class Trial:
     """Other sizes in the place of the observed ones."""
 
-    def __init__(self, seen: Observations, values: Sequence[int]) -> None:
+    def __init__(self, seen: Observations, values: Sequence[Any]) -> None:
         self._seen, self._numbers = seen, list(values)
         self._are_the_observed = tuple(values) == seen.values
         self._held = 0
@@ -139,7 +185,7 @@ class Trial:
 
     def number(self, size: Any) -> Any:
         """The number that an observed size is for these sizes; any other object is itself."""
-        if type(size) is not ObservedSize:
+        if not isinstance(size, Observed):
             return size
         return self._computed(max(size.term - len(self._seen.values) + 1, 0))[size.term]
 
@@ -200,10 +246,12 @@ def _comparison(symbol: str) -> Any:
     return _method(symbol, find)
 
 
-class ObservedSize:
+class ObservedSize(Observed):
     """A number of which each use is noted."""
 
     __slots__ = ("known", "seen", "term", "value")
+
+    value: int
 
     def __init__(self, value: int, term: int, seen: Observations) -> None:
         self.value, self.term, self.seen = value, term, seen

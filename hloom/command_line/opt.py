@@ -78,7 +78,7 @@ def _in(pipeline: Pipeline, names: set[str]) -> frozenset[str]:
 def _up_to(pipeline: Pipeline, name: str) -> Pipeline:
     """The steps up to the first run of pass `name`; if a fixed point contains it, the beginning of one round."""
     steps: list[HloPass | FixedPoint] = []
-    for step in pipeline.steps:
+    for step in pipeline.plain_steps():
         inner = step.passes if isinstance(step, FixedPoint) else (step,)
         found = next((k for k, each in enumerate(inner) if each.name == name), None)
         if found is not None:

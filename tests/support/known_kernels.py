@@ -10,7 +10,8 @@ import sys
 _KNOWN = (
     ("hloom.numba_backend.fused_computations", "_known"), ("hloom.numba_backend.fused_computations", "_families"),
     ("hloom.numba_backend.native_loops.emit", "_finished"), ("hloom.numba_backend.native_loops.emit", "_written"),
-    ("hloom.numba_backend.emitted_kernel", "_made"), ("hloom.hlo.passes.fuse.by_form", "_known"),
+    ("hloom.numba_backend.emitted_kernel", "_made"),
+    ("hloom.hlo.passes.by_form", "_known"), ("hloom.hlo.passes.by_form", "_alike"),
     ("hloom.numba_backend.policy.products", "_kernel_of"), ("hloom.numba_backend.policy.products", "_tile_schedule"),
     ("hloom.numba_backend.remembered", "_known"),
 )  # fmt: skip

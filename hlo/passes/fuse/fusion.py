@@ -28,7 +28,7 @@ from ...ops import Trait, has_trait
 from ...ops.structure import FusionAttributes, FusionKind
 from ...provenance import NOTES, note_made, note_replacements
 from ...support.records import dataclass
-from .by_form import entry_by_form
+from ..by_form import entry_by_form
 from .clusters import Cluster, FusionLimits, is_full_in, is_kept_in
 from .early_order import with_early_uses
 from .fuser import Fuser

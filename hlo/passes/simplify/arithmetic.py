@@ -7,6 +7,7 @@ the element types that it holds for; "floats" include f16 and bf16, NaN stays Na
 from __future__ import annotations
 
 import math
+import operator
 from typing import Any
 
 import numpy as np
@@ -20,14 +21,17 @@ from ...shape import Shape
 from ..patterns import (
     binary,
     broadcast,
+    computed_splat,
     convert,
     degenerate_map,
     is_integer_or_pred,
     is_never_negative_zero,
     is_splat,
+    is_true_of,
     make_splat,
     reducer_identity,
     reshape,
+    splat_literal,
     splat_value,
     unary,
 )
@@ -82,8 +86,10 @@ def _wrapped_sum(a: Any, b: Any) -> Any:
 def subtract_constant(i: Instruction) -> Instruction | None:
     """x - c = x + -c for integers and a constant c; sums then meet `add_constants`."""
     a, b = i.operands
+    if not i.shape.element.is_integral or splat_value(a) is not None:
+        return None
     value = splat_value(b)
-    if value is None or not i.shape.element.is_integral or splat_value(a) is not None:
+    if value is None:
         return None
     with np.errstate(over="ignore"):
         return binary(Opcode.ADD, a, make_splat(np.negative(value), i.shape))
@@ -162,19 +168,23 @@ def divide_by_power_of_two(i: Instruction) -> Instruction | None:
     """x / 2^k = x * 2^-k for floats: both round the same number, if 2^-k is a normal number of the type.
 
     Not for the sum of a mean, nor in its derivative: it would save little, and the mean of 128 elements would have
-    another kernel than the mean of 96.
+    another kernel than the mean of 96. Not for a number either, which constant folding divides.
     """
     a, b = i.operands
-    divisor = splat_value(b)
-    if divisor is None or not i.shape.element.is_floating or not np.isfinite(divisor) or divisor == 0:
+    literal = splat_literal(b)
+    if literal is None or not i.shape.element.is_floating or _is_of_sums(a) or _is_number(a):
         return None
-    if abs(math.frexp(float(divisor))[0]) != 0.5 or divisor == 1:
+    if not is_true_of(literal, lambda divisor: _has_exact_reciprocal(float(divisor), i.shape.element)):
         return None
-    reciprocal = np.asarray(1.0 / float(divisor)).astype(i.shape.element.dtype)
-    smallest = float(_smallest_normal(i.shape.element))
-    if not smallest <= abs(float(reciprocal)) < math.inf or _is_of_sums(a):
-        return None
-    return binary(Opcode.MULTIPLY, a, make_splat(reciprocal, i.shape))
+    return binary(Opcode.MULTIPLY, a, computed_splat(literal, lambda divisor: 1.0 / float(divisor), i.shape))
+
+
+def _has_exact_reciprocal(divisor: float, element: ElementType) -> bool:
+    """True for a power of two other than 1, and its negative, whose reciprocal is a normal number."""
+    if not math.isfinite(divisor) or divisor in (0.0, 1.0) or abs(math.frexp(divisor)[0]) != 0.5:
+        return False
+    reciprocal = float(np.asarray(1.0 / divisor).astype(element.dtype))
+    return float(_smallest_normal(element)) <= abs(reciprocal) < math.inf
 
 
 _REPEATS = frozenset({Opcode.BROADCAST, Opcode.CONVERT, Opcode.RESHAPE})
@@ -191,6 +201,13 @@ def _is_of_sums(a: Instruction) -> bool:
         if found.opcode is Opcode.REDUCE:
             return True
     return False
+
+
+def _is_number(a: Instruction) -> bool:
+    """True for a constant and for the negative of one, perhaps repeated."""
+    while a.opcode in (Opcode.BROADCAST, Opcode.NEGATE):
+        a = a.operands[0]
+    return a.opcode is Opcode.CONSTANT
 
 
 _SMALLEST_NORMAL = {ElementType.F16: 2.0**-14, ElementType.BF16: 2.0**-126, ElementType.F32: 2.0**-126}
@@ -232,10 +249,10 @@ def negate_scaled(i: Instruction) -> Instruction | None:
     if x.opcode not in (Opcode.MULTIPLY, Opcode.DIVIDE) or not i.shape.element.is_floating:
         return None
     a, b = x.operands
-    if splat_value(b) is None and x.opcode is Opcode.MULTIPLY:
+    if splat_literal(b) is None and x.opcode is Opcode.MULTIPLY:
         a, b = b, a
-    value = splat_value(b)
-    return None if value is None else binary(x.opcode, a, make_splat(-value, i.shape))
+    literal = splat_literal(b)
+    return None if literal is None else binary(x.opcode, a, computed_splat(literal, operator.neg, i.shape))
 
 
 def idempotent(i: Instruction) -> Instruction | None:
@@ -433,8 +450,10 @@ def compare_unsigned_zero(i: Instruction) -> Instruction | None:
 def compare_pred(i: Instruction) -> Instruction | None:
     """p = true, p != false are p; p = false, p != true are not(p)."""
     p, constant = i.operands
+    if p.shape.element is not ElementType.PRED or i.attributes.direction not in (_D.EQ, _D.NE):
+        return None
     value = splat_value(constant)
-    if p.shape.element is not ElementType.PRED or value is None or i.attributes.direction not in (_D.EQ, _D.NE):
+    if value is None:
         return None
     return p if bool(value) == (i.attributes.direction is _D.EQ) else unary(Opcode.NOT, p)
 

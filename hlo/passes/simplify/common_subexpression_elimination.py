@@ -9,8 +9,9 @@ reduce of a traced program has its own copy. Source: XLA's HloCSE and HloComputa
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from typing import ClassVar
+from typing import Any, ClassVar
 
+from ...analyses.equal_keys import Firsts
 from ...custom_calls import is_unwritten
 from ...effects import effects_of
 from ...ir import HloComputation, HloInstruction, HloModule
@@ -48,7 +49,7 @@ def _merge(computation: HloComputation, new: Mapping[HloComputation, HloComputat
     callers = frozenset(computation.callers) if new else frozenset()
     alike: dict[Hashable, HloInstruction | None] = {}
     """The only instruction of an opcode on these operands, which most are; None if there are several."""
-    seen: dict[Hashable, HloInstruction] = {}
+    seen: Firsts[HloInstruction] = Firsts()
     """Where there are several: by the types and attributes too; their hash takes longer than all the rest."""
     position: dict[HloInstruction, int] = {}
     acting = frozenset(effects_of(computation))
@@ -65,14 +66,16 @@ def _merge(computation: HloComputation, new: Mapping[HloComputation, HloComputat
             position[moved] = len(position)
             return moved
         if other is not None:
-            seen[other.shape, _attributes_key(other), roughly] = other
+            seen.of((roughly, other.shape, _attributes_key(other)), other)
             alike[roughly] = None
-        first = seen.setdefault((moved.shape, _attributes_key(moved), roughly), moved)
+        first = seen.of((roughly, moved.shape, _attributes_key(moved)), moved)
         if first is moved:
             position[moved] = len(position)
         return first
 
-    return rewrite_computation(computation, visit)
+    merged = rewrite_computation(computation, visit)
+    seen.note_others()
+    return merged
 
 
 def _is_own_memory(instruction: HloInstruction) -> bool:
@@ -88,29 +91,31 @@ def _operands_key(instruction: HloInstruction, position: dict[HloInstruction, in
     return (opcode, *operands)
 
 
-def _attributes_key(instruction: HloInstruction) -> Hashable:
+def _attributes_key(instruction: HloInstruction) -> Any:
     """The attributes. Control flow has no others than its computations, each of which was traced on its own."""
-    key: Hashable = instruction.attributes
-    return tuple(map(_fingerprint, instruction.called_computations())) if instruction.opcode in _CONTROL_FLOW else key
+    if instruction.opcode not in _CONTROL_FLOW:
+        return instruction.attributes
+    return tuple(map(_fingerprint, instruction.called_computations()))
 
 
 def _merged_reducers(module: HloModule) -> dict[HloComputation, HloComputation]:
     """For each reducer what it becomes, which is the same for all that do the same."""
     reducers = {c for i in module.instructions() if has_trait(i.opcode, Trait.APPLIES) for c in i.called_computations()}
     reducers -= fused_computations(module)
-    first: dict[Hashable, HloComputation] = {}
+    firsts: Firsts[HloComputation] = Firsts()
     found: dict[HloComputation, HloComputation] = {}
     for computation in module.computations:  # callees first
         if computation in reducers:
             merged = _merge(computation, found)
-            found[computation] = first.setdefault(_fingerprint(merged), merged)
+            found[computation] = firsts.of(_fingerprint(merged), merged)
+    firsts.note_others()
     return found
 
 
-def _fingerprint(computation: HloComputation) -> Hashable:
+def _fingerprint(computation: HloComputation) -> tuple[Any, ...]:
     """Equal for computations that are the same up to names."""
     position: dict[HloInstruction, int] = {}
-    parts: list[Hashable] = []
+    parts: list[Any] = []
     for instruction in computation.instructions:
         parts.append((instruction.shape, _attributes_key(instruction), *_operands_key(instruction, position)))
         position[instruction] = len(position)

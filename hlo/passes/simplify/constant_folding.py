@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ...analyses.observed_literals import ObservedLiteral
 from ...builder import make_constant
 from ...effects import has_side_effect
 from ...elementary import FUNCTIONS, is_function
@@ -73,9 +74,33 @@ class ConstantFolding:
             return instruction
         if has_side_effect(instruction):
             return instruction
-        arrays = [_value(o) for o in operands]
-        value = _evaluator().evaluate_op(instruction.opcode, arrays, instruction.attributes, instruction.shape)
-        return make_constant(Literal(np.asarray(value)))
+        return make_constant(_folded_literal(instruction))
+
+
+def _folded_literal(instruction: HloInstruction) -> Literal:
+    """The value of an instruction on constants. That of an observed scalar is observed, too."""
+
+    def folded(*arrays: Any) -> np.ndarray[Any, Any]:
+        evaluate = _evaluator().evaluate_op
+        return np.asarray(evaluate(instruction.opcode, arrays, instruction.attributes, instruction.shape))
+
+    operands = instruction.operands
+    if len(operands) > 2 or any(i.shape.dimensions for i in (instruction, *operands)):
+        return Literal(folded(*map(_value, operands)))
+    literals: list[Any] = [o.attributes.literal for o in operands]
+    found: Literal
+    match [type(literal) is ObservedLiteral for literal in literals]:
+        case [True]:
+            found = literals[0].changed(folded)
+        case [True, True]:
+            found = literals[0].changed(folded, literals[1])
+        case [True, False]:
+            found = literals[0].changed(lambda a: folded(a, literals[1].array))
+        case [False, True]:
+            found = literals[1].changed(lambda b: folded(literals[0].array, b))
+        case _:
+            found = Literal(folded(*[literal.array for literal in literals]))
+    return found
 
 
 def _evaluator() -> Any:

@@ -15,7 +15,7 @@ from ...ir import HloComputation, HloInstruction, HloModule
 from ...opcode import Opcode
 from ...provenance import note_made
 from ...support.records import dataclass
-from ..patterns import is_progression, splat_value
+from ..patterns import is_progression, splat_literal, splat_value
 from ..rewrite import clone_computation, cloned_effects, rewrite_computation
 from ..rewriter import RewriteLog, apply_rules
 from ..rules import Replacement, RuleSet, Site, rule
@@ -51,7 +51,7 @@ def constant_state(loop: HloInstruction) -> Replacement | None:
     known: dict[int, HloInstruction] = {}
     for k in unchanged_elements(loop):
         value = initial_element(loop, k)
-        if splat_value(value) is not None or value.opcode is Opcode.CONSTANT or is_progression(value):
+        if splat_literal(value) is not None or value.opcode is Opcode.CONSTANT or is_progression(value):
             known[k] = value
 
     def replaced(computation: HloComputation) -> HloComputation:

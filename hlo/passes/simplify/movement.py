@@ -13,7 +13,7 @@ from ...ir import HloInstruction
 from ...opcode import Opcode
 from ...ops.movement import ConcatenateAttributes, DynamicSliceAttributes, ReverseAttributes, SliceAttributes
 from ...shape import Shape
-from ..patterns import broadcast, degenerate_map, make_splat, nontrivial_dimensions, reshape, splat_value, transpose
+from ..patterns import broadcast, degenerate_map, make_splat, nontrivial_dimensions, reshape, splat_literal, transpose
 from ..rules import rule
 
 Instruction = HloInstruction
@@ -21,6 +21,8 @@ Instruction = HloInstruction
 
 def uniform_constant(i: Instruction) -> Instruction | None:
     """An array constant with the same bits in all elements becomes a scalar, broadcast: it needs no memory then."""
+    if not i.shape.dimensions:
+        return None
     array = i.attributes.literal.array
     if array.size < 2 or array.size > 1 << 20:
         return None
@@ -345,7 +347,7 @@ def _with_zero_starts(
 ) -> Instruction | None:
     new = list(i.operands)
     for d, (start, size) in enumerate(zip(starts, sizes, strict=True)):
-        if size == x.shape.dimensions[d] and splat_value(start) is None:
+        if size == x.shape.dimensions[d] and splat_literal(start) is None:
             new[first + d] = make_splat(0, start.shape)
     if all(a is b for a, b in zip(new, i.operands, strict=True)):
         return None

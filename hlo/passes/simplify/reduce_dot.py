@@ -20,6 +20,7 @@ from ..patterns import (
     reducer_identity,
     reducer_opcode,
     reshape,
+    splat_literal,
     splat_value,
     transpose,
 )
@@ -64,7 +65,7 @@ def reduce_of_reduce(i: Instruction) -> Instruction | None:
     source, inner_init = x.operands
     if reducer_opcode(x.attributes.to_apply) is not opcode or not _is_neutral(opcode, inner_init):
         return None
-    if opcode is Opcode.ADD and init.shape.element.is_inexact and (splat_value(init) is None or is_splat(init, -0.0)):
+    if opcode is Opcode.ADD and init.shape.element.is_inexact and (splat_literal(init) is None or is_splat(init, -0.0)):
         return None
     kept = [d for d in range(source.shape.rank) if d not in x.attributes.dimensions]
     dimensions = sorted((*x.attributes.dimensions, *(kept[d] for d in i.attributes.dimensions)))

@@ -28,7 +28,7 @@ from ...ops.control_flow import WhileAttributes
 from ...ops.movement import ConcatenateAttributes, SliceAttributes
 from ...shape import Shape
 from ...support.records import dataclass
-from ..patterns import splat_value
+from ..patterns import splat_literal
 from ..rewrite import map_computations, rewrite_computation
 from .loops import has_tuple_state, initial_element, is_only_written, unchanged_elements
 
@@ -187,7 +187,7 @@ def _is_only_written(loop: HloInstruction, k: int, least: int) -> bool:
     return (
         update.shape.num_elements >= least
         and all(o.shape.element in _INDICES for o in update.operands[2:])
-        and splat_value(initial_element(loop, k)) is not None
+        and splat_literal(initial_element(loop, k)) is not None
     )
 
 

@@ -30,7 +30,7 @@ FUNCTIONS: list[Callable[[Any], Any]] = [
 
 
 def before_the_pass(function: Callable[..., Any], *arguments: Any) -> HloModule:
-    steps = pipeline().steps
+    steps = tuple(pipeline().plain_steps())
     (at,) = [k for k, step in enumerate(steps) if isinstance(step, CarriedValues)]
     return Pipeline("test", steps[:at]).run(hloom.jit(function).lower(*arguments).module)[0]
 
