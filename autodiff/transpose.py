@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 from ..hlo.ir import HloComputation, HloInstruction, Metadata
@@ -125,7 +126,13 @@ def _adding(
 def _backwards(instruction: HloInstruction) -> Metadata | None:
     """The user's line of the instruction, under a name that marks it as transposed."""
     metadata = instruction.metadata
-    return None if metadata is None else replace(metadata, op_name=transposed_name(metadata.op_name))
+    return None if metadata is None else _renamed(metadata, transposed_name(metadata.op_name))
+
+
+@lru_cache(maxsize=4096)
+def _renamed(metadata: Metadata, name: str) -> Metadata:
+    """The same place under another name, which several instructions of a line have, and each trace of it again."""
+    return replace(metadata, op_name=name)
 
 
 def transpose_program(program: LinearProgram, cotangents: Sequence[Value | None]) -> list[Value | None]:

@@ -201,17 +201,18 @@ def post_order(root: HloInstruction, extra: tuple[HloInstruction, ...] = ()) -> 
     """`root`, `extra` and all that they need, operands first. Iterative: programs may be deeper than Python's stack."""
     order: dict[HloInstruction, None] = {}
     for start in (*extra, root):
-        stack = [start]
-        while stack:
-            node = stack[-1]
-            if node in order:
-                stack.pop()
-                continue
-            missing = [o for o in node.operands if o not in order]
-            if missing:
-                missing.reverse()  # so that the first operand comes first
-                stack += missing
+        if start in order:
+            continue
+        nodes, left = [start], [iter(start.operands)]  # the way from `start`, and the operands that are left of each
+        while nodes:
+            for operand in left[-1]:
+                if operand not in order:
+                    if operand.operands:
+                        nodes.append(operand)
+                        left.append(iter(operand.operands))
+                        break
+                    order[operand] = None
             else:
-                stack.pop()
-                order[node] = None
+                order[nodes.pop()] = None
+                left.pop()
     return tuple(order)

@@ -462,8 +462,8 @@ def takes_one_tuple(computation: HloComputation) -> HloComputation:
         order.append(mapping[p])
     for instruction in computation.instructions:
         if instruction.opcode is not Opcode.PARAMETER:
-            mapping[instruction] = instruction.with_operands(tuple(mapping[o] for o in instruction.operands))
-            order.append(mapping[instruction])
+            moved = mapping[instruction] = instruction.with_operands(tuple([mapping[o] for o in instruction.operands]))
+            order.append(moved)
     return HloComputation(computation.name, tuple(order), mapping[computation.root])
 
 
