@@ -18,6 +18,9 @@ That is right if no statement of a later row that now runs before one of an earl
 stores, or stores memory that it uses: the indices are sums of counters with known factors (affine.py), or the array is
 only read. Variables must not go from row to row.
 
+What comes after the inner loop, as where a search has ended, runs for all rows after it, so it may use only arrays that
+the rows do not store to before, and store only to arrays that they do not use before.
+
 If all rows are stored in one place, they can be lanes of vectors (wavefront.py); then this is for the rows that are
 left.
 """
@@ -33,7 +36,7 @@ from .affine import Indices, Range, constant_difference
 from .carried_loads import with_carried_loads
 from .expressions import ZERO, Binary, Call, Expr, Load, Name, Number, call
 from .rewrite import Substitution
-from .statements import Assign, Block, Comment, For, Store, expressions_of, names_of
+from .statements import Assign, Block, Comment, For, If, Return, Statement, Store, expressions_of, names_of
 from .straight_lines import (
     Access,
     Ranges,
@@ -57,7 +60,7 @@ MOST_OPERATIONS = 64
 """Operations in the inner loop's body; a longer one has enough to do while it waits, and takes long to compile."""
 OF_FUNCTION = 16
 """Operations that an elementary function counts as."""
-LEAST_INNER, LEAST_OUTER = 16, 2 * ROWS
+LEAST_INNER, LEAST_OUTER = 8, 2 * ROWS
 
 _ASSOCIATIVE = frozenset(("add", "multiply", "minimum", "maximum", "bit_and", "bit_or", "bit_xor"))
 """A variable that only adds up is a sum, of which LLVM makes vectors."""
@@ -82,12 +85,14 @@ class _Jam:
         """What computes a loop: see `with_changed_loops`."""
         rows = _rows_of(loop)
         if rows is not None and self._pays(rows, ranges):
-            inside = {**ranges, rows.inner.variable.name: range_of(rows.inner, self._sizes, ranges)}
+            inside = self._inside(rows, ranges)
             indices = Indices(self._sizes, inside, dict.fromkeys(assigned(rows.straight)))
             before, within = accesses_around(rows.before, rows.inner.body, indices)
             if variable_waits(rows.inner.body) or _memory_waits(within, rows.inner.variable.name, inside):
                 front: Block = []
-                found = in_wavefront(rows, self._sizes, inside, self._fresh, is_read=self._is_read(rows))
+                found = None
+                if rows.blocks is None and not any(_uses_memory(s) for s in rows.after):
+                    found = in_wavefront(rows, self._sizes, inside, self._fresh, is_read=self._is_read(rows))
                 if found is not None:
                     front, first = found
                     rows = replace(rows, outer=replace(rows.outer, start=first))
@@ -97,8 +102,16 @@ class _Jam:
                     return [*front, rows.outer]
         return [replace(loop, body=inner())]
 
+    def _inside(self, rows: Rows, ranges: Ranges) -> Ranges:
+        """The counters in the inner loop."""
+        for loop in (rows.blocks, rows.inner):
+            if loop is not None:
+                ranges = {**ranges, loop.variable.name: range_of(loop, self._sizes, ranges)}
+        return ranges
+
     def _pays(self, rows: Rows, ranges: Ranges) -> bool:
-        outer, inner = ranges[rows.outer.variable.name].count, range_of(rows.inner, self._sizes, ranges).count
+        outer = ranges[rows.outer.variable.name].count
+        inner = range_of(rows.blocks or rows.inner, self._sizes, ranges).count
         if outer is None or outer < LEAST_OUTER or inner is None or inner < LEAST_INNER:
             return False
         wholes = [e for s in rows.inner.body for e in expressions_of(s)]
@@ -125,9 +138,12 @@ class _Jam:
             forget(within, indices)
             first, together = with_carried_loads(together, indices, self._fresh)
             before += first
+        whole = together
+        if rows.blocks is not None:
+            whole = replace(rows.blocks, body=[*rows.blocks.body[:-1], together])
         return [
             Assign((rest,), (outer.stop - Binary("&", count, Number(ROWS - 1)),)),
-            For(outer.variable, outer.start or ZERO, rest, ROWS, [*before, together, *after]),
+            For(outer.variable, outer.start or ZERO, rest, ROWS, [*before, whole, *after]),
             For(outer.variable, rest, outer.stop, 1, outer.body),
         ]
 
@@ -151,6 +167,10 @@ def _rows_of(outer: For) -> Rows | None:
         return None
     inner = outer.body[loops[0]]
     assert isinstance(inner, For)
+    blocks = inner if _is_of_blocks(inner) else None
+    if blocks is not None:
+        inner = blocks.body[-1]
+        assert isinstance(inner, For)
     before, after = outer.body[: loops[0]], outer.body[loops[0] + 1 :]
     if inner.kind != "range" or inner.step != 1:
         return None
@@ -158,10 +178,10 @@ def _rows_of(outer: For) -> Rows | None:
     if not is_straight(straight):
         return None
     changing = {outer.variable.name, *assigned(straight)}
-    ends = (inner.stop,) if inner.start is None else (inner.start, inner.stop)
+    ends = [e for loop in (inner, blocks) if loop is not None for e in (loop.start, loop.stop) if e is not None]
     if any(e.loads or not changing.isdisjoint(e.names) for e in ends):
         return None
-    if any(isinstance(s, Store) or any(loads_of(s)) for s in after):
+    if not _is_apart(after, [*before, *inner.body]):
         return None
     if any(target.type.endswith("*") for s in straight for target in targets(s)):
         return None
@@ -169,7 +189,33 @@ def _rows_of(outer: For) -> Rows | None:
         return None
     if _carried([*before, *after], assigned(inner.body)):  # the inner loop may have no iteration
         return None
-    return Rows(outer, before, inner, after)
+    return Rows(outer, before, inner, after, blocks)
+
+
+def _is_of_blocks(loop: For) -> bool:
+    """True for a loop over blocks of iterations, which looks for interrupts. ::
+
+        for begin in range(0, n, 32):
+            if interrupted(watch):
+                return
+            for j in range(begin, minimum(begin + 32, n)):
+    """
+    match loop.body:
+        case [If(branches=[(_, [Return()])], otherwise=None), For(start=Name(name=begin), stop=stop)]:
+            until = call("minimum", loop.variable + loop.step, loop.stop)
+            return loop.kind == "range" and begin == loop.variable.name and stop.text == until.text
+    return False
+
+
+def _uses_memory(statement: Statement) -> bool:
+    return isinstance(statement, Store) or any(loads_of(statement))
+
+
+def _is_apart(after: Block, earlier: Block) -> bool:
+    """True if straight-line code may run after such code of later iterations of a loop."""
+    loaded = [{load.pointer.name for s in block for load in loads_of(s)} for block in (after, earlier)]
+    stored = [{s.pointer.name for s in block if isinstance(s, Store)} for block in (after, earlier)]
+    return stored[0].isdisjoint(loaded[1] | stored[1]) and loaded[0].isdisjoint(stored[1])
 
 
 def _carried(block: Block, names: set[str]) -> set[str]:

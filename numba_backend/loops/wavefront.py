@@ -44,12 +44,14 @@ _LANE = Name("r")
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """A loop over rows: straight-line code, a loop over the columns, and more straight-line code without memory."""
+    """A loop over rows: straight-line code, a loop over the columns, and more straight-line code."""
 
     outer: For
     before: Block
     inner: For
     after: Block
+    blocks: For | None = None
+    """The loop over blocks of columns around the inner loop, if it is written so, to look for interrupts."""
 
     @property
     def straight(self) -> Block:

@@ -25,6 +25,7 @@ ROW, COUNT = 24, 800
 SCOPE: dict[str, Any] = {
     "int32": np.int32, "int64": int, "add": lambda a, b: a + b, "subtract": lambda a, b: a - b,
     "multiply": lambda a, b: a * b, "minimum": min, "maximum": max, "select": lambda test, a, b: a if test else b,
+    "bit_and": lambda a, b: a & b, "interrupted": lambda watch: False,
     "lanes": range, "local_array": lambda count, dtype: np.full(count, 77, dtype),
 }  # fmt: skip
 
@@ -321,3 +322,43 @@ def test_a_copy_of_a_part_stays(end: str) -> None:
     whole, lines = lines.replace("END", "n0"), lines.replace("END", end)
     assert changed(lines, in_place, sizes, {"b"}) == changed(lines, unchanged)
     assert changed(whole, in_place, sizes, {"b"}) != changed(whole, unchanged)
+
+
+def with_an_end(rng: random.Random, in_blocks: bool) -> str:
+    """Rows whose inner loop waits for a variable, with loads and stores after it; perhaps in blocks of iterations."""
+
+    def index() -> str:
+        return rng.choice(("t", "t * 2", "t + 1", "3", f"t + {rng.choice((30, 60))}", "at"))
+
+    lines = ["def k(lo, hi, a, b, n, m, n0):", "    for t in range(n):", "        at = t + 2"]
+    lines.append(f"        s = b[{index()}]")
+    lines.append("        for begin in range(0, m, 8):" if in_blocks else "        for j in range(m):")
+    if in_blocks:
+        lines += ["            if interrupted(n0):", "                return"]
+        lines.append("            for j in range(begin, minimum(begin + 8, m)):")
+    pad = " " * (16 if in_blocks else 12)
+    lines.append(f"{pad}s = maximum(multiply(s, int32(3)), add(s, {rng.choice('bbbba')}[j]))")
+    if rng.random() < 0.2:
+        lines.append(f"{pad}{rng.choice('ab')}[{rng.choice(('j', 't * n0 + j'))}] = s")
+    for _ in range(rng.randint(1, 2)):
+        value = rng.choice(("s", f"add(s, b[{index()}])", "add(s, b[int64(bit_and(s, int32(63)))])", f"a[{index()}]"))
+        lines.append(f"        {rng.choice('aaaab')}[{index()}] = {value}")
+    if rng.random() < 0.3:
+        lines.append("    b[0] = s")
+    return "\n".join(lines) + "\n"
+
+
+@pytest.mark.parametrize("in_blocks", [False, True])
+@pytest.mark.parametrize("seed", range(3))
+def test_what_comes_after_the_inner_loop(seed: int, in_blocks: bool) -> None:
+    """As a search that ends there, and stores what it has found."""
+    rng = random.Random(seed)
+    at_once = 0
+    for _ in range(100):
+        text, rows, columns = with_an_end(rng, in_blocks), rng.choice((8, 9, 13)), rng.choice((8, 9, 17))
+        new = changed(text, jammed, {"n": rows, "m": columns, "n0": ROW}, namer())
+        if new != changed(text, unchanged):
+            at_once += 1
+            for one, other in zip(outcome(text, rows, columns, ROW), outcome(new, rows, columns, ROW), strict=True):
+                np.testing.assert_array_equal(one, other, text + new)
+    assert 10 < at_once < 90
