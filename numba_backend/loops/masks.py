@@ -20,6 +20,14 @@ product is 0 * x[0] there, which may be NaN:
                                                         if n0 - maximum(minimum(n0, v1) - maximum(0, v0), 0) > 0:
                                                             acc0 = reduce_add(acc0, c0 * x[0] * float32(...))
 
+If the hidden terms are products of zero and elements of an array, both loops are there, until finite.py decides:
+
+    for i in range(n0):                                 if all_finite(x):
+        acc0 = reduce_add(acc0,                             for i in range(minimum(n0, v0)):
+            select(int32(i) < v0, a[i], c0) * x[i])             acc0 = reduce_add(acc0, a[i] * x[i])
+                                                        else:
+                                                            ...
+
 A masked update, which stores all other elements as they were, goes over the part that changes:
 
     for i in range(n0):                                 for i in range(minimum(n0, v0)):
@@ -29,7 +37,7 @@ A masked update, which stores all other elements as they were, goes over the par
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from ...hlo.support.records import dataclass
 from .expressions import (
@@ -37,8 +45,10 @@ from .expressions import (
     Binary,
     Call,
     Expr,
+    Load,
     Name,
     Number,
+    all_of,
     as_expr,
     call,
     maximum,
@@ -130,7 +140,9 @@ def _within(block: Block, known: _Known) -> Block:
             cut = _cut(statement, known, starts)
             parts = [cut] if cut is not statement else [_updated(statement)]
             parts = parts if parts[0] is not statement else _apart(statement)
-        result += [with_blocks(part, lambda inner: _within(inner, known)) for part in parts]
+            parts = parts if parts[0] is not statement else [_while_finite(statement, known, starts)]
+        is_shown = isinstance(statement, For) and isinstance(parts[0], If)
+        result += parts if is_shown else [with_blocks(part, lambda inner: _within(inner, known)) for part in parts]
         for name in assigned([statement]):
             starts.pop(name, None)
         if isinstance(statement, Assign) and len(statement.targets) == 1:
@@ -202,6 +214,74 @@ def _apart(loop: For) -> Block:
         count = minus(minus(loop.stop, loop.start or ZERO), maximum(minus(stop, start), ZERO))
         return [shown, If([(count > 0, [_added(name, e, count) for name, e in hidden.items() if e is not None])])]
     return [loop]
+
+
+def _while_finite(loop: For, known: _Known, starts: Mapping[str, Expr]) -> Statement:
+    """The loop over the elements that a mask lets through, while the arrays that zeros of the mask are multiplied with
+    are finite; the loop itself if a hidden term is something else."""
+    read = _values_and_terms(loop, loop.body)
+    if read is None or not read[1] or isinstance(loop.stop, Number):  # a few vectors are not worth a branch
+        return loop
+    values, terms = read
+    if any(name not in starts or starts[name].text not in known.zeros for name in terms):
+        return loop
+    counters = _counters(loop, values)
+    changing = {*values, *terms, loop.variable.name}
+    for mask in _masks([*values.values(), *terms.values()]):
+        start, stop, is_whole = _shown(loop, _resolved(mask, values), counters, changing)
+        if not is_whole or (start is (loop.start or ZERO) and stop is loop.stop):
+            continue
+        arrays: dict[str, Name] = {}
+        hidden = [_hidden(term, mask.text, values) for term in terms.values()]
+        if all(e is not None and _is_product_with_zero(e, known.zeros, arrays) for e in hidden) and arrays:
+            shown = _with_ends(loop, start, stop, [_with_choice(s, mask.text) for s in loop.body])
+            return If([(all_finite(arrays.values()), [shown])], [loop])
+    return loop
+
+
+def all_finite(arrays: Iterable[Name]) -> Expr:
+    """A test whether all elements of these arrays are finite, which finite.py writes out."""
+    return all_of([call("all_finite", name) for name in arrays])
+
+
+def _is_product_with_zero(e: Expr, zeros: Collection[str], arrays: dict[str, Name]) -> bool:
+    """True for +0 or -0 times elements of arrays, which are put into `arrays`."""
+    match e:
+        case Name(name=name):
+            return name in zeros
+        case Call(function="float64", arguments=(inner,)):
+            return _is_product_with_zero(inner, zeros, arrays)
+        case Binary(op="*", left=left, right=right):
+            for zero, other in ((left, right), (right, left)):
+                factor = _array_of(other)
+                if factor is not None and _is_product_with_zero(zero, zeros, arrays):
+                    arrays[factor.name] = factor
+                    return True
+    return False
+
+
+def _array_of(e: Expr) -> Name | None:
+    """The array of which this is an element, perhaps as an f64."""
+    while isinstance(e, Call) and e.function == "float64":
+        (e,) = e.arguments
+    return e.pointer if isinstance(e, Load) and is_float(e.type) else None
+
+
+def filled_with_zeros(loop: For, zeros: Collection[str]) -> tuple[Name, Expr, Expr] | None:
+    """An array that the loop fills from its first element on, and the ends of the part that is not zero."""
+    *first, store = loop.body
+    read = _values_and_terms(loop, first) if isinstance(store, Store) else None
+    if not isinstance(store, Store) or read is None or read[1] or store.index.text != loop.variable.name:
+        return None
+    values, _ = read
+    chosen = _resolved(store.value, values)
+    if loop.start is not None or not isinstance(chosen, Call) or chosen.function != "select":
+        return None
+    mask, _, otherwise = chosen.arguments
+    if otherwise.text not in zeros:
+        return None
+    start, stop, _ = _shown(loop, _resolved(mask, values), _counters(loop, values), {*values, loop.variable.name})
+    return store.pointer, start, stop
 
 
 def _updated(loop: For) -> For:

@@ -42,19 +42,21 @@ from ...hlo.support.memory_pressure import on_pressure
 from ...hlo.support.observed import Recalled
 from ...hlo.support.records import dataclass
 from ..cost import PATIENCE
+from ..dot import gemm_of
 from ..emitted_kernel import EmittedKernel, memory_type
 from ..fused_computations import FusedComputations
 from ..loops.carried_loads import carried
 from ..loops.dead import without_dead_variables
 from ..loops.expressions import ZERO, Binary, Call, Expr, Name, Number, call
 from ..loops.few_extrema import few_extrema
+from ..loops.finite import with_finite_factors, without_finite_factors
 from ..loops.fission import split_ahead
-from ..loops.forward import forwarded
+from ..loops.forward import assigned, forwarded
 from ..loops.guards import guards_first
 from ..loops.in_place import in_place
 from ..loops.jam import jammed
 from ..loops.lanes import in_lanes, with_lanes
-from ..loops.masks import within_masks
+from ..loops.masks import all_finite, filled_with_zeros, within_masks
 from ..loops.opaque import with_opaque_sums
 from ..loops.printer import lines_of
 from ..loops.rewrite import Substitution
@@ -71,6 +73,7 @@ from ..loops.statements import (
     Return,
     ScalarParameter,
     SizeParameter,
+    Store,
     While,
     expressions_of,
     names_of,
@@ -140,7 +143,7 @@ class _Emitter(Storage):
     def emit(self) -> NativeLoop:
         tail = self._open_parameters()
         self.computation(self.fused)
-        program, used = self._finished([*self._head, *self._block, *tail])
+        program, used = self._finished([*self._with_tests([*self._head, *self._block]), *tail])
         parameters, watch = self._all_parameters(used)
         parts = 1 if self._parts is None else self._parts.batch.size
         kernel = EmittedKernel(
@@ -148,6 +151,15 @@ class _Emitter(Storage):
         )  # fmt: skip
         scratch = tuple(nbytes for parameter, nbytes in self._scratch if parameter.name in used)
         return NativeLoop(kernel, scratch, tuple(array for _, array in self._constants), watch)
+
+    def _with_tests(self, block: Block) -> Block:
+        """The statements with tests whether factors are finite, or without them."""
+        sizes = {p.name: int(p.value) for p in self._parameters if isinstance(p, SizeParameter)}
+        if self._parts is not None:
+            return without_finite_factors(block)
+        counts = {m.place.text: m.count for m in self._memories.values() if not m.is_variable}
+        given = {p.name for p in self._pointers if p.operand is not None and p.name in counts}
+        return with_finite_factors(block, given, sizes, counts, self._size, self.fresh)
 
     def _all_parameters(self, used: frozenset[str]) -> tuple[tuple[KernelParameter, ...], int | None]:
         """The parameters, and the number of the operand that is the watch. `used`: the scratch memory."""
@@ -299,7 +311,49 @@ class _Emitter(Storage):
             else:
                 operands[prepared.operand] = copy
         rows = None if prepared is None else (prepared.operand, prepared.width)
-        self._kernel(small_product(dot, prepared=rows, is_sliced=is_sliced), operands, results)
+        kernel = small_product(dot, prepared=rows, is_sliced=is_sliced)
+        begin, before = len(self._block), self._nanoseconds
+        self._kernel(kernel, operands, results)
+        masked = self._masked_factor(dot, kernel, operands)
+        if masked is not None:
+            other, terms = masked
+            whole, self._block[begin:] = self._block[begin:], []
+            self._nanoseconds = before
+            self._kernel(kernel, operands, results, {"k": terms})
+            shown, self._block[begin:] = self._block[begin:], []
+            self._block.append(If([(all_finite([other]), shown)], whole))
+
+    def _masked_factor(
+        self, dot: HloInstruction, kernel: EmittedKernel, operands: Sequence[Memory | None]
+    ) -> tuple[Name, Expr] | None:
+        """If one operand of a product is a vector of which a mask leaves the first part: the other operand, and the
+        terms of a sum that are not products with zero."""
+        gemm, element = gemm_of(dot), dot.shape.element
+        has_terms = any(isinstance(p, SizeParameter) and p.name == "k" for p in kernel.parameters)
+        if gemm.batch or element.is_complex or element.is_small or not has_terms or 1 not in (gemm.m, gemm.n):
+            return None
+        own, other = operands if gemm.m == 1 else reversed(operands)
+        if own is None or other is None or own.count != gemm.k or own.is_variable or other.is_variable:
+            return None
+        zeros = {p.name for p in self._parameters if isinstance(p, ScalarParameter) and not p.bits}
+        changed: set[str] = set()
+        for statement in reversed(self._block):
+            if any(isinstance(s, Store) and s.pointer.name == own.name.name for s in walk([statement])):
+                if not isinstance(statement, For) or self._value_of(statement.stop) != own.count:
+                    return None
+                found = filled_with_zeros(statement, zeros)
+                if found is None or found[1] is not ZERO or not changed.isdisjoint(found[2].names):
+                    return None
+                return other.name, call("maximum", found[2], 0)
+            changed.update(assigned([statement]))
+        return None
+
+    def _value_of(self, size: Expr) -> int | None:
+        """The number that a size is."""
+        if isinstance(size, Number):
+            return int(size.value)
+        found = (p.value for p in self._parameters if isinstance(p, SizeParameter) and p.name == size.text)
+        return next(found, None)
 
     def _prepared(self, memory: Memory | None, wanted: Preparation, element_type: ElementType) -> Memory | None:
         if memory is None or memory not in self._unchanging:
@@ -339,9 +393,10 @@ class _Emitter(Storage):
         self._kernel(kernel, self._operands(instruction), self._results(instruction))
 
     def _kernel(
-        self, kernel: EmittedKernel, operands: Sequence[Memory | None], outputs: Sequence[Memory | None]
-    ) -> None:
-        """Writes a kernel into the loop."""
+        self, kernel: EmittedKernel, operands: Sequence[Memory | None], outputs: Sequence[Memory | None],
+        sizes: Mapping[str, Expr] | None = None,
+    ) -> None:  # fmt: skip
+        """Writes a kernel into the loop. `sizes`: values of sizes that are not the kernel's own."""
         if not kernel.extent:
             return
         values: dict[str, Expr] = {}
@@ -364,7 +419,8 @@ class _Emitter(Storage):
                     memory = self._local_array("e", memory_type(parameter.element_type), 1)
                 memories[parameter.name] = memory
             elif isinstance(parameter, SizeParameter):
-                values[parameter.name] = self._size(parameter.value)
+                given = (sizes or {}).get(parameter.name)
+                values[parameter.name] = self._size(parameter.value) if given is None else given
             else:
                 literal = parameter.name in divisors
                 values[parameter.name] = self._scalar(parameter.element_type, parameter.value, literal=literal)
