@@ -18,17 +18,27 @@ def _block_until_ready(x: Any) -> Any:
     >>> hloom.block_until_ready(hloom.jit(jnp.sin)(jnp.zeros(2)))
     Array([0., 0.], dtype=float32)
     """
-    if type(x) is Array:  # the commonest case, which needs no container, and mostly nothing at all
-        try:
-            if type(read_buffer(x)) in ALWAYS_READY:
-                return x
-        except AttributeError:
-            pass
+    if _is_there(x):  # the commonest case
+        return x
+    if type(x) is Array:
         return x.block_until_ready()
     for leaf in tree.leaves(x):
         if isinstance(leaf, ArrayBase):
             leaf.block_until_ready()
     return x
+
+
+def _is_there(x: Any) -> bool:
+    """True for an array that needs no wait, and for tuples and lists of such arrays. False says nothing."""
+    kind = type(x)
+    if kind is Array:
+        try:
+            return type(read_buffer(x)) in ALWAYS_READY
+        except AttributeError:  # see `slot_is_set`
+            return False
+    if kind is tuple or kind is list:
+        return all(map(_is_there, x))
+    return False
 
 
 _NAME = "block_until_ready"

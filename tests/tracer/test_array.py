@@ -265,9 +265,12 @@ class _Waited(HostBuffer):
 
 def test_memory_of_the_process_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     x = hloom.jit(jnp.negative)(X)
-    assert hloom.block_until_ready(x) is x  # now the class of its buffer is known
+    assert hloom.block_until_ready(x) is hloom.block_until_ready([x])[0]  # now the class of its buffer is known
     monkeypatch.delattr(Array, "block_until_ready")
-    assert hloom.block_until_ready(x) is x
+    for several in (x, (x, x), [x, (x,)], ()):
+        assert hloom.block_until_ready(several) is several
+    with pytest.raises(AttributeError):
+        hloom.block_until_ready({"a": x})  # other containers are taken apart
     monkeypatch.undo()
     without = jnp.asarray(X)
     assert hloom.block_until_ready(without) is without
@@ -282,6 +285,10 @@ def test_each_buffer_of_a_device_is_waited_for() -> None:
     for wait in (hloom.block_until_ready, hloom.block_until_ready, Array.block_until_ready):
         assert wait(x) is x
     assert buffer.waits == 3
+    y = hloom.jit(jnp.negative)(X)
+    for several in ((y, x), [y, (y, x)], (x, None)):
+        assert hloom.block_until_ready(several) is several
+    assert buffer.waits == 6
 
 
 def test_beyond_the_range() -> None:
