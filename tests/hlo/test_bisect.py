@@ -13,7 +13,7 @@ from hloom.hlo.bisection.bisect import Bisection
 from hloom.hlo.ir import HloInstruction, HloModule
 from hloom.hlo.opcode import Opcode
 from hloom.hlo.passes.expand.expand import Expand
-from hloom.hlo.passes.manager import PassOptions, Pipeline
+from hloom.hlo.passes.manager import ByForm, FixedPoint, PassOptions, Pipeline
 from hloom.hlo.passes.patterns import binary, unary
 from hloom.hlo.passes.rewrite import HloPass, map_computations, rewrite_computation
 from hloom.hlo.passes.rules import RuleSet, rule
@@ -134,12 +134,18 @@ BROKEN: dict[str, tuple[HloPass, str, str, str, int]] = {
 def broken_pipeline(wrong: HloPass) -> Callable[..., Pipeline]:
     """The usual pipeline with `wrong` in the place of the pass of its name, or first."""
 
+    def in_place(each: HloPass) -> HloPass:
+        return wrong if each.name == wrong.name else each
+
+    def broken(step: HloPass | FixedPoint) -> HloPass | FixedPoint:
+        if isinstance(step, FixedPoint):
+            return replace(step, passes=tuple(map(in_place, step.passes)))
+        return in_place(step)
+
     def made(self: NumbaCompiler, target: str) -> Pipeline:
         found = pipeline(target)
         steps = [
-            replace(step, passes=tuple(wrong if p.name == wrong.name else p for p in step.passes))
-            if hasattr(step, "passes")
-            else wrong if step.name == wrong.name else step
+            replace(step, steps=tuple(map(broken, step.steps))) if isinstance(step, ByForm) else broken(step)
             for step in found.steps
         ]
         if all(p.name != wrong.name for p in found.passes()):
