@@ -9,7 +9,7 @@ needs the number itself notes that it is this number.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -76,6 +76,19 @@ class ObservedLiteral(Observed, Literal):
 
     def __repr__(self) -> str:
         return f"ObservedLiteral({self.value.array!r})"
+
+
+def computed(function: Callable[..., np.ndarray[Any, Any]], literals: Sequence[Literal]) -> Literal:
+    """The result of a function of the values of literals, a scalar; it is observed where one or two of them are."""
+    observed = [literal for literal in literals if type(literal) is ObservedLiteral]
+    if not observed:
+        return Literal(function(*[literal.array for literal in literals]))
+    first, last = observed[0], observed[-1]
+
+    def of(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        return function(*[a if x is first else b if x is last else x.array for x in literals])
+
+    return first.changed(of, last)
 
 
 def _equal(a: Literal, b: Literal) -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..analyses.observed_literals import ObservedLiteral
+from ..analyses.observed_literals import ObservedLiteral, computed
 from ..builder import make_constant, make_instruction, make_tuple
 from ..element_type import ElementType
 from ..ir import HloComputation, HloInstruction
@@ -169,11 +169,10 @@ def make_splat(value: object, shape: Shape) -> HloInstruction:
 def computed_splat(literal: Literal, function: Callable[[Any], Any], shape: Shape) -> HloInstruction:
     """`function` of the number of a scalar literal of the same type in every element."""
 
-    def computed(value: Any) -> Any:
+    def of(value: Any) -> Any:
         return np.asarray(function(value[()])).astype(shape.element.dtype)
 
-    found = literal.changed(computed) if type(literal) is ObservedLiteral else Literal(computed(literal.array))
-    return broadcast(make_constant(found), shape, ())
+    return broadcast(make_constant(computed(of, [literal])), shape, ())
 
 
 def make_zeros(shape: Shape) -> HloInstruction:

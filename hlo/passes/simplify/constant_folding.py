@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ...analyses.observed_literals import ObservedLiteral
+from ...analyses.observed_literals import computed
 from ...builder import make_constant
 from ...effects import has_side_effect
 from ...elementary import FUNCTIONS, is_function
@@ -21,6 +21,7 @@ from ...opcode import Opcode
 from ...ops.collective import COLLECTIVES
 from ...support.loading import load
 from ...support.records import dataclass
+from ..patterns import splat_literal
 from ..rewrite import map_computations, rewrite_computation
 
 NOT_FOLDED = COLLECTIVES | frozenset(
@@ -85,22 +86,10 @@ def _folded_literal(instruction: HloInstruction) -> Literal:
         return np.asarray(evaluate(instruction.opcode, arrays, instruction.attributes, instruction.shape))
 
     operands = instruction.operands
-    if len(operands) > 2 or any(i.shape.dimensions for i in (instruction, *operands)):
+    if any(i.shape.dimensions for i in (instruction, *operands)):
         return Literal(folded(*map(_value, operands)))
-    literals: list[Any] = [o.attributes.literal for o in operands]
-    found: Literal
-    match [type(literal) is ObservedLiteral for literal in literals]:
-        case [True]:
-            found = literals[0].changed(folded)
-        case [True, True]:
-            found = literals[0].changed(folded, literals[1])
-        case [True, False]:
-            found = literals[0].changed(lambda a: folded(a, literals[1].array))
-        case [False, True]:
-            found = literals[1].changed(lambda b: folded(literals[0].array, b))
-        case _:
-            found = Literal(folded(*[literal.array for literal in literals]))
-    return found
+    literals: list[Any] = [splat_literal(operand) for operand in operands]
+    return computed(folded, literals)
 
 
 def _evaluator() -> Any:
