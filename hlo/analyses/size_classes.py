@@ -14,6 +14,7 @@ from ..ir import HloComputation, HloInstruction
 from ..opcode import Opcode
 from ..ops import Trait, has_trait
 from ..shape import Shape
+from ..support.disjoint_sets import DisjointSets
 from .forms import FEW, attributes_with_sizes, has_sizes
 
 
@@ -54,10 +55,11 @@ _AS_THE_FIRST = frozenset((Opcode.DYNAMIC_UPDATE_SLICE, Opcode.REVERSE, Opcode.S
 
 
 class _Equalities:
-    """A forest of the places of sizes: equal ones are in one tree."""
+    """The places of sizes in sets: equal ones are in one set."""
 
     def __init__(self) -> None:
-        self._parents: list[int] = []
+        self._sets: DisjointSets[int] = DisjointSets()
+        self._count = 0
         self._places: dict[HloInstruction, _Places] = {}
 
     def of(self, computations: Sequence[HloComputation]) -> Classes:
@@ -68,7 +70,7 @@ class _Equalities:
                 self._places[i] = () if i.opcode is Opcode.CONSTANT else self._of_shape(i.shape)
                 self._relate(i)
         classes: dict[int, int] = {}
-        return Classes([classes.setdefault(self._root(p), len(classes)) for p in range(len(self._parents))])
+        return Classes([classes.setdefault(self._sets.find(p), len(classes)) for p in range(self._count)])
 
     def _of_shape(self, shape: Shape) -> _Places:
         if not has_sizes(shape):
@@ -78,23 +80,15 @@ class _Equalities:
         return self._of_numbers(shape.dimensions)
 
     def _of_numbers(self, numbers: Sequence[int]) -> _Places:
-        first = len(self._parents)
-        self._parents += range(first, first + sum([n > FEW for n in numbers]))
-        new = iter(range(first, len(self._parents)))
+        first = self._count
+        self._count += sum([n > FEW for n in numbers])
+        new = iter(range(first, self._count))
         return tuple([next(new) if n > FEW else None for n in numbers])
-
-    def _root(self, place: int) -> int:
-        parents = self._parents
-        while parents[place] != place:
-            parents[place] = parents[parents[place]]
-            place = parents[place]
-        return place
 
     def _join(self, x: Any, y: Any) -> None:
         """Sizes in two places are equal, or those of two shapes of one rank."""
         if type(x) is int and type(y) is int:
-            first, second = sorted((self._root(x), self._root(y)))
-            self._parents[second] = first
+            self._sets.unite(x, y)
         elif type(x) is tuple and type(y) is tuple and len(x) == len(y):
             for a, b in zip(x, y, strict=True):
                 self._join(a, b)

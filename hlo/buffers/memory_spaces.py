@@ -25,6 +25,7 @@ from ..errors import VerificationError
 from ..ir import HloComputation, HloInstruction
 from ..opcode import Opcode
 from ..shape import Shape
+from ..support.disjoint_sets import DisjointSets
 from ..support.records import dataclass
 from ..target import MemorySpace
 from .allocation import AllocationKind
@@ -162,20 +163,13 @@ _FIXED = {
 def _united(analysis: ValueAnalysis, coalescing: Coalescing) -> list[list[Buffer]]:
     """The buffers in lists; buffers between which values are transferred are in one list."""
     buffers = coalescing.all_buffers()
-    parents = {b: b for b in buffers}
-
-    def find(buffer: Buffer) -> Buffer:
-        while parents[buffer] is not buffer:
-            parents[buffer] = parents[parents[buffer]]
-            buffer = parents[buffer]
-        return buffer
-
+    sets: DisjointSets[Buffer] = DisjointSets()
     for transfer in analysis.transfers:
         for source, target in zip(transfer.sources, transfer.targets, strict=True):
-            parents[find(coalescing.buffers[source])] = find(coalescing.buffers[target])
+            sets.unite(coalescing.buffers[target], coalescing.buffers[source])
     found: dict[Buffer, list[Buffer]] = {}
     for buffer in buffers:
-        found.setdefault(find(buffer), []).append(buffer)
+        found.setdefault(sets.find(buffer), []).append(buffer)
     return list(found.values())
 
 

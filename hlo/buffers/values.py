@@ -22,6 +22,7 @@ from ..layout import Layout
 from ..literal import Literal
 from ..opcode import Opcode
 from ..shape import Shape
+from ..support.disjoint_sets import DisjointSets
 from ..support.records import dataclass
 
 Interval = tuple[int, int]
@@ -73,11 +74,7 @@ class FirstLeaves:
 
 def leaf_number(shape: Shape, index: Sequence[int]) -> int:
     """The position of leaf `index` among the leaves of `shape`, depth first; the first one below it for a tuple."""
-    number = 0
-    for i in index:
-        number += sum(leaf_count(s) for s in shape.elements[:i])
-        shape = shape.elements[i]
-    return number
+    return FirstLeaves().number(shape, index)
 
 
 @dataclass(slots=True)
@@ -168,7 +165,8 @@ class _Numbering:
     def __init__(self, is_opaque: Callable[[HloInstruction], bool]) -> None:
         self.is_opaque = is_opaque
         self.values: list[Value] = []
-        self.parents: list[int] = []
+        self.sets: DisjointSets[int] = DisjointSets()
+        """The numbers of equal values."""
         self.leaves: dict[HloInstruction, tuple[int, ...]] = {}
         self.blocks: dict[HloComputation, _Block] = {}
         self.constants: dict[tuple[Literal, Layout], int] = {}
@@ -177,20 +175,12 @@ class _Numbering:
 
     def fresh(self, instruction: HloInstruction, leaf: int, shape: Shape, parameter: int | None = None) -> int:
         self.values.append(Value(instruction, leaf, shape, shape.byte_size, parameter=parameter))
-        self.parents.append(len(self.parents))
-        return len(self.parents) - 1
+        return len(self.values) - 1
 
     def fresh_leaves(self, instruction: HloInstruction) -> tuple[int, ...]:
         if instruction.shape.tuple_shapes is None:
             return (self.fresh(instruction, 0, instruction.shape),)
         return tuple(self.fresh(instruction, i, s) for i, s in enumerate(instruction.shape.leaves()))
-
-    def find(self, value: int) -> int:
-        parents = self.parents
-        while parents[value] != value:
-            parents[value] = parents[parents[value]]
-            value = parents[value]
-        return value
 
     def tick(self) -> int:
         self.clock += 1
@@ -244,8 +234,8 @@ class _Numbering:
         self.number(instruction.attributes.condition, (state,), depth + 1)
         results = self.number(instruction.attributes.body, (state,), depth + 1)
         for initial, own, result in zip(self.leaves[instruction.operands[0]], state, results, strict=True):
-            if self.find(own) == self.find(result):
-                self.parents[self.find(own)] = self.find(initial)
+            if self.sets.find(own) == self.sets.find(result):
+                self.sets.unite(initial, own)
         return state
 
     def _conditional(self, instruction: HloInstruction, depth: int) -> tuple[int, ...]:
@@ -254,7 +244,7 @@ class _Numbering:
         roots = [self.number(b, (self.leaves[o],), depth) for b, o in zip(branches, instruction.operands[1:])]
         results = []
         for leaf, (shape, *returned) in enumerate(zip(instruction.shape.leaves(), *roots, strict=True)):
-            same = len({self.find(v) for v in returned}) == 1
+            same = len({self.sets.find(v) for v in returned}) == 1
             results.append(returned[0] if same else self.fresh(instruction, leaf, shape))
         return tuple(results)
 
@@ -293,7 +283,7 @@ class _Liveness:
 
     def __init__(self, numbering: _Numbering, entry: HloComputation) -> None:
         self.numbering = numbering
-        find = numbering.find
+        find = numbering.sets.find
         self.result = ValueAnalysis(
             entry, numbering.values, {i: tuple([find(v) for v in values]) for i, values in numbering.leaves.items()}
         )
@@ -302,7 +292,7 @@ class _Liveness:
         result = self.result
         for block in self.numbering.blocks.values():
             self._block(block)
-        result.outputs = tuple(self.numbering.find(v) for v in root)
+        result.outputs = tuple(self.numbering.sets.find(v) for v in root)
         result.end = self.numbering.blocks[result.entry].end
         result.transfers.sort(key=lambda t: t.time)
         for value in result.values:
@@ -323,7 +313,7 @@ class _Liveness:
                 self.result.depths[time] = block.depth
                 needs.read(self.result.operand_values(instruction), time)
                 needs.write(leaves[instruction], time)
-        needs.read((self.numbering.find(v) for v in block.root), block.end)
+        needs.read((self.numbering.sets.find(v) for v in block.root), block.end)
         for v, end in needs.ends.items():
             self.result.values[v].intervals.append((needs.begins.get(v, 2 * block.start), end))
 
@@ -369,7 +359,7 @@ class _Liveness:
         before: HloInstruction | None = None,
         inside: HloComputation | None = None,
     ) -> None:
-        found = tuple(self.numbering.find(v) for v in sources)
+        found = tuple(self.numbering.sets.find(v) for v in sources)
         self.result.transfers.append(Transfer(found, targets, time, depth, before, inside))
 
 

@@ -72,9 +72,8 @@ class Observations:
         found = self._made.get(key)
         if found is None:
             function = _ARITHMETIC[symbol]
-            found = ObservedSize(function(left.value, right.value), len(self.values) + len(self.terms), self)
-            self.terms.append((function, left.term, right.term))
-            self._made[key] = found
+            term = self.add(function, left.term, right.term)
+            found = self._made[key] = ObservedSize(function(left.value, right.value), term, self)
         return found
 
     def constant(self, value: int) -> ObservedSize:
@@ -82,24 +81,17 @@ class Observations:
         key = "constant", value, 0
         found = self._made.get(key)
         if found is None:
-            found = self._made[key] = ObservedSize(value, len(self.values) + len(self.terms), self)
-            self.terms.append((_first, value, value))
+            found = self._made[key] = ObservedSize(value, self.add(_first, value, value), self)
         return found
 
     def answer(self, symbol: str, left: ObservedSize, right: ObservedSize) -> bool:
         """Whether a comparison holds, which is noted."""
         if left.term == right.term:
             return symbol in ("==", "<=", ">=")
-        key = symbol, left.term, right.term
-        found = self._asked.get(key)
-        if found is None:
-            function = _COMPARISONS[symbol]
-            found = self._asked[key] = function(left.value, right.value)
-            self.answers.append((function, left.term, right.term, found, len(self.terms), None))
-        return found
+        return self.note(symbol, _COMPARISONS[symbol], left, right)
 
     def add(self, function: Callable[[Any, Any], Any], left: int, right: int) -> int:
-        """Note another operation on two numbers; gives the number of its result."""
+        """Note an operation on two numbers; gives the number of its result."""
         self.terms.append((function, left, right))
         return len(self.values) + len(self.terms) - 1
 

@@ -346,7 +346,7 @@ def abs(x: ArrayLike, /) -> Value:
     >>> jnp.abs(jnp.array([3 - 4j]))
     Array([5.], dtype=float32)
     """
-    value = x if isinstance(x, ArrayBase) else ensure_arraylike("abs", x)
+    value = ensure_arraylike("abs", x)
     dtype = value.aval.dtype
     return value if dtype.kind != "f" and (dtype.kind == "b" or dtypes.is_unsigned(dtype)) else lax.abs(value)
 

@@ -99,8 +99,7 @@ class _Uses:
     def read(self, block: Block, times: int, is_vector: bool = False) -> None:
         """Read a block that runs so many times."""
         for statement in block:
-            if isinstance(statement, Assign):
-                self.values.update((t.name, v) for t, v in zip(statement.targets, statement.values, strict=True))
+            self._assign(statement)
             if isinstance(statement, Store):
                 name = statement.pointer.name
                 self.stores[name] = self.stores.get(name, 0) + times
@@ -122,11 +121,14 @@ class _Uses:
             for inner in inner_blocks(statement):
                 self.read(inner, times * self._trips(statement), inside)
 
+    def _assign(self, statement: Statement) -> None:
+        if isinstance(statement, Assign):
+            self.values.update((t.name, v) for t, v in zip(statement.targets, statement.values, strict=True))
+
     def _most_times(self, block: Block, times: int) -> int:
         """How often the innermost statement runs."""
-        self.values.update(
-            (t.name, v) for s in block if isinstance(s, Assign) for t, v in zip(s.targets, s.values, strict=True)
-        )
+        for statement in block:
+            self._assign(statement)
         most = [self._most_times(inner, times * self._trips(s)) for s in block for inner in inner_blocks(s)]
         return max(most, default=times)
 

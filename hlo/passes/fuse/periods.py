@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Hashable, Sequence
 
+from ...analyses.equal_keys import Firsts
 from ...ir import HloComputation, HloInstruction
 from ...opcode import Opcode
 from ...ops import is_elementwise
-from ...shape import Shape
 from .fusible import is_free, resolve
 
 _WINDOW = 8
@@ -48,8 +48,7 @@ def _keys(chain: Sequence[HloInstruction]) -> list[int]:
     them. Any other instruction has one of its own: to compare their types, which may be long tuples, would cost more
     the longer the program is."""
     place = {i: k for k, i in enumerate(chain)}
-    alike: dict[Hashable, list[tuple[Shape, int]]] = {}
-    """The shapes, with a number each: they are compared, and not hashed, since their sizes may be observed ones."""
+    alike: Firsts[int] = Firsts()
     keys = []
     for k, i in enumerate(chain):
         if not is_elementwise(i):
@@ -62,12 +61,8 @@ def _keys(chain: Sequence[HloInstruction]) -> list[int]:
             is_number = source.opcode is Opcode.CONSTANT and source.shape.num_elements == 1
             far: Hashable = source.attributes.literal if is_number else id(source)
             operands.append((far, positions) if at is None else (k - at, positions))
-        shapes = alike.setdefault((i.opcode, i.shape.element_type, i.attributes, *operands), [])
-        number = next((number for shape, number in shapes if shape == i.shape), None)
-        if number is None:
-            number = k
-            shapes.append((i.shape, k))
-        keys.append(number)
+        keys.append(alike.of((i.opcode, i.shape, i.attributes, *operands), k))
+    alike.note_others()
     return keys
 
 
