@@ -56,6 +56,8 @@ class Machine:
     """The third-level cache that cores share; 0: there is none, or it is not known."""
     in_halves: bool = False
     """Units are half as wide as a register, and take two cycles for one."""
+    fuses: bool = False
+    """There are instructions that multiply and add, and round once."""
 
     @property
     def last_cache(self) -> int:
@@ -86,8 +88,8 @@ def this_machine() -> Machine:
     caches = system.cache_sizes()
     any_ = ANY_TARGET
     first, second, third = caches.get("1", any_.first_cache), caches.get("2", any_.second_cache), caches.get("3", 0)
-    cores, multiplies_bf16 = available_cpus(), "avx512_bf16" in words
-    found = Machine(cores, count, nbytes, multiplies_bf16, LINE, first, second, third, is_in_halves(words))
+    multiplies = "avx512_bf16" in words, is_in_halves(words), fuses(words)
+    found = Machine(available_cpus(), count, nbytes, multiplies[0], LINE, first, second, third, *multiplies[1:])
     return with_numbers(found, os.environ.get(MACHINE_VARIABLE, ""))
 
 
@@ -123,9 +125,7 @@ def with_numbers(machine: Machine, text: str) -> Machine:
         raise UnsupportedError(f"{MACHINE_VARIABLE}={text!r}: registers are 16 or 32, and have 16, 32 or 64 bytes")
     if found.get("cores", 1) < 1 or found.get("cache_line", LINE) != LINE:
         raise UnsupportedError(f"{MACHINE_VARIABLE}={text!r}: there is a core at least; a line has {LINE} bytes")
-    multiplies_bf16 = bool(found.pop("multiplies_bf16", machine.multiplies_bf16))
-    in_halves = bool(found.pop("in_halves", machine.in_halves))
-    changed = replace(machine, multiplies_bf16=multiplies_bf16, in_halves=in_halves, **found)
+    changed = replace(machine, **{name: type(getattr(machine, name))(value) for name, value in found.items()})
     if changed.first_cache < _LEAST_CACHE or changed.second_cache < changed.first_cache:
         raise UnsupportedError(
             f"{MACHINE_VARIABLE}={text!r}: a first cache has {_LEAST_CACHE} bytes or more, a second one no less than it"
@@ -152,6 +152,11 @@ def registers_of(words: frozenset[str]) -> tuple[int, int]:
     if "asimd" in words:
         return 32, 16
     return 16, 32
+
+
+def fuses(words: frozenset[str]) -> bool:
+    """Whether a processor with these features multiplies and adds in one instruction."""
+    return not words.isdisjoint(("fma", "asimd"))
 
 
 def is_in_halves(words: frozenset[str]) -> bool:

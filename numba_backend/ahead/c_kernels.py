@@ -397,7 +397,7 @@ class _Kernel:
             return _bound(f"({C_TYPES[function]}){self._text(value, _CAST)}", _CAST, least)
         if function == "interrupted":
             return "false"
-        if function == "opaque":
+        if function in ("opaque", "likely"):
             return self._text(arguments[0], least)
         if function in ("reduce_precision", "reduce_precision_f16"):
             return self._reduced(e)

@@ -48,6 +48,7 @@ from .straight_lines import (
     is_straight,
     loads_of,
     range_of,
+    read_first,
     targets,
     with_changed_loops,
 )
@@ -185,9 +186,9 @@ def _rows_of(outer: For) -> Rows | None:
         return None
     if any(target.type.endswith("*") for s in straight for target in targets(s)):
         return None
-    if _carried(straight, assigned(straight)):
+    if read_first(straight, assigned(straight)):
         return None
-    if _carried([*before, *after], assigned(inner.body)):  # the inner loop may have no iteration
+    if read_first([*before, *after], assigned(inner.body)):  # the inner loop may have no iteration
         return None
     return Rows(outer, before, inner, after, blocks)
 
@@ -216,17 +217,6 @@ def _is_apart(after: Block, earlier: Block) -> bool:
     loaded = [{load.pointer.name for s in block for load in loads_of(s)} for block in (after, earlier)]
     stored = [{s.pointer.name for s in block if isinstance(s, Store)} for block in (after, earlier)]
     return stored[0].isdisjoint(loaded[1] | stored[1]) and loaded[0].isdisjoint(stored[1])
-
-
-def _carried(block: Block, names: set[str]) -> set[str]:
-    """Those of the names that straight-line code reads before it assigns to them."""
-    found: set[str] = set()
-    done: set[str] = set()
-    for statement in block:
-        for whole in expressions_of(statement):
-            found |= (names & set(whole.names)) - done
-        done |= assigned([statement])
-    return found
 
 
 def _are_independent(rows: Rows, before: Sequence[Access], inside: Sequence[Access], ranges: Ranges) -> bool:
@@ -284,7 +274,7 @@ def _memory_waits(inside: Sequence[Access], j: str, ranges: Ranges) -> bool:
 
 def variable_waits(block: Block) -> bool:
     """True if a variable depends on its value in the iteration before, and is no sum."""
-    carried = _carried(block, assigned(block))
+    carried = read_first(block, assigned(block))
     read = [name for s in block for e in expressions_of(s) for name in e.names]
     needs: dict[str, set[str]] = {name: {name} for name in carried}
     """The values at the iteration's begin on which the names depend."""

@@ -45,6 +45,17 @@ def assigned(statements: Iterable[Statement]) -> set[str]:
     return {target.name for s in statements for target in targets(s)}
 
 
+def read_first(block: Block, names: set[str]) -> set[str]:
+    """Those of the names that straight-line code reads before it assigns to them."""
+    found: set[str] = set()
+    done: set[str] = set()
+    for statement in block:
+        for whole in expressions_of(statement):
+            found |= (names & set(whole.names)) - done
+        done |= assigned([statement])
+    return found
+
+
 class FromOutside:
     """Values in a loop of straight-line code, written in names that it does not assign to, while its statements are
     read in order. `values`: of further names, such as the counter."""

@@ -26,8 +26,8 @@ SHORT = {
 
 _FIXED = {
     "is_finite": "uint8", "pred": "uint8", "logical_not": "uint8", "reduce_precision_f16": "uint16",
-    "interrupted": "bool", "all_finite": "bool", "eq": "uint8", "ne": "uint8", "lt": "uint8", "le": "uint8",
-    "gt": "uint8", "ge": "uint8",
+    "interrupted": "bool", "all_finite": "bool", "likely": "bool", "eq": "uint8", "ne": "uint8", "lt": "uint8",
+    "le": "uint8", "gt": "uint8", "ge": "uint8",
 }  # fmt: skip
 _PART = {"complex64": "float32", "complex128": "float64"}
 _WHOLE = {"float32": "complex64", "float64": "complex128"}

@@ -46,6 +46,7 @@ from ..dot import gemm_of
 from ..emitted_kernel import EmittedKernel, memory_type
 from ..fused_computations import FusedComputations
 from ..loops.carried_loads import carried
+from ..loops.chained_divisions import without_chained_divisions
 from ..loops.dead import without_dead_variables
 from ..loops.expressions import ZERO, Binary, Call, Expr, Name, Number, call
 from ..loops.few_extrema import few_extrema
@@ -182,6 +183,7 @@ class _Emitter(Storage):
         names, values = [p.name for p in numbers], [int(p.value) for p in numbers]
         scratch = frozenset(parameter.name for parameter, _ in self._scratch)
         name = "_".join(["native_loop", *list(dict.fromkeys(self._kernels))[-2:]])
+        constants = {p.name for p in self._parameters if isinstance(p, ScalarParameter)}
         taken = dict(self._numbers)
 
         def finished(sizes: Sequence[int]) -> tuple[LoopProgram, frozenset[str]]:
@@ -193,6 +195,8 @@ class _Emitter(Storage):
             body = without_dead_variables(with_tested_ends(body, known))
             if self._parts is not None:
                 body = in_blocks(body, block_members(self._with_lanes))
+            if target_machine().fuses:
+                body = without_chained_divisions(body, constants, self.fresh)
             parameters = ("lo", "hi", *[p.name for p in self._all_parameters(used)[0]])
             bits = VECTOR_BITS_OF_LONG if self._is_long else 0
             return LoopProgram(name, parameters, with_opaque_sums(body), vector_bits=bits), used

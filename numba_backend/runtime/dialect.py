@@ -124,6 +124,7 @@ def _arithmetic() -> dict[str, Any]:
             "sign", 1, real=floating.sign, complex=complex_functions.sign,
             signed=integer.sign_signed, unsigned=integer.sign_unsigned,
         ),
+        "fma": define("fma", 3, real=value.fma),
         "floor": define("floor", 1, real=value.floor),
         "ceil": define("ceil", 1, real=value.ceil),
         "round_even": define("round_even", 1, real=value.round_half_even),

@@ -17,6 +17,7 @@ from llvmlite import ir
 from .dialect_define import Cast, DialectError, DialectFunction, Kind, Resolved
 from .executor import API, CALL_PYTHON, LOOK, STATUS
 from .llvm_values import INTEGERS, value_type
+from .math.value import call_intrinsic
 
 ALIGNMENT = 64
 """Alignment of a local array in bytes, as for the widest vector register."""
@@ -122,6 +123,22 @@ def _hidden(builder: Any, value: Any) -> Any:
     return builder.xor(value, builder.trunc(first, value.type) if narrow else first)
 
 
+def _likely() -> DialectFunction:
+    """likely(test): the test; LLVM takes it to be true nearly always, and then makes no select of a branch."""
+
+    def resolve(*given: Kind) -> Resolved:
+        if given != ("bool",):
+            raise DialectError(f"likely takes a bool, not {', '.join(map(str, given))}")
+
+        def emit(builder: Any, raw: Any) -> Any:
+            bit = ir.IntType(1)
+            return call_intrinsic(builder, "llvm.expect.i1", bit, raw[0], ir.Constant(bit, 1))
+
+        return Resolved(given, "bool", emit)
+
+    return DialectFunction("likely", 1, resolve)
+
+
 def memory_functions() -> dict[str, Any]:
-    """``local_array(count, dtype)``, ``interrupted(watch)``, ``opaque(x)``"""
-    return {"local_array": _local_array(), "interrupted": _interrupted(), "opaque": _opaque()}
+    """``local_array(count, dtype)``, ``interrupted(watch)``, ``opaque(x)``, ``likely(test)``"""
+    return {"local_array": _local_array(), "interrupted": _interrupted(), "opaque": _opaque(), "likely": _likely()}

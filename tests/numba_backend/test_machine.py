@@ -63,6 +63,7 @@ def test_registers_follow_from_the_words_of_the_system(name: str, monkeypatch: p
     found = this_machine.__wrapped__()
     assert ((found.registers, found.register_bytes), found.multiplies_bf16) == (registers, multiplies_bf16)
     assert found.in_halves == (name == "Zen 4")
+    assert found.fuses
 
 
 def test_caches_are_those_of_data(tmp_path: Path) -> None:
@@ -78,8 +79,10 @@ def test_caches_are_those_of_data(tmp_path: Path) -> None:
 
 
 def test_numbers_of_the_user() -> None:
-    changed = with_numbers(ANY_TARGET, "register_bytes=64, cores=7,multiplies_bf16=1,in_halves=1")
-    assert changed == replace(ANY_TARGET, register_bytes=64, cores=7, multiplies_bf16=True, in_halves=True)
+    changed = with_numbers(ANY_TARGET, "register_bytes=64, cores=7,multiplies_bf16=1,in_halves=1,fuses=1")
+    new = replace(ANY_TARGET, register_bytes=64, cores=7, multiplies_bf16=True, in_halves=True, fuses=True)
+    assert changed == new
+    assert not ANY_TARGET.fuses
     assert with_numbers(ANY_TARGET, "") == ANY_TARGET
     registers, caches = ["register_bytes=48", "registers=0"], ["cache_line=48", "first_cache=0", "second_cache=4096"]
     for text in ["speed=3", "cores=-1", "cores=x", "cores=²", "cores=9=9", "cores=0", *registers, *caches]:
