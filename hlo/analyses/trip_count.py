@@ -13,6 +13,7 @@ from ..ir import HloComputation, HloInstruction
 from ..opcode import Opcode
 from ..ops.elementwise import ComparisonDirection
 from ..support.records import dataclass
+from .intervals import Range, transfer
 
 _MIRRORED = {
     ComparisonDirection.LT: ComparisonDirection.GT,
@@ -188,40 +189,70 @@ class OpenLoop:
 def most_values(
     loop: HloInstruction, counter: Counter, around: Mapping[HloInstruction, OpenLoop]
 ) -> InductionVariable | None:
-    """A counter that has all values that `counter` may have, if its ends are constants, counters of loops around it, or
-    sums of these, also where loops hand them on; an estimate, as sums may wrap around. `around`: those loops by the
-    parameters of their bodies."""
-    start, end = (_range(value, around) for value in (initial_value(loop, counter.index), counter.limit))
+    """A counter that has all values that `counter` may have, if its ends follow from constants and from counters of
+    loops around it, also where loops hand them on; an estimate, as the range of a counter that wraps around is not.
+    `around`: those loops by the parameters of their bodies."""
+    values = _Values(around)
+    start, end = (values.of(value) for value in (initial_value(loop, counter.index), counter.limit))
     if start is None or end is None:
         return None
     if counter.step > 0:
-        return InductionVariable(counter.index, start[0], 1, end[1] + counter.reaches)
-    return InductionVariable(counter.index, start[1], -1, end[0] - counter.reaches)
+        return InductionVariable(counter.index, start.low, 1, end.high + counter.reaches)
+    return InductionVariable(counter.index, start.high, -1, end.low - counter.reaches)
 
 
-def _range(value: HloInstruction | None, around: Mapping[HloInstruction, OpenLoop]) -> tuple[int, int] | None:
-    """The least and the largest value of an integer scalar."""
-    if value is None:
+_MOST_DEEP = 64
+"""Instructions between the end of a loop and the counters that it follows from."""
+
+
+class _Values:
+    """The values that integers in loops may have: `around`, by the parameters of their bodies."""
+
+    def __init__(self, around: Mapping[HloInstruction, OpenLoop], depth: int = 0) -> None:
+        self._around = around
+        self._known: dict[HloInstruction, Range | None] = {}
+        self._depth = depth
+
+    def of(self, value: HloInstruction | None) -> Range | None:
+        """The least and the largest value of an integer scalar; None if it is not known."""
+        if value is None or value.shape.element_type is None or value.shape.rank or not value.shape.element.is_integral:
+            return None
+        if value not in self._known:
+            self._depth += 1
+            self._known[value] = self._computed(value) if self._depth <= _MOST_DEEP else None
+            self._depth -= 1
+        return self._known[value]
+
+    def _computed(self, value: HloInstruction) -> Range | None:
+        if value.opcode is Opcode.FUSION:
+            return self._inside(value, value.attributes.calls.root)
+        if value.opcode is not Opcode.GET_TUPLE_ELEMENT:
+            operands = [self.of(operand) for operand in value.operands]
+            known = [operand for operand in operands if operand is not None]
+            return transfer(value, known) if len(known) == len(operands) else None
+        source, index = value.operands[0], value.attributes.index
+        if source.opcode is Opcode.PARAMETER:
+            return self._of_state(source, index)
+        if source.opcode is Opcode.FUSION and source.attributes.calls.root.opcode is Opcode.TUPLE:
+            return self._inside(source, source.attributes.calls.root.operands[index])
         return None
-    index = state_element(value)
-    if index is not None:
-        outer = around.get(value.operands[0])
+
+    def _of_state(self, state: HloInstruction, index: int) -> Range | None:
+        """The values of an element of a loop's state."""
+        outer = self._around.get(state)
         if outer is None:
             return None
         known = outer.counter
         if known is None or known.index != index:
             results = body_results(outer.loop.attributes.body)
             is_handed_on = results is not None and state_element(results[index]) == index
-            return _range(initial_value(outer.loop, index), around) if is_handed_on else None
+            return self.of(initial_value(outer.loop, index)) if is_handed_on else None
         last = known.start + max(known.trip_count - 1, 0) * known.step
-        return min(known.start, last), max(known.start, last)
-    number = _integer(value)
-    if number is not None:
-        return number, number
-    inside, operands = _looked_into(value)
-    if inside.opcode not in (Opcode.ADD, Opcode.SUBTRACT):
-        return None
-    a, b = (_range(operand, around) for operand in operands)
-    if a is None or b is None:
-        return None
-    return (a[0] + b[0], a[1] + b[1]) if inside.opcode is Opcode.ADD else (a[0] - b[1], a[1] - b[0])
+        return Range(min(known.start, last), max(known.start, last))
+
+    def _inside(self, fusion: HloInstruction, result: HloInstruction) -> Range | None:
+        """The values of a result of a fusion, whose computation other fusions may share."""
+        inside = _Values({}, self._depth)
+        for parameter in fusion.attributes.calls.parameters:
+            inside._known[parameter] = self.of(fusion.operands[parameter.attributes.number])
+        return inside.of(result)

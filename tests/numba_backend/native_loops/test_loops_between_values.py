@@ -159,6 +159,40 @@ def test_loops_between_counters_of_such_loops(n: int) -> None:
         assert "while " not in text and text.count("for step") == 3
 
 
+@pytest.mark.parametrize(
+    "start", [lambda i: jnp.abs(i.astype(jnp.int32) - 5), lambda i: jnp.minimum(i.astype(jnp.int32), 5)]
+)
+def test_ends_that_are_converted_counters(start: Callable[[Any], Any]) -> None:
+    """As where the counter of a loop has fewer bits than that of the loop inside."""
+    f = hloom.jit(
+        lambda a: lax.fori_loop(
+            np.int16(0), np.int16(9), lambda i, a: lax.fori_loop(start(i), 9, lambda k, a: a.at[i].add(a[k]), a), a
+        )
+    )  # fmt: skip
+    a = np.arange(9, dtype=np.int32)
+    want = a.copy()
+    for i in range(9):
+        for k in range(int(start(np.int16(i))), 9):
+            want[i] += want[k]
+    np.testing.assert_array_equal(f(a), want)
+    (text,) = [t for t in map(str, f.lower(a).compile().kernels().values()) if "native_loop" in t]
+    assert "interrupted" not in text and "while " not in text
+
+
+def test_an_end_that_follows_from_a_counter_in_many_steps() -> None:
+    def f(a: Any) -> Any:
+        def row(i: Any, a: Any) -> Any:
+            end = i
+            for k in range(400):
+                end = jnp.minimum(end, k % 5) * 2 - i
+            return lax.fori_loop(i, end, lambda k, a: a.at[k].set(0), a)
+
+        return lax.fori_loop(0, 5, row, a)
+
+    a = np.full(4, 9, np.int32)
+    np.testing.assert_array_equal(hloom.jit(f)(a), a)
+
+
 def test_a_long_loop_between_counters_looks_for_interrupts() -> None:
     long = jnp.zeros((3, 3), np.int32)
 
