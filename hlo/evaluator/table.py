@@ -15,7 +15,7 @@ from ..errors import EmptyQueueError, ExecutionError
 from ..ir import Attributes, HloComputation, HloInstruction, HloModule
 from ..opcode import Opcode
 from ..physical_array import to_physical
-from ..rules import RuleTable
+from ..rules import RulesByFamily
 from ..shape import Shape, is_beyond_numpy
 from ..support.memory_pressure import relieve
 from ..support.value_tree import leaves_of, value_of
@@ -31,7 +31,7 @@ Arrays are never written to, and may share memory with operands. NumPy's floatin
 runs; a rule that runs computations calls `interpret`.
 """
 
-EVALUATE: RuleTable[Rule] = RuleTable("evaluation")
+EVALUATE: RulesByFamily[Rule] = RulesByFamily("evaluation")
 
 # NumPy keeps its error state in a context variable (since 2.0). Running in a copy of a context that ignores all errors
 # does the same as `np.errstate(all="ignore")` in a tenth of the time, which matters in eager execution.

@@ -29,9 +29,11 @@ from .spec import OpSpec, ShapeRule, Trait
 if TYPE_CHECKING:
     from ..instruction import HloInstruction
 
-__all__ = ["SPECS", "OpSpec", "ShapeRule", "Trait", "has_trait", "is_elementwise", "spec_of"]
+__all__ = ["FAMILY", "SPECS", "OpSpec", "ShapeRule", "Trait", "has_trait", "is_elementwise", "spec_of"]
 
 SPECS: dict[Opcode, OpSpec] = {}
+FAMILY: dict[Opcode, str] = {}
+"""The name of the file of each opcode's family."""
 _FAMILIES = (
     elementwise, movement, indexing, sort, reduce, window, dot, convolution, normalization, linalg, random,
     control_flow, structure, dynamic_size, custom_call, asynchronous, collective,
@@ -40,6 +42,7 @@ for _family in _FAMILIES:
     for _spec in _family.SPECS:
         assert _spec.opcode not in SPECS, f"two specs for {_spec.opcode}"
         SPECS[_spec.opcode] = _spec
+        FAMILY[_spec.opcode] = _family.__name__.rpartition(".")[2]
 assert set(SPECS) == set(Opcode), f"opcodes without a spec: {set(Opcode) - set(SPECS)}"
 
 

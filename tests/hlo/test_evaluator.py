@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from itertools import permutations, product
 from typing import Any
@@ -35,12 +37,13 @@ from hloom.hlo.evaluator import EVALUATE, evaluate_op
 from hloom.hlo.evaluator.random import threefry_2x32
 from hloom.hlo.host_buffers import HostBuffer
 from hloom.hlo.ir import NO_ATTRIBUTES, Attributes
-from hloom.hlo.ops import Trait, has_trait
+from hloom.hlo.ops import FAMILY, Trait, has_trait
 from hloom.hlo.ops.dot import DotAttributes
 from hloom.hlo.ops.elementwise import CompareAttributes, ComparisonDirection, ComparisonType
 from hloom.hlo.ops.movement import BroadcastAttributes, PadAttributes
 from hloom.hlo.ops.random import RandomAlgorithm, RngBitGeneratorAttributes
 from hloom.hlo.ops.reduce import ReduceAttributes
+from hloom.hlo.rules import RulesByFamily
 
 from hloom.backend_check.op_table import CASES, binary_computation, build_module, check_results, make_inputs
 
@@ -311,6 +314,56 @@ def test_every_opcode_has_a_rule_or_a_reason() -> None:
     assert [o for o in Opcode if EVALUATE.reason(o)] == [O.PARAMETER]
     with pytest.raises(UnsupportedError, match="parameter"):
         EVALUATE[O.PARAMETER]
+
+
+def test_each_rule_is_in_the_file_of_its_family() -> None:
+    """A look-up imports no other file."""
+    others = [o for o in Opcode if o in EVALUATE and EVALUATE[o].__module__ != f"hloom.hlo.evaluator.{FAMILY[o]}"]
+    assert others == []
+
+
+_ADD = """
+import sys
+from hloom import hlo
+from hloom.hlo.evaluator import EVALUATE
+from hloom.hlo.opcode import Opcode
+
+def families():
+    return sorted(set(FILES) & {name.rpartition("hloom.hlo.evaluator.")[2] for name in sys.modules})
+
+from hloom.hlo.ops import FAMILY
+FILES = set(FAMILY.values())
+assert families() == []
+assert Opcode.ADD in EVALUATE
+assert families() == ["elementwise"]
+assert EVALUATE.reason(Opcode.PARAMETER)
+assert families() == ["elementwise", "structure"]
+assert EVALUATE.missing() == []
+assert set(families()) == FILES
+"""
+
+
+def test_no_rule_is_found_before_its_file_is_there() -> None:
+    """Another thread may ask while the file is imported."""
+    table: RulesByFamily[Any] = RulesByFamily("toy")
+    asked = []
+
+    def imported() -> None:
+        table[O.ADD] = np.add
+        asked.append(dict(table._rules))
+        table[O.ABS] = np.abs
+
+    table.come_from({"elementwise": imported})
+    assert table[O.ABS] is np.abs
+    assert table[O.ADD] is np.add
+    assert asked == [{}]
+    with pytest.raises(AssertionError, match="two toy rules"):
+        table[O.ADD] = np.add
+
+
+def test_a_rule_imports_its_family_alone() -> None:
+    """Constant folding of a few scalars is a part of most first compilations."""
+    subprocess.run([sys.executable, "-c", _ADD], check=True)
 
 
 @pytest.mark.one_in(3)

@@ -278,6 +278,7 @@ def test_check_finds_results_that_differ(
     capsys: pytest.CaptureFixture[str], axpy: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With a reference that adds wrongly."""
+    assert Opcode.ADD in EVALUATE
     monkeypatch.setitem(EVALUATE._rules, Opcode.ADD, lambda shape, attributes, x, y: x + y + np.float32(0.1))
     code, out, _ = hloom(capsys, "check", axpy, "--compare")
     assert code == 1 and re.search(r"result 0: f32\[3\]: DIFFERS, at most \d+ ulps apart, 0\.\d+ of the largest", out)

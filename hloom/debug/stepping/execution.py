@@ -11,7 +11,8 @@ from collections.abc import Callable, Generator, Sequence
 from typing import Any, TypeAlias
 
 from ...hlo.effects import live_instructions
-from ...hlo.evaluator import branch_taken, evaluate_instruction
+from ...hlo.evaluator import evaluate_instruction
+from ...hlo.evaluator.control_flow import branch_taken
 from ...hlo.ir import HloComputation, HloInstruction
 from ...hlo.opcode import Opcode
 from ...hlo.support.records import dataclass
