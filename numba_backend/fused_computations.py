@@ -125,19 +125,19 @@ _MOST_INSTRUCTIONS = 4096
 """Instructions of all computations of which something is known, together: a few megabytes."""
 _families: Kept[tuple[object, ...], _Family] = Kept(_MOST_INSTRUCTIONS)
 """By form, for all modules."""
-_known: Kept[tuple[tuple[object, ...], tuple[object, ...]], _Known] = Kept(_MOST_INSTRUCTIONS)
+_known: Kept[tuple[_Family, tuple[object, ...]], _Known] = Kept(_MOST_INSTRUCTIONS)
 """By form, and sizes and constants: many fusions of a program are the same."""
 
 
 def _known_of(computation: HloComputation) -> _Known:
     form = Form(computation)
     structure = form.structure
-    key = structure, (*form.sizes, *form.constants)
+    family = _families.get(structure)
+    if family is None:
+        family = _families.keep(structure, _Family(computation, is_dense=form.is_dense), len(structure))
+    key = family, (*form.sizes, *form.constants)
     found = _known.get(key)
     if found is None:
-        family = _families.get(structure)
-        if family is None:
-            family = _families.keep(structure, _Family(computation, is_dense=form.is_dense), len(structure))
         if not family.classes.hold(form.sizes):
             family = _Family(computation, is_dense=False)
         found = _known.keep(key, _Known(computation, family, form), len(structure))

@@ -32,6 +32,10 @@ _WITH_SIZES: Mapping[type, tuple[str, ...]] = {
     PadAttributes: ("low", "high", "interior"),
 }
 """The fields of attributes that hold sizes, or numbers that change with them."""
+_WITHOUT_SIZES: Mapping[type, tuple[str, ...]] = {
+    kind: tuple([f.name for f in fields(kind) if f.name not in names]) for kind, names in _WITH_SIZES.items()
+}
+"""Their other fields."""
 
 
 class OpaqueConstant:
@@ -101,32 +105,34 @@ class _Abstraction:
         self.is_dense = False
         return (shape,) if shape.is_tuple else (shape.element_type, shape.dimensions, *_places(shape.array_layout))
 
-    def attributes(self, attributes: Attributes, called_as: Callable[[HloComputation], object]) -> object:
+    def attributes(self, instruction: HloInstruction, called_as: Callable[[HloComputation], object]) -> object:
+        attributes = instruction.attributes
         if attributes is NO_ATTRIBUTES:
             return attributes
-        if with_called := _with_called(attributes, called_as):
-            return with_called
-        names = _WITH_SIZES.get(type(attributes))
+        kind = type(attributes)
+        if kind is ConstantAttributes:
+            literal = attributes.literal
+            return self.constants.setdefault(literal, len(self.constants)) if is_ordinary(literal.array) else attributes
+        names = _WITH_SIZES.get(kind)
         if names is None:
-            if type(attributes) is ConstantAttributes and is_ordinary(attributes.literal.array):
-                return self.constants.setdefault(attributes.literal, len(self.constants))
-            return attributes
+            return _with_called(instruction, called_as) or attributes
         of_sizes = [_numbers(getattr(attributes, name), self.sizes) for name in names]
-        return type(attributes), *of_sizes, *[getattr(attributes, f.name) for f in fields(attributes)
-                                              if f.name not in names]  # fmt: skip
+        return kind, *of_sizes, *[getattr(attributes, name) for name in _WITHOUT_SIZES[kind]]
 
 
 def _numbers(numbers: Sequence[int], sizes: list[int]) -> tuple[object, ...]:
     """The numbers without sizes, which are added to `sizes`."""
+    if not numbers:
+        return ()
     sizes += [n for n in numbers if n > FEW]
     return tuple([_SIZE if n > FEW else n for n in numbers])
 
 
-def _with_called(attributes: Attributes, called_as: Callable[[HloComputation], object]) -> tuple[object, ...]:
+def _with_called(i: HloInstruction, called_as: Callable[[HloComputation], object]) -> tuple[object, ...]:
     """The attributes of an instruction that calls computations, with something else in the place of these; () for
     others."""
-    called = attributes.called_computations()
-    return (*_plain_fields(attributes), *map(called_as, called)) if called else ()
+    called = i.called_computations()
+    return (*_plain_fields(i.attributes), *map(called_as, called)) if called else ()
 
 
 def _rows(computation: HloComputation, properties: Callable[[HloInstruction], tuple[object, ...]]) -> list[object]:
@@ -144,7 +150,7 @@ def _rows(computation: HloComputation, properties: Callable[[HloInstruction], tu
 
 def _exactly(computation: HloComputation) -> tuple[object, ...]:
     """A computation that is called, which is on scalars: all properties but names and metadata."""
-    return tuple(_rows(computation, lambda i: (_with_called(i.attributes, _exactly) or i.attributes, i.shape)))
+    return tuple(_rows(computation, lambda i: (_with_called(i, _exactly) or i.attributes, i.shape)))
 
 
 class Form:
@@ -155,7 +161,7 @@ class Form:
         found = _Abstraction()
 
         def properties(i: HloInstruction) -> tuple[object, ...]:
-            return found.attributes(i.attributes, _exactly), found.shape(i)
+            return found.attributes(i, _exactly), found.shape(i)
 
         self.structure: tuple[object, ...] = tuple(_rows(computation, properties))
         """All properties of the computation but its sizes and ordinary constants, names and metadata, and the memory
@@ -179,7 +185,7 @@ class ModuleForm:
 
         def properties(i: HloInstruction) -> tuple[object, ...]:
             return (
-                found.attributes(i.attributes, numbers.__getitem__), found.shape(i),
+                found.attributes(i, numbers.__getitem__), found.shape(i),
                 metadata.setdefault(id(i.metadata), len(metadata)), i.frontend_attributes, i.annotations,
             )  # fmt: skip
 
