@@ -61,13 +61,13 @@ def batch_of(loop: HloInstruction, most_shared: int) -> Batch:
     sizes = _candidates(loop, most_shared)
     if not sizes:
         raise NotABatch("no dimension that all large arrays of the state have")
-    reasons: list[NotABatch] = []
+    reasons: list[str] = []  # not the errors: each refers to this frame, which would refer to it
     for size in sizes[:2]:
         try:
             return _Analysis(size, most_shared).batch(loop)
         except NotABatch as error:
-            reasons.append(error)
-    raise reasons[0]
+            reasons.append(str(error))
+    raise NotABatch(reasons[0])
 
 
 def _candidates(loop: HloInstruction, most_shared: int) -> list[int]:

@@ -247,17 +247,20 @@ def with_sizes(
     def size_of(number: int) -> Any:
         return next(sizes) if number > FEW else number
 
-    def shape_of(shape: Shape) -> Shape:
-        if not has_sizes(shape):
-            return shape
-        if shape.tuple_shapes is not None:
-            return Shape.tuple([shape_of(s) for s in shape.tuple_shapes])
+    def array_of(shape: Shape) -> Shape:
         dimensions = tuple([size_of(n) for n in shape.dimensions])
         key = shape.element_type, *map(id, dimensions)
         found = shapes.get(key)
         if found is None:
             found = shapes[key] = Shape(shape.element_type, dimensions, shape.layout)
         return found
+
+    def shape_of(shape: Shape) -> Shape:  # it does not call itself, which the collector would have to find
+        if not has_sizes(shape):
+            return shape
+        if shape.tuple_shapes is not None:
+            return Shape.tuple([array_of(s) if has_sizes(s) else s for s in shape.tuple_shapes])
+        return array_of(shape)
 
     mapping: dict[HloInstruction, HloInstruction] = {}
     for old in computation.instructions:

@@ -81,7 +81,22 @@ def to_llvm(
         _add_kernel_entry(function, kernel.symbol, width)
     else:
         _add_native_entry(function, kernel.symbol)
-    return str(function.module)
+    text = str(function.module)
+    _take_apart(function.module)
+    return text
+
+
+def _take_apart(module: Any) -> None:
+    """Free the nodes of llvmlite's IR, thousands for a kernel: they refer to one another, so that otherwise the
+    collector would have to find them at the end of the compilation."""
+    for value in module.globals.values():
+        if isinstance(value, llir.Function):
+            for block in value.blocks:
+                block.instructions.clear()
+                block.terminator = None
+            value.blocks.clear()
+            value.args, value.return_value = (), None
+    module.globals.clear()
 
 
 def _by_numba(kernel: KernelSource, scope: dict[str, object], arguments: list[str], width: int) -> str:

@@ -3,12 +3,19 @@
 import gc
 import sys
 import threading
+import weakref
 
+import llvmlite.ir as llir
 import numpy as np
 import pytest
+from hloom.hlo.analyses.forms import with_sizes
 from hloom.hlo.support.garbage import SELDOM, collecting_seldom
+from hloom.numba_backend.runtime.dialect import SCOPE
+from hloom.numba_backend.runtime.frontend import to_llvm
+from hloom.numba_backend.runtime.kernel import KernelSource, Parameter
 
 import hloom
+from hloom import hlo
 
 
 @pytest.fixture(autouse=True)
@@ -121,3 +128,41 @@ def test_while_a_function_is_traced():
     assert hloom.jit(f)(np.float32(1)) == 2
     assert seen == [SELDOM]
     assert gc.get_threshold() == (701, 11, 12)
+
+
+@pytest.fixture
+def no_collector():
+    gc.collect()
+    gc.disable()
+    yield
+    gc.enable()
+
+
+def _nodes():
+    return sum(isinstance(each, llir.Instruction) for each in gc.get_objects())
+
+
+@pytest.mark.usefixtures("no_collector")
+def test_the_nodes_of_a_kernel_are_gone_without_the_collector():
+    """A kernel has thousands, and they refer to one another."""
+    text = "def k(lo, hi, x0, out0):\n    for i in range(lo, hi):\n        out0[i] = exp(x0[i])\n"
+    kernel = KernelSource("k", text, (Parameter("pointer", "f32"), Parameter("pointer", "f32")))
+    before = _nodes()
+    assert "fma" in to_llvm(kernel, SCOPE)
+    assert _nodes() == before
+
+
+class Sizes(list):
+    """A list to which weak references are possible."""
+
+
+@pytest.mark.usefixtures("no_collector")
+def test_a_computation_with_other_sizes_leaves_nothing_to_the_collector():
+    body = "x = (f32[40], f32[30]) parameter(0) ROOT y = f32[40] get-tuple-element(x), index=0"
+    module = hlo.parse(f"ENTRY main {{ {body} }}")
+    sizes = Sizes([50, 60, 50])
+    gone = weakref.ref(sizes)
+    found = with_sizes(module.entry, iter(sizes), {})
+    assert [str(i.shape) for i in found.instructions] == ["(f32[50], f32[60])", "f32[50]"]
+    del sizes
+    assert gone() is None

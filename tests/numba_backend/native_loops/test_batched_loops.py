@@ -3,10 +3,11 @@ guarded memory, with any blocks and on any number of threads. Operations that co
 
 from __future__ import annotations
 
+import gc
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import numpy as np
@@ -435,6 +436,19 @@ def test_what_couples_members_is_found(name: str, monkeypatch: pytest.MonkeyPatc
     module = _module(function, arguments)
     with _in_parts(1, monkeypatch):
         assert not any("for first in" in t for t in compile_module(module, "native").kernels().values())
+
+
+def test_a_loop_without_a_batch_leaves_nothing_to_the_collector() -> None:
+    """An error that its own frame kept would keep the program."""
+    function, arguments, _ = next(iter(COUPLED.values()))
+    gc.collect()
+    gc.disable()
+    try:
+        with suppress(NotABatch):
+            _batch(function, arguments)
+        assert not any(isinstance(each, NotABatch) for each in gc.get_objects())
+    finally:
+        gc.enable()
 
 
 def test_places_of_the_batch() -> None:
