@@ -58,6 +58,7 @@ from ..loops.in_place import in_place
 from ..loops.jam import jammed
 from ..loops.lanes import in_lanes, with_lanes
 from ..loops.masks import all_finite, filled_with_zeros, within_masks
+from ..loops.newest_last import newest_last
 from ..loops.opaque import with_opaque_sums
 from ..loops.printer import lines_of
 from ..loops.rewrite import Substitution
@@ -192,7 +193,7 @@ class _Emitter(Storage):
             body = in_place(few_extrema(without_dead_variables(block)), known, scratch)
             used = scratch.intersection(names_of(body))
             body = split_ahead(carried(jammed(body, known, self.fresh), known, self.fresh), known, self.fresh)
-            body = without_dead_variables(with_tested_ends(body, known))
+            body = newest_last(without_dead_variables(with_tested_ends(body, known)), known)
             if self._parts is not None:
                 body = in_blocks(body, block_members(self._with_lanes))
             if target_machine().fuses:

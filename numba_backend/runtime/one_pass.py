@@ -55,6 +55,7 @@ from .llvm_values import allow_contraction, cast, constant, truth, value_type
 from .loop_hints import LoopHints
 from .math.outlined import OutlinedFunction
 from .math.slow_path import add_attribute
+from .math.value import call_intrinsic
 from .operators import operation
 from .repeated_sections import Section, repeated_sections
 from .single_assignment import assigned_once
@@ -274,7 +275,8 @@ class OnePass:
         builder.position_at_end(body)
         self._assign_to(node.variable, Value("int64", value))
         self._loops.append(_Loop(next_, end))
-        self._suite(node.body)
+        with self._far_apart(node):
+            self._suite(node.body)
         self._loops.pop()
         self._go(next_)
         group = self._hints.group(body, next_) if node.kind == "independent" else None
@@ -284,6 +286,18 @@ class OnePass:
         back = builder.branch(head)
         back.set_metadata("llvm.loop", self._hints.of(node, group))
         builder.position_at_end(end)
+
+    @contextmanager
+    def _far_apart(self, loop: For) -> Iterator[None]:
+        """The distances between elements are at least one, so LLVM need not ask whether they are one (loop_hints.py):
+        where they are less, there are no elements, or one."""
+        one = llir.Constant(_I64, 1)
+        before = {name: value for name in self._hints.strides(loop) if (value := self._values.get(name)) is not None}
+        for name, value in before.items():
+            if self._types[name] == "int64":
+                self._values[name] = call_intrinsic(self._builder, "llvm.smax.i64", _I64, value, one)
+        yield
+        self._values.update(before)
 
     def _in_vectors(self, node: For) -> None:
         """A loop over lanes, as instructions of vectors."""

@@ -137,6 +137,17 @@ def test_a_sum_of_elements_that_lie_far_apart_has_four_chains() -> None:
     assert len(re.findall(r"phi float ", left)) >= 4 and " x float>" not in left and " x i64>" not in left
 
 
+@pytest.mark.parametrize("index", ["j * hi + i", "i + hi * (j + 1)", "i + 3 - j * hi"])
+def test_it_has_them_for_all_distances(index: str) -> None:
+    """LLVM does not ask whether the elements are neighbours, in a loop with four chains, and has one chain if not."""
+    source = lowered(FAR.format(count=60, statement=f"acc = reduce_add(acc, x[{index}] * y[j])"))
+    with llvm.create_context() as context, llvm.parse_assembly(source, context) as module:
+        optimise(module, widens_straight_lines(source))
+        left = str(module)
+    assert not re.search(r"icmp (eq|ne) i64 %\S+, 1\b", left)
+    assert len(re.findall(r"phi float ", left)) >= 4 or "phi <4 x float>" in left
+
+
 TAKEN = """\
 def k(lo, hi, x, y, out, p):
     for i in range(lo, hi):
