@@ -119,7 +119,12 @@ def pipeline(
         *(() if jumps else (OutlineLoops(is_native),)),  # after scheduling: kernels of a loop are joined in its order
         OutputFusion(bodies, by_pieces),  # no loop that is a kernel has pieces; memory depends on them
     )
-    uncached = target_machine().last_cache // 4
+    machine = target_machine()
+    uncached = machine.last_cache // 4
+    columns_of_loops = ColumnsOfLoops(
+        near_rows=machine.first_cache // 2 // machine.cache_line,
+        near=machine.second_cache // 2,
+    )
     limits = replace(KERNEL_LIMITS, uncached=uncached)
     keep = () if budget is None else (Rematerialization(budget, bodies.can_share, last),)
     simplify = FixedPoint(
@@ -151,11 +156,11 @@ def pipeline(
                 replace(simplify, only_after="layout-normalization"),  # transposes that now meet other transposes
                 DotCanonicalizer(is_gemm),  # after simplification, which would fold its transposes back
                 CarriedValues(),  # after simplification, which merges equal values
-                ColumnsOfLoops(),  # after simplification too: its matrices are elements of the state
+                columns_of_loops,  # after simplification too: its matrices are elements of the state
                 LoopInvariantCodeMotion(),  # moves transposes out of loops: those before dots, and of matrices
                 SpareLoopState(),  # after simplification, which would find the second copy of an array to be the first
                 UnrollRotation(),  # after simplification, which finds out what moves through the state of loops
-            ), target_machine()),
+            ), machine),
             replace(VECTOR_DOTS, uncached=uncached),  # after simplification, which makes dots of sums
             AlignReshapes(),  # after simplification, which would merge its reshapes with others
             SPLIT_REDUCTIONS,  # after simplification too, which would merge the split reductions

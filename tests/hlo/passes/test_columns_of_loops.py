@@ -45,8 +45,30 @@ def test_columns_without_elements() -> None:
     assert hloom.jit(one_loop)(np.ones((0, 20), "float32")).shape == (0,)
 
 
-@pytest.mark.parametrize("function", [one_loop, two_loops])
-def test_one_transpose_before_all_loops(function: Callable[..., Any]) -> None:
-    text = hloom.jit(function).lower(np.ones((40, 50), "float32")).compile().as_text()
+def in_a_loop(a: Any) -> Any:
+    return lax.fori_loop(0, 3, lambda _, v: v + one_loop(a), jnp.zeros(a.shape[0], a.dtype))
+
+
+def twice(a: Any) -> Any:
+    return lax.fori_loop(0, a.shape[1], lambda k, v: a[:, k] - a[:, v[0].astype(int)], jnp.zeros(a.shape[0], a.dtype))
+
+
+def products(a: Any) -> Any:
+    step = lambda k, v: v.at[k].set(jnp.prod(a[:, k]))  # noqa: E731
+    return lax.fori_loop(0, a.shape[1], step, jnp.zeros(a.shape[1], a.dtype))
+
+
+@pytest.mark.parametrize(
+    ("function", "rows"),
+    [(one_loop, 4000), (two_loops, 40), (two_loops, 4000), (in_a_loop, 40), (twice, 40), (products, 40)],
+)
+def test_one_transpose_before_all_loops(function: Callable[..., Any], rows: int) -> None:
+    text = hloom.jit(function).lower(np.ones((rows, 50), "float32")).compile().as_text()
     assert text.count(" transpose(") == 1
     assert "transpose" in text[text.index("ENTRY") :]
+
+
+@pytest.mark.parametrize("rows", [16, 40, 100])
+def test_columns_in_the_cache_are_read_once(rows: int) -> None:
+    text = hloom.jit(one_loop).lower(np.ones((rows, 50), "float32")).compile().as_text()
+    assert " transpose(" not in text
