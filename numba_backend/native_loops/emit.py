@@ -193,7 +193,7 @@ class _Emitter(Storage):
             body = in_place(few_extrema(without_dead_variables(block)), known, scratch)
             used = scratch.intersection(names_of(body))
             body = split_ahead(carried(jammed(body, known, self.fresh), known, self.fresh), known, self.fresh)
-            body = newest_last(without_dead_variables(with_tested_ends(body, known)), known)
+            body = newest_last(without_dead_variables(with_tested_ends(body, known)), known, self.fresh)
             if self._parts is not None:
                 body = in_blocks(body, block_members(self._with_lanes))
             if target_machine().fuses:
