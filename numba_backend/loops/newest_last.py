@@ -108,8 +108,8 @@ def _sums_with_newest(loop: For, store: Store, indices: Indices, carried: set[st
         elif statement is store:
             break
         elif not isinstance(statement, Store):
-            for each in _sums(statement, carried):
-                sums += _with_ends(each, store.pointer.name, indices)
+            for inner in _sums(statement, carried):
+                sums += _with_ends(inner, store.pointer.name, indices)
             indices.known.update(dict.fromkeys(_assigned([statement])))
     stored = indices.of(store.index)
     if stored is None:
