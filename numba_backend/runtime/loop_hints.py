@@ -110,6 +110,13 @@ class LoopHints:
                         instruction.set_metadata("llvm.access.group", node)
         return node
 
+    def of_row_end(self, lanes: int, group: Any) -> Any:
+        """The metadata of a loop that is one vector of so many elements (row_ends.py)."""
+        whole = ("llvm.loop.vectorize.width", llir.Constant(_I32, lanes))
+        node = self._node([whole, ("llvm.loop.interleave.count", llir.Constant(_I32, 1))], group)
+        self._vectorise_first(node)
+        return node
+
     def of(self, loop: For, group: Any = None) -> Any:
         """The metadata of a loop, as a node of the module. `group`: see there."""
         copies = ("llvm.loop.unroll.count", llir.Constant(_I32, _COPIES))
@@ -120,18 +127,15 @@ class LoopHints:
         elif parts or not carries_a_value(loop):
             interleaved = self._interleaved if _is_elementary(loop) else 1
             hints.append(("llvm.loop.interleave.count", llir.Constant(_I32, parts or interleaved)))
-        if group is not None:
-            hints.append(("llvm.loop.parallel_accesses", group))
-        if _trip_count(loop) and self._only_repeats(loop):
+        if count_in_text(loop) and self._only_repeats(loop):
             hints.append(("llvm.loop.unroll.disable",))
         if is_far_apart or _looks_up_rows(loop):
             hints.append(("llvm.loop.vectorize.width", llir.Constant(_I32, 1)))
         elif _copies_blocks(loop) or _gathers_rows(loop):
             hints.append(("llvm.loop.vectorize.width", llir.Constant(_I32, 1)))
-            if _trip_count(loop):
+            if count_in_text(loop):
                 hints.append(("llvm.loop.unroll.disable",))
-        node = llir.values.MDValue(self._module, [], name=str(len(self._module.metadata)))
-        node.operands = (node, *map(self._module.add_metadata, hints))
+        node = self._node(hints, group)
         if parts or _takes_apart(loop) or _takes_a_few(loop):
             self._vectorise_first(node)
         elif self.local_arrays and _is_a_row(loop, self.local_arrays):
@@ -149,6 +153,13 @@ class LoopHints:
                     if isinstance(factor, Name) and factor.name in self.parameters and other.reads(counter):
                         found.add(factor.name)
         return frozenset(found)
+
+    def _node(self, hints: list[tuple[Any, ...]], group: Any) -> Any:
+        if group is not None:
+            hints.append(("llvm.loop.parallel_accesses", group))
+        node = llir.values.MDValue(self._module, [], name=str(len(self._module.metadata)))
+        node.operands = (node, *map(self._module.add_metadata, hints))
+        return node
 
     def _only_repeats(self, loop: For) -> bool:
         """True if the body has a loop with an argument as its count, uses no local array, and has no branch that
@@ -224,7 +235,7 @@ def _partial_sums(loop: For) -> int:
     for j in range(24):
         acc = reduce_add(acc, x[i * 24 + j] * y[j])
     """
-    count = _trip_count(loop)
+    count = count_in_text(loop)
     if not SUM_LEAST <= count <= SUM_MOST or len(loop.body) != 1:
         return 0
     (statement,) = loop.body
@@ -253,7 +264,7 @@ def _looks_up_rows(loop: For) -> bool:
             out[i * 8 + j] = y[i * n0 + start]
     """
     return any(
-        isinstance(inner, For) and 0 < _trip_count(inner) <= SUM_MOST and _looks_up(inner) for inner in loop.body
+        isinstance(inner, For) and 0 < count_in_text(inner) <= SUM_MOST and _looks_up(inner) for inner in loop.body
     )
 
 
@@ -269,10 +280,10 @@ def _copies_blocks(loop: For) -> bool:
     count = 1
     while len(loop.body) == 1 and isinstance(loop.body[0], For):
         loop = loop.body[0]
-        count *= _trip_count(loop)
+        count *= count_in_text(loop)
     match loop.body:
         case [Store(value=Load(index=index))]:
-            return count > _MOST_GROUPED and not _steps_by_one(index, loop.variable.name)
+            return count > _MOST_GROUPED and not steps_by_one(index, loop.variable.name)
     return False
 
 
@@ -284,8 +295,8 @@ def _gathers_rows(loop: For) -> bool:
             acc = reduce_add(acc, x[(j * 16 + k) * n0 + i])
     """
     return any(
-        isinstance(inner, For) and _trip_count(inner) > _MOST_GROUPED and _has_no_neighbours(inner, loop.variable.name)
-        for inner in loop.body
+        isinstance(node, For) and count_in_text(node) > _MOST_GROUPED and _has_no_neighbours(node, loop.variable.name)
+        for node in loop.body
     )
 
 
@@ -297,7 +308,7 @@ def _is_far_apart(loop: For) -> bool:
     for i in range(60):
         acc = reduce_add(acc, x[i * 60 + j] * x[i * 60 + k])
     """
-    if 0 < _trip_count(loop) <= SUM_MOST:  # LLVM unrolls it
+    if 0 < count_in_text(loop) <= SUM_MOST:  # LLVM unrolls it
         return False
     steps: dict[str, int | None] = {}
     far = near = 0
@@ -366,13 +377,13 @@ def _has_no_neighbours(inner: For, outer: str) -> bool:
     wholes = (whole for statement in inner.body for whole in expressions_of(statement))
     indices = [load.index for whole in wholes for load in whole.loads]
     varying = [index for index in indices if index.reads(variable)]
-    near = any(index.reads(name) and _steps_by_one(index, name) for index in indices for name in (variable, outer))
+    near = any(index.reads(name) and steps_by_one(index, name) for index in indices for name in (variable, outer))
     return bool(varying) and not near
 
 
 def _takes_a_few(loop: For) -> bool:
     """True for a loop over eight elements at indices that are loaded."""
-    return _trip_count(loop) == TAKEN and _looks_up(loop)
+    return count_in_text(loop) == TAKEN and _looks_up(loop)
 
 
 def _looks_up(loop: For) -> bool:
@@ -458,7 +469,7 @@ def _is_a_row(loop: For, local_arrays: Collection[str]) -> bool:
     for i in range(8):
         t[i] = state[i] + step * k[i]
     """
-    count = _trip_count(loop)
+    count = count_in_text(loop)
     if count not in ROWS:
         return False
     indices: dict[str, str] = {}
@@ -474,7 +485,7 @@ def _is_a_row(loop: For, local_arrays: Collection[str]) -> bool:
         accesses += [load for whole in expressions_of(statement) for load in whole.loads]
         for access in accesses:
             name, index = access.pointer.name, access.index
-            if not _steps_by_one(index, loop.variable.name):
+            if not steps_by_one(index, loop.variable.name):
                 return False
             if name in local_arrays and indices.setdefault(name, index.text) != index.text:
                 return False
@@ -490,9 +501,9 @@ def _takes_apart(loop: For) -> bool:
         out[b + j] = x[at + j * 2 + 1]
     """
     count, variable = len(loop.body), loop.variable.name
-    copies = [s.value for s in loop.body if isinstance(s, Store) and _steps_by_one(s.index, variable)]
+    copies = [s.value for s in loop.body if isinstance(s, Store) and steps_by_one(s.index, variable)]
     steps = [_step(value.index, variable) for value in copies if isinstance(value, Load)]
-    return _trip_count(loop) >= SUM_LEAST and count > 1 and steps == [count] * count
+    return count_in_text(loop) >= SUM_LEAST and count > 1 and steps == [count] * count
 
 
 def _step(index: Expr, variable: str) -> int:
@@ -507,7 +518,7 @@ def _step(index: Expr, variable: str) -> int:
     return 0
 
 
-def _trip_count(loop: For) -> int:
+def count_in_text(loop: For) -> int:
     """How often the body runs, if that is a number in the text; otherwise 0."""
     start, stop = loop.start, loop.stop
     if loop.step != 1 or not isinstance(stop, Number) or not (start is None or isinstance(start, Number)):
@@ -518,18 +529,18 @@ def _trip_count(loop: For) -> int:
 def _is_small(term: Expr, variable: str) -> bool:
     """True for arithmetic on elements that are neighbours in memory, or the same in all iterations."""
     for part in term.walk():
-        if isinstance(part, Load) and not _steps_by_one(part.index, variable):
+        if isinstance(part, Load) and not steps_by_one(part.index, variable):
             return False
         if isinstance(part, Call) and part.function not in _SMALL:
             return False
     return True
 
 
-def _steps_by_one(index: Expr, variable: str) -> bool:
+def steps_by_one(index: Expr, variable: str) -> bool:
     """True if the index does not depend on the variable, or is the variable plus such an index."""
     if isinstance(index, Binary) and index.op in ("+", "-"):
         right = index.right.reads(variable)
         if not right:
-            return _steps_by_one(index.left, variable)
-        return index.op == "+" and not index.left.reads(variable) and _steps_by_one(index.right, variable)
+            return steps_by_one(index.left, variable)
+        return index.op == "+" and not index.left.reads(variable) and steps_by_one(index.right, variable)
     return (isinstance(index, Name) and index.name == variable) or not index.reads(variable)

@@ -58,6 +58,7 @@ from .math.slow_path import add_attribute
 from .math.value import call_intrinsic
 from .operators import operation
 from .repeated_sections import Section, repeated_sections
+from .row_ends import RowEnd, row_end
 from .single_assignment import assigned_once
 
 _BINARY: dict[str, Callable[..., Any]] = {
@@ -70,7 +71,9 @@ _UNARY: dict[str, Callable[..., Any]] = {"-": operator.neg, "~": operator.invert
 
 _LITERALS = {int: "int64", float: "float64", bool: "bool"}
 
-_I64 = llir.IntType(64)
+_I32, _I64 = llir.IntType(32), llir.IntType(64)
+_MASKS = frozenset(("avx512vl", "avx512bw"))
+"""Processors with these features store vectors under masks."""
 
 
 class Refused(Exception):
@@ -111,6 +114,7 @@ class OnePass:
         self._once: frozenset[str] = frozenset()
         self._loops: list[_Loop] = []
         self._hints = LoopHints(module, interleaved(register, features))
+        self._masks = features >= _MASKS
         self._repeated: dict[str, bool] = {}
         """Functions that the program calls often, and whether loops do."""
         self._words = False
@@ -264,6 +268,19 @@ class OnePass:
             raise Refused("a step of zero")
         first = bounds[0].value if len(bounds) > 1 else llir.Constant(_I64, 0)
         last = bounds[-1].value
+        end = row_end(node, self._register) if self._masks and self._register else None
+        if end is None:
+            self._range(node, first, last)
+            return
+        whole, left = self._parts_of_row(first, last, end)
+        middle = self._builder.add(first, whole, flags=("nsw",))
+        self._range(node, first, middle)
+        for target in (node.variable, *(t for s in node.body if isinstance(s, Assign) for t in s.targets)):
+            if target.name in self._once:
+                del self._types[target.name]  # the body is written again
+        self._row_end(node, middle, left, end.lanes)
+
+    def _range(self, node: For, first: Any, last: Any) -> None:
         counter = self._slot(_I64)
         head, body, next_, end = (self._block(name) for name in ("for", "do", "next", "done"))
         builder = self._builder
@@ -273,12 +290,7 @@ class OnePass:
         value = builder.load(counter)
         builder.cbranch(builder.icmp_signed("<" if node.step > 0 else ">", value, last), body, end)
         builder.position_at_end(body)
-        self._assign_to(node.variable, Value("int64", value))
-        self._loops.append(_Loop(next_, end))
-        with self._far_apart(node):
-            self._suite(node.body)
-        self._loops.pop()
-        self._go(next_)
+        self._body(node, value, next_, end)
         group = self._hints.group(body, next_) if node.kind == "independent" else None
         builder.position_at_end(next_)
         step = llir.Constant(_I64, node.step)
@@ -298,6 +310,51 @@ class OnePass:
                 self._values[name] = call_intrinsic(self._builder, "llvm.smax.i64", _I64, value, one)
         yield
         self._values.update(before)
+
+    def _parts_of_row(self, first: Any, last: Any, end: RowEnd) -> tuple[Any, Any]:
+        """How many elements of a row are computed in whole vectors, and how many under a mask. LLVM sees that the first
+        number is a multiple, unless it may be the whole row."""
+        builder, zero = self._builder, llir.Constant(_I64, 0)
+        count = builder.sub(last, first)
+        count = builder.select(builder.icmp_signed(">", count, zero), count, zero)
+        whole = builder.and_(count, llir.Constant(_I64, -end.lanes))
+        if end.least > 1:
+            few = builder.icmp_signed("<", builder.sub(count, whole), llir.Constant(_I64, end.least))
+            whole = builder.select(few, count, whole)
+        return whole, builder.sub(count, whole)
+
+    def _row_end(self, node: For, first: Any, left: Any, lanes: int) -> None:
+        """The last elements of a row, as a vector under a mask. Lanes have numbers of 32 bits: a comparison of 64 bits
+        makes two masks of a vector of f32."""
+        counter = self._slot(_I32)
+        some, head, body, inside, next_, end = map(self._block, ("some", "for", "do", "inside", "next", "done"))
+        builder = self._builder
+        left = builder.trunc(left, _I32)
+        builder.cbranch(builder.icmp_unsigned("!=", left, llir.Constant(_I32, 0)), some, end)
+        builder.position_at_end(some)
+        builder.store(llir.Constant(_I32, 0), counter)
+        builder.branch(head)
+        builder.position_at_end(head)
+        lane = builder.load(counter)
+        builder.cbranch(builder.icmp_unsigned("<", lane, llir.Constant(_I32, lanes)), body, end)
+        builder.position_at_end(body)
+        builder.cbranch(builder.icmp_unsigned("<", lane, left), inside, next_)
+        builder.position_at_end(inside)
+        self._body(node, builder.add(first, builder.zext(lane, _I64), flags=("nsw",)), next_, end)
+        group = self._hints.group(body, next_) if node.kind == "independent" else None
+        builder.position_at_end(next_)
+        builder.store(builder.add(builder.load(counter), llir.Constant(_I32, 1), flags=("nsw",)), counter)
+        back = builder.branch(head)
+        back.set_metadata("llvm.loop", self._hints.of_row_end(lanes, group))
+        builder.position_at_end(end)
+
+    def _body(self, node: For, value: Any, next_: Any, end: Any) -> None:
+        self._assign_to(node.variable, Value("int64", value))
+        self._loops.append(_Loop(next_, end))
+        with self._far_apart(node):
+            self._suite(node.body)
+        self._loops.pop()
+        self._go(next_)
 
     def _in_vectors(self, node: For) -> None:
         """A loop over lanes, as instructions of vectors."""
