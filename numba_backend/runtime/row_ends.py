@@ -37,7 +37,7 @@ _LEAST_OF_NEIGHBOURS = 4
 """Elements without functions that take longer one by one than under a mask."""
 _MOST_STATEMENTS = 24
 """A longer body is not written twice: the compile time grows with it."""
-_BYTES = {
+_WIDTHS = {
     "uint8": 1, "int8": 1, "uint16": 2, "int16": 2, "uint32": 4, "int32": 4, "float32": 4, "uint64": 8, "int64": 8,
     "float64": 8,
 }  # fmt: skip
@@ -73,7 +73,7 @@ def row_end(loop: For, register: int) -> RowEnd | None:
     else:
         pays, least = _uses_neighbours(loads, j) and not read_first(body, assigned(body)), _LEAST_OF_NEIGHBOURS
     pointers = [store.pointer for store in stores] + [load.pointer for load in loads]
-    sizes = [_BYTES.get(pointee(pointer.type), 0) for pointer in pointers]
+    sizes = [_WIDTHS.get(pointee(pointer.type), 0) for pointer in pointers]
     return RowEnd(register // max(sizes), least) if pays and all(sizes) else None
 
 
