@@ -48,6 +48,7 @@ from ..fused_computations import FusedComputations
 from ..loops.carried_loads import carried
 from ..loops.chained_divisions import without_chained_divisions
 from ..loops.dead import without_dead_variables
+from ..loops.equal_sizes import with_equal_sizes
 from ..loops.expressions import ZERO, Binary, Call, Expr, Name, Number, call
 from ..loops.few_extrema import few_extrema
 from ..loops.finite import with_finite_factors, without_finite_factors
@@ -56,6 +57,7 @@ from ..loops.forward import assigned, forwarded
 from ..loops.guards import guards_first
 from ..loops.in_place import in_place
 from ..loops.jam import jammed
+from ..loops.kept_elements import with_kept_elements
 from ..loops.lanes import in_lanes, with_lanes
 from ..loops.masks import all_finite, filled_with_zeros, within_masks
 from ..loops.newest_last import newest_last
@@ -190,10 +192,12 @@ class _Emitter(Storage):
         def finished(sizes: Sequence[int]) -> tuple[LoopProgram, frozenset[str]]:
             self._numbers = dict(taken)
             known = dict(zip(names, sizes, strict=True))
-            body = in_place(few_extrema(without_dead_variables(block)), known, scratch)
+            body = with_equal_sizes(few_extrema(without_dead_variables(block)), known)
+            body = in_place(body, known, scratch)
             used = scratch.intersection(names_of(body))
             body = split_ahead(carried(jammed(body, known, self.fresh), known, self.fresh), known, self.fresh)
-            body = newest_last(without_dead_variables(with_tested_ends(body, known)), known, self.fresh)
+            body = with_kept_elements(with_tested_ends(body, known), known, self.fresh)
+            body = newest_last(without_dead_variables(body), known, self.fresh)
             if self._parts is not None:
                 body = in_blocks(body, block_members(self._with_lanes))
             if target_machine().fuses:

@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 from hloom.numba_backend.loops.affine import Range
+from hloom.numba_backend.loops.facts import decided
 from hloom.numba_backend.loops.printer import to_text
 from hloom.numba_backend.loops.reader import read
 from hloom.numba_backend.loops.statements import LoopProgram
-from hloom.numba_backend.loops.tested_ends import _decided, with_tested_ends
+from hloom.numba_backend.loops.tested_ends import with_tested_ends
 
 import hloom
 import hloom.numpy as jnp
@@ -32,7 +33,7 @@ def test_a_relation_is_decided_by_a_difference(relation: str) -> None:
     for least, most in itertools.product(BOUNDS, BOUNDS):
         possible = range(-9 if least is None else least, 10 if most is None else most + 1)
         answers = {holds(difference, 0) for difference in possible}
-        assert _decided(relation, Range(least, most)) is (answers.pop() if len(answers) == 1 else None)
+        assert decided(relation, Range(least, most)) is (answers.pop() if len(answers) == 1 else None)
 
 
 def test_ranges_together() -> None:
