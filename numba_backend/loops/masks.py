@@ -28,6 +28,11 @@ If the hidden terms are products of zero and elements of an array, both loops ar
                                                         else:
                                                             ...
 
+A long sum is made in blocks, of which only those with such elements remain:
+
+    for start in range(0, n0, 4096):                    for start in range(v0 - (v0 & 4095), minimum(n0, v1), 4096):
+        for i in range(start, minimum(start + 4096, n0)):   ...
+
 A masked update, which stores all other elements as they were, goes over the part that changes:
 
     for i in range(n0):                                 for i in range(minimum(n0, v0)):
@@ -58,7 +63,7 @@ from .expressions import (
     product_of,
 )
 from .forward import assigned
-from .rewrite import rewritten
+from .rewrite import rewritten, with_names
 from .split import MIRRORED, conditions
 from .statements import Assign, Block, Comment, For, If, Statement, Store, expressions_of, walk, with_blocks
 from .typing import is_float
@@ -91,10 +96,11 @@ class _Masked:
 
 @dataclass(frozen=True)
 class _Known:
-    """Names that do not change: `zeros`, which stand for +0, and all `constants`."""
+    """Names that do not change: `zeros`, which stand for +0, all `constants`, and `neutral`, +0 or -0."""
 
     zeros: Collection[str]
     constants: Collection[str]
+    neutral: Collection[str]
 
     def is_nothing(self, masked: _Masked, start: Expr | None) -> bool:
         """True if the hidden elements change nothing in an accumulator that begins as `start`."""
@@ -105,12 +111,15 @@ class _Known:
         return masked.otherwise.name in self.constants and start.text == masked.of(masked.otherwise).text
 
 
-def within_masks(block: Block, zeros: Collection[str], constants: Collection[str]) -> Block:
+def within_masks(
+    block: Block, zeros: Collection[str], constants: Collection[str], neutral: Collection[str] = ()
+) -> Block:
     """The statements, with loops that only accumulate masked elements cut to where their masks hold. `zeros`: names
-    that stand for +0; `constants`: names that never change. No loop may reach 2**31."""
+    that stand for +0; `constants`: names that never change; `neutral`: names that stand for +0 or -0, for loops over
+    blocks. No loop may reach 2**31."""
     if not constants or not any(map(_has_mask, walk(block))):
         return block
-    return _within(block, _Known(zeros, constants))
+    return _within(block, _Known(zeros, constants, neutral))
 
 
 def _has_mask(statement: Statement) -> bool:
@@ -136,18 +145,27 @@ def _within(block: Block, known: _Known) -> Block:
     starts: dict[str, Expr] = {}
     for statement in block:
         parts: Block = [statement]
-        if isinstance(statement, For):
+        in_blocks = _in_blocks(statement, known, starts) if isinstance(statement, For) else None
+        if isinstance(statement, For) and in_blocks is None:
             cut = _cut(statement, known, starts)
             parts = [cut] if cut is not statement else [_updated(statement)]
             parts = parts if parts[0] is not statement else _apart(statement)
             parts = parts if parts[0] is not statement else [_while_finite(statement, known, starts)]
-        is_shown = isinstance(statement, For) and isinstance(parts[0], If)
-        result += parts if is_shown else [with_blocks(part, lambda inner: _within(inner, known)) for part in parts]
+        if in_blocks is not None or (isinstance(statement, For) and isinstance(parts[0], If)):
+            result += in_blocks or parts
+        else:
+            result += [with_blocks(part, lambda inner: _within(inner, known)) for part in parts]
         for name in assigned([statement]):
             starts.pop(name, None)
         if isinstance(statement, Assign) and len(statement.targets) == 1:
-            starts[statement.targets[0].name] = statement.values[0]
+            starts[statement.targets[0].name] = _start(statement.values[0], starts)
     return result
+
+
+def _start(value: Expr, starts: Mapping[str, Expr]) -> Expr:
+    """The value that a variable starts with; a wider number of the same value is that number."""
+    (inner,) = value.arguments if isinstance(value, Call) and value.function == "float64" else (value,)
+    return starts.get(inner.name, inner) if isinstance(inner, Name) and is_float(inner.type) else value
 
 
 def _cut(loop: For, known: _Known, starts: dict[str, Expr]) -> For:
@@ -214,6 +232,93 @@ def _apart(loop: For) -> Block:
         count = minus(minus(loop.stop, loop.start or ZERO), maximum(minus(stop, start), ZERO))
         return [shown, If([(count > 0, [_added(name, e, count) for name, e in hidden.items() if e is not None])])]
     return [loop]
+
+
+@dataclass(frozen=True)
+class _Blocks:
+    """A loop over blocks of elements, whose sums are added to a total.
+
+        for start in range(0, n0, 4096):
+            for i in range(start, minimum(start + 4096, n0)):
+                ...
+                acc = reduce_add(acc, ...)
+            total = reduce_add(total, float64(acc))
+            acc = c1
+    """
+
+    around: For
+    inner: For
+    tail: Block
+    totals: Mapping[str, tuple[Name, Expr]]
+    """By the sum of a block: the total, and the term that is added to it."""
+
+
+def _blocks_of(loop: For, known: _Known, starts: Mapping[str, Expr]) -> _Blocks | None:
+    """`starts`: the values of variables before the loop."""
+    size, tail = loop.step, loop.body[1:]
+    inner = loop.body[0] if loop.body else None
+    if size < 2 or size & (size - 1) or loop.kind != "range" or (loop.start or ZERO).text != ZERO.text:
+        return None
+    if not isinstance(inner, For) or inner.step != 1 or inner.kind != "range" or inner.start is None:
+        return None
+    if inner.start.text != loop.variable.name or inner.stop.text != minimum(loop.variable + size, loop.stop).text:
+        return None
+    totals: dict[str, tuple[Name, Expr]] = {}
+    for statement in tail:
+        match statement:
+            case Assign(targets=(target,), values=(Call(function="reduce_add", arguments=(Name() as total, term)),)):
+                sums = [name for name in assigned(inner.body) if term.reads(name)]
+                if total.name != target.name or len(sums) != 1 or sums[0] in totals or term.loads:
+                    return None
+                totals[sums[0]] = target, term
+            case Assign(targets=(target,), values=(Name() as value,)):
+                start = starts.get(target.name)
+                if target.name not in totals or start is None or start.text != value.text:
+                    return None
+                if value.name not in known.neutral:
+                    return None
+            case _:
+                return None
+    if len(tail) != 2 * len(totals) or {*assigned(tail)} != {*totals, *[total.name for total, _ in totals.values()]}:
+        return None
+    return _Blocks(loop, inner, tail, totals)
+
+
+def _in_blocks(loop: For, known: _Known, starts: Mapping[str, Expr]) -> Block | None:
+    """A loop over the blocks with elements that a mask lets through, in the place of a loop over all blocks."""
+    blocks = _blocks_of(loop, known, starts)
+    if blocks is None:
+        return None
+    whole = For(blocks.inner.variable, None, loop.stop, 1, blocks.inner.body)
+    of_totals = {name: starts[total.name] for name, (total, _) in blocks.totals.items() if total.name in starts}
+    cut = _cut(whole, known, of_totals)
+    if cut is not whole:
+        return [_over_blocks(blocks, cut)]
+    parts = _apart(whole)
+    if len(parts) == 2:
+        shown, hidden = parts
+        assert isinstance(shown, For) and isinstance(hidden, If)
+        ((test, added),) = hidden.branches
+        return [_over_blocks(blocks, shown), If([(test, [_to_total(blocks, s) for s in added])])]
+    return None
+
+
+def _over_blocks(blocks: _Blocks, shown: For) -> For:
+    """The loop over the blocks with the elements of a loop."""
+    around, first = blocks.around, shown.start or ZERO
+    begin = around.variable if first is ZERO else maximum(around.variable, first)
+    inner = _with_ends(shown, begin, minimum(around.variable + around.step, shown.stop), shown.body)
+    start = ZERO if first is ZERO else minus(first, first & (around.step - 1))
+    return For(around.variable, start, shown.stop, around.step, [inner, *blocks.tail])
+
+
+def _to_total(blocks: _Blocks, added: Statement) -> Statement:
+    """What is added to the sum of a block is added to the total."""
+    assert isinstance(added, Assign)
+    (target,), (value,) = added.targets, added.values
+    total, term = blocks.totals[target.name]
+    assert isinstance(value, Call)
+    return Assign((total,), (call("reduce_add", total, with_names(term, {target.name: value.arguments[1]})),))
 
 
 def _while_finite(loop: For, known: _Known, starts: Mapping[str, Expr]) -> Statement:

@@ -441,7 +441,7 @@ class _Emitter(Storage):
 
     def _written(
         self, program: LoopProgram, values: Mapping[str, Expr], memories: Mapping[str, Memory],
-        numbers: tuple[set[str], set[str]],
+        numbers: tuple[set[str], set[str], set[str]],
     ) -> Block:  # fmt: skip
         """The statements of a kernel with the loop's names. They say nothing of sizes that are arguments, so that they
         are known from the loop at another size; they are the same objects then. `numbers`: see `_known_numbers`."""
@@ -465,15 +465,19 @@ class _Emitter(Storage):
         self._numbers = dict(taken)
         return block
 
-    def _known_numbers(self, kernel: EmittedKernel, values: Mapping[str, Expr]) -> tuple[set[str], set[str]]:
-        """The names that stand for +0, and for any constant, if masks are looked for: in a kernel with all counters
-        below 2**31."""
+    def _known_numbers(
+        self, kernel: EmittedKernel, values: Mapping[str, Expr]
+    ) -> tuple[set[str], set[str], set[str]]:
+        """The names that stand for +0, for any constant, and for +0 or -0, if masks are looked for: in a kernel with
+        all counters below 2**31."""
         sizes = [p.value for p in kernel.parameters if isinstance(p, SizeParameter)]
         if max([kernel.extent, *sizes]) >= 1 << 31:
-            return set(), set()
+            return set(), set(), set()
         scalars = [p for p in kernel.parameters if isinstance(p, ScalarParameter)]
-        names = [(name.name, p.bits) for p in scalars if isinstance(name := values[p.name], Name)]
-        return {name for name, bits in names if not bits}, {name for name, _ in names}
+        names = [(name.name, p) for p in scalars if isinstance(name := values[p.name], Name)]
+        zeros = {name for name, p in names if not p.bits}
+        negative = {name for name, p in names if p.element_type.is_floating and p.bits in _NEGATIVE_ZEROS}
+        return zeros, {name for name, _ in names}, zeros | negative
 
     def _operands(self, instruction: HloInstruction) -> list[Memory | None]:
         return [self._memory(b) if b.size else None for b in self._operand_buffers(instruction)]
@@ -686,6 +690,9 @@ def _stays_in_range(counter: Counter) -> bool:
 def _index(value: Expr) -> Expr:
     return value if value.type == "int64" else Call("int64", (value,))
 
+
+_NEGATIVE_ZEROS = frozenset((1 << 15, 1 << 31, -(1 << 63)))
+"""The bits of -0 in 16, 32 and 64 bits."""
 
 _written: WeakKeyDictionary[LoopProgram, dict[tuple[object, ...], tuple[Block, dict[str, int]]]] = WeakKeyDictionary()
 """The statements of kernels in loops, and the numbers that new names have after them."""

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 from hloom.numba_backend.loops.masks import within_masks
-from hloom.numba_backend.loops.printer import lines_of
+from hloom.numba_backend.loops.printer import lines_of, to_text
 from hloom.numba_backend.loops.reader import read
+from hloom.numba_backend.loops.statements import LoopProgram
 
 import hloom
 import hloom.numpy as jnp
@@ -338,8 +339,75 @@ def test_a_short_part_of_a_long_row(between: bool) -> None:
 
     with hloom.enable_x64(True):
         compiled = hloom.jit(product).lower(starts, columns, values, x).compile()
-        assert any("native_loop" in text for text in compiled.kernels().values()) == between
+        found = [str(text) for text in compiled.kernels().values() if "native_loop" in text]
+        assert bool(found) == between and all("& 4095), minimum(n0" in text for text in found)
         terms = values * x[columns]
         stops = starts[1:] if between else [count] * rows
         expected = [terms[i:j].sum() for i, j in zip(starts, stops)]
         np.testing.assert_allclose(compiled(starts, columns, values, x), expected, rtol=1e-12)
+
+
+BLOCKS = """def kernel(lo, hi, out, x, y, c0, c1, n0, a, b):
+    acc0 = c0
+    total0 = float64(acc0)
+    acc0 = c1
+    for start in range(0, n0, 8):
+        for i in range(start, minimum(start + 8, n0)):
+            acc0 = reduce_add(acc0, TERM)
+        total0 = reduce_add(total0, float64(acc0))
+        acc0 = c1
+    out[0] = float32(total0)
+"""
+BLOCK_TYPES = {"out": "float32*", "x": "float32*", "y": "float32*", "c0": "float32", "c1": "float32"}
+BLOCK_TYPES |= dict.fromkeys(("lo", "hi", "n0", "a", "b"), "int64")
+TERMS = {
+    "nothing is hidden": "select((i >= a) & (i < b), x[i], c0)",
+    "below": "select(i < b, x[i], c0)",
+    "above": "select(i > a, x[i], c0)",
+    "hidden terms": "select((i >= a) & (i < b), x[i], c0) * y[select((i >= a) & (i < b), i, 0)]",
+    "hidden numbers": "select((i >= a) & (i <= b), x[i], y[0])",
+}
+
+
+def in_blocks(text: str, neutral: set[str]) -> str:
+    program = read(text, BLOCK_TYPES)
+    block = within_masks(program.body, {"c0"}, {"c0", "c1"}, neutral)
+    return to_text(LoopProgram("kernel", program.parameters, block))
+
+
+@pytest.mark.parametrize("name", TERMS)
+def test_blocks_in_which_all_is_hidden_are_left_out(name: str) -> None:
+    """Whatever the ends of the mask are, the result is the same."""
+    text = BLOCKS.replace("TERM", TERMS[name])
+    new = in_blocks(text, {"c0", "c1"})
+    (blocks,) = [line for line in new.splitlines() if "for start in" in line]
+    assert ("& 7)" in blocks) == ("i >= a" in text or "i > a" in text)
+    assert ("minimum(n0" in blocks) == ("i <" in text)
+    scope: dict[str, Any] = {
+        "float32": np.float32, "float64": np.float64, "minimum": min, "maximum": max,
+        "reduce_add": lambda a, b: a + b, "select": lambda test, a, b: a if test else b,
+    }  # fmt: skip
+    functions = []
+    for source in (text, new):
+        exec(source, scope)
+        functions.append(scope["kernel"])
+    random = np.random.default_rng(0)
+    for n0 in (0, 1, 7, 8, 9, 40):
+        x, y = (random.integers(1, 9, n0 + 1).astype(np.float32) for _ in range(2))
+        if n0 % 2:
+            y[0] = np.nan
+        for a in (-9, 0, 3, 8, 15, 16, 39, 40, 41, 99):
+            for b in (-9, 0, 1, 7, 8, 9, 33, 40, 99):
+                results = []
+                for f in functions:
+                    out = np.zeros(1, np.float32)
+                    f(0, 1, out, x, y, np.float32(0), np.float32(-0.0), n0, a, b)
+                    results.append(out[0])
+                np.testing.assert_array_equal(*results)
+
+
+def test_blocks_that_begin_with_a_number_are_all_there() -> None:
+    text = BLOCKS.replace("TERM", TERMS["nothing is hidden"])
+    assert "for start in range(0, n0, 8):" in in_blocks(text, {"c0"})
+    other = text.replace("    acc0 = c1\n    for", "    acc0 = c0\n    for")
+    assert "for start in range(0, n0, 8):" in in_blocks(other, {"c0", "c1"})

@@ -1,4 +1,4 @@
-"""Equal sizes in the indices of one array have one name; numbers with other meanings, or of other types, keep theirs."""
+"""Equal sizes in the indices of one array have one name; numbers with other meanings or types keep theirs."""
 
 from __future__ import annotations
 
