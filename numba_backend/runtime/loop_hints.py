@@ -146,11 +146,14 @@ class LoopHints:
         """The parameters that are distances between the elements of a sum that lie far from each other."""
         if not (carries_a_value(loop) and _is_far_apart(loop)):
             return frozenset()
-        counter, found = loop.variable.name, set()
+        targets = (target for s in loop.body if isinstance(s, Assign) for target in s.targets)
+        changing, found = {loop.variable.name, *[target.name for target in targets]}, set()
         for part in (part for s in loop.body for whole in expressions_of(s) for part in whole.walk()):
             if isinstance(part, Binary) and part.op == "*":
                 for factor, other in ((part.left, part.right), (part.right, part.left)):
-                    if isinstance(factor, Name) and factor.name in self.parameters and other.reads(counter):
+                    if not isinstance(factor, Name) or factor.name not in self.parameters:
+                        continue
+                    if not changing.isdisjoint(other.names):
                         found.add(factor.name)
         return frozenset(found)
 

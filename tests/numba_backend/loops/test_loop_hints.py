@@ -148,6 +148,28 @@ def test_it_has_them_for_all_distances(index: str) -> None:
     assert len(re.findall(r"phi float ", left)) >= 4 or "phi <4 x float>" in left
 
 
+COLUMN = """def k(lo, hi, x, out, n, m):
+    for i in range(lo, hi):
+        acc = x[i]
+        for j in range(m):
+            start = {start}
+            acc = maximum(acc, x[start * n + i])
+        out[i] = acc
+"""
+
+
+@pytest.mark.parametrize("start", ["j", "j + 1"])
+def test_partial_extrema_do_not_depend_on_the_stride(start: str) -> None:
+    """LLVM does not write a loop for elements that are neighbours, also where a name stands for the row."""
+    pointer, size = Parameter("pointer", "s32"), Parameter("size", "s64")
+    kernel = KernelSource("k", COLUMN.format(start=start), (pointer, pointer, size, size))
+    source = to_llvm(kernel, dialect.SCOPE, "one pass")
+    with llvm.create_context() as context, llvm.parse_assembly(source, context) as module:
+        optimise(module, widens_straight_lines(source))
+        left = str(module)
+    assert not re.findall(r"icmp (?:eq|ne) i64 %\S+, 1\n", left) and "vector.body" in left
+
+
 TAKEN = """\
 def k(lo, hi, x, y, out, p):
     for i in range(lo, hi):
