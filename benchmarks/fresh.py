@@ -20,7 +20,8 @@ import numpy as np
 from . import mlp
 
 RATES = (1e-5, 2e-5)
-"""The constant of a step, and the changed constant."""
+"""The constant of a step, and the changed constant. The first one is the layer norm's epsilon, too, so the transformer
+with the other one has a constant more, and another form: hloom goes over its instructions again."""
 
 
 @dataclass(frozen=True)
