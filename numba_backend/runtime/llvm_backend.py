@@ -18,6 +18,7 @@ from llvmlite.binding import ffi
 
 from ...hlo.support.forking import Order, fork_lock, kept_out_of_forks
 from ...hlo.system import system
+from .double_rounding import with_both_roundings
 from .library import HALVES, INLINED, Operation, lacking, with_functions
 from .masked_stores import without_masked_stores
 from .math.slow_path import INLINED_LATE
@@ -177,8 +178,8 @@ def for_code_generator(
 ) -> Any:  # fmt: skip
     """An optimised module in which tests for rare arguments are inlined, and loads of vectors are volatile if the
     vector's length is no power of two, or if LLVM would make a masked store of what is done with them
-    (masked_stores.py). `features`: of the processor, for short_extrema.py. `machine`: another target machine than this
-    thread's.
+    (masked_stores.py). What is rounded twice stays so (double_rounding.py). `features`: of the processor, for
+    short_extrema.py. `machine`: another target machine than this thread's.
 
     Vectors of such a length come from loops over rows of 3, 5, 6 or 7. The code generator cuts their loads into parts.
     Where it knows that the memory goes on behind a part, as in an alloca, it may make that part wider again, and LLVM
@@ -189,7 +190,8 @@ def for_code_generator(
     if INLINED_LATE in text:
         module = _with_tests_inlined(text, context, machine)
         text = str(module)
-    marked = with_short_extrema(without_masked_stores(_ODD_LOAD.sub(" = load volatile ", text)), features)
+    marked = without_masked_stores(_ODD_LOAD.sub(" = load volatile ", text))
+    marked = with_both_roundings(with_short_extrema(marked, features))
     return module if marked == text else llvm.parse_assembly(marked, context)
 
 
@@ -241,6 +243,11 @@ def _engine() -> Any:
     machine = llvm.Target.from_triple(triple).create_target_machine(cpu=cpu, features=features, jit=True)
     backing = llvm.parse_assembly(f'target triple = "{triple}"\n')
     return llvm.create_mcjit_compiler(backing, machine)
+
+
+def missing_functions(names: list[str]) -> list[str]:
+    """Those of the names that LLVM would load as address 0."""
+    return [name for name in names if llvm.address_of_symbol(name) is None]
 
 
 def load_objects(objects: list[tuple[str, bytes]]) -> tuple[object, list[int]]:

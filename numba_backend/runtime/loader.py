@@ -223,7 +223,11 @@ class _Object:
                     block += bytes(4)  # the end of the list
         block += bytes(-len(block) % _STUB_BYTES)
         externals = [item.name for item in self._symbols[1:] if item.section == _UNDEFINED]
-        if not all(system.has_c_function(name) for name in externals):
+        unknown = [name for name in externals if not system.has_c_function(name)]
+        if unknown:
+            missing = import_module(".llvm_backend", __package__).missing_functions(unknown)
+            if missing:
+                raise RuntimeError(f"the code of {symbol} calls {', '.join(missing)}, which this process does not have")
             raise UnfamiliarError
         stubs = {name: len(block) + _STUB_BYTES * index for index, name in enumerate(externals)}
         block += self._processor.stub.ljust(_STUB_BYTES, b"\0") * len(externals)
