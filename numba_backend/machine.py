@@ -88,8 +88,10 @@ def this_machine() -> Machine:
     caches = system.cache_sizes()
     any_ = ANY_TARGET
     first, second, third = caches.get("1", any_.first_cache), caches.get("2", any_.second_cache), caches.get("3", 0)
-    multiplies = "avx512_bf16" in words, is_in_halves(words), fuses(words)
-    found = Machine(available_cpus(), count, nbytes, multiplies[0], LINE, first, second, third, *multiplies[1:])
+    found = Machine(
+        available_cpus(), count, nbytes, "avx512_bf16" in words, LINE, first, second, third,
+        is_in_halves(words), fuses(words),
+    )  # fmt: skip
     return with_numbers(found, os.environ.get(MACHINE_VARIABLE, ""))
 
 

@@ -74,7 +74,7 @@ def row_end(loop: For, register: int) -> RowEnd | None:
         pays, least = _uses_neighbours(loads, j) and not read_first(body, assigned(body)), _LEAST_OF_NEIGHBOURS
     pointers = [store.pointer for store in stores] + [load.pointer for load in loads]
     sizes = [_WIDTHS.get(pointee(pointer.type), 0) for pointer in pointers]
-    return RowEnd(register // max(sizes), least) if pays and all(sizes) else None
+    return RowEnd(register // max(sizes), least) if pays and sizes and all(sizes) else None
 
 
 def _uses_neighbours(loads: list[Load], counter: str) -> bool:

@@ -30,6 +30,7 @@ ENDS = {
     "acc = reduce_add(acc, exp(y[i * n + j]))": RowEnd(16, 1),
     "acc = reduce_add(acc, y[i * n + j] + y[i * n + (j + 1)])": None,
     "acc = acc + exp(y[i * n + j])": None,
+    "acc = reduce_add(acc, exp(float32(j)))": None,
     "acc = reduce_add(exp(acc), y[i * n + j])": None,
     "x[i * n + j] = y[i * n + j] * y[i * n + j]": None,
     "x[i * n + j] = exp(x[i * n + j])": None,
