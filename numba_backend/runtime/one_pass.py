@@ -20,6 +20,7 @@ import operator
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, NamedTuple
 
 import llvmlite.ir as llir
@@ -281,22 +282,29 @@ class OnePass:
         self._row_end(node, middle, left, end.lanes)
 
     def _range(self, node: For, first: Any, last: Any) -> None:
-        counter = self._slot(_I64)
+        with self._counting(node, first, last, node.step, partial(self._hints.of, node)) as (value, next_, end):
+            self._body(node, value, next_, end)
+
+    @contextmanager
+    def _counting(
+        self, node: For, first: Any, last: Any, step: int, hints: Callable[[Any], Any]
+    ) -> Iterator[tuple[Any, Any, Any]]:
+        """A loop from `first` to before `last`, whose body is written inside of the context: the counter, the block of
+        the next iteration, and the block after the loop. `hints`: gives the metadata, for the group of accesses."""
+        counter, builder = self._slot(first.type), self._builder
         head, body, next_, end = (self._block(name) for name in ("for", "do", "next", "done"))
-        builder = self._builder
         builder.store(first, counter)
         builder.branch(head)
         builder.position_at_end(head)
         value = builder.load(counter)
-        builder.cbranch(builder.icmp_signed("<" if node.step > 0 else ">", value, last), body, end)
+        builder.cbranch(builder.icmp_signed("<" if step > 0 else ">", value, last), body, end)
         builder.position_at_end(body)
-        self._body(node, value, next_, end)
+        yield value, next_, end
         group = self._hints.group(body, next_) if node.kind == "independent" else None
         builder.position_at_end(next_)
-        step = llir.Constant(_I64, node.step)
-        builder.store(builder.add(builder.load(counter), step, flags=("nsw",)), counter)
+        builder.store(builder.add(builder.load(counter), llir.Constant(first.type, step), flags=("nsw",)), counter)
         back = builder.branch(head)
-        back.set_metadata("llvm.loop", self._hints.of(node, group))
+        back.set_metadata("llvm.loop", hints(group))
         builder.position_at_end(end)
 
     @contextmanager
@@ -326,27 +334,18 @@ class OnePass:
     def _row_end(self, node: For, first: Any, left: Any, lanes: int) -> None:
         """The last elements of a row, as a vector under a mask. Lanes have numbers of 32 bits: a comparison of 64 bits
         makes two masks of a vector of f32."""
-        counter = self._slot(_I32)
-        some, head, body, inside, next_, end = map(self._block, ("some", "for", "do", "inside", "next", "done"))
-        builder = self._builder
-        left = builder.trunc(left, _I32)
-        builder.cbranch(builder.icmp_unsigned("!=", left, llir.Constant(_I32, 0)), some, end)
+        builder, some, after = self._builder, self._block("some"), self._block("after")
+        left, none = builder.trunc(left, _I32), llir.Constant(_I32, 0)
+        builder.cbranch(builder.icmp_unsigned("!=", left, none), some, after)
         builder.position_at_end(some)
-        builder.store(llir.Constant(_I32, 0), counter)
-        builder.branch(head)
-        builder.position_at_end(head)
-        lane = builder.load(counter)
-        builder.cbranch(builder.icmp_unsigned("<", lane, llir.Constant(_I32, lanes)), body, end)
-        builder.position_at_end(body)
-        builder.cbranch(builder.icmp_unsigned("<", lane, left), inside, next_)
-        builder.position_at_end(inside)
-        self._body(node, builder.add(first, builder.zext(lane, _I64), flags=("nsw",)), next_, end)
-        group = self._hints.group(body, next_) if node.kind == "independent" else None
-        builder.position_at_end(next_)
-        builder.store(builder.add(builder.load(counter), llir.Constant(_I32, 1), flags=("nsw",)), counter)
-        back = builder.branch(head)
-        back.set_metadata("llvm.loop", self._hints.of_row_end(lanes, group))
-        builder.position_at_end(end)
+        hints = partial(self._hints.of_row_end, lanes)
+        with self._counting(node, none, llir.Constant(_I32, lanes), 1, hints) as (lane, next_, end):
+            inside = self._block("inside")
+            builder.cbranch(builder.icmp_unsigned("<", lane, left), inside, next_)
+            builder.position_at_end(inside)
+            self._body(node, builder.add(first, builder.zext(lane, _I64), flags=("nsw",)), next_, end)
+        self._go(after)
+        builder.position_at_end(after)
 
     def _body(self, node: For, value: Any, next_: Any, end: Any) -> None:
         self._assign_to(node.variable, Value("int64", value))

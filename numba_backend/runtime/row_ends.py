@@ -27,6 +27,7 @@ from __future__ import annotations
 
 from ...hlo.support.records import dataclass
 from ..loops.expressions import Binary, Call, Load, Name
+from ..loops.lanes import WIDTHS
 from ..loops.statements import Assign, Block, For, Store, expressions_of
 from ..loops.straight_lines import assigned, is_straight, read_first
 from ..loops.typing import pointee
@@ -37,10 +38,6 @@ _LEAST_OF_NEIGHBOURS = 4
 """Elements without functions that take longer one by one than under a mask."""
 _MOST_STATEMENTS = 24
 """A longer body is not written twice: the compile time grows with it."""
-_WIDTHS = {
-    "uint8": 1, "int8": 1, "uint16": 2, "int16": 2, "uint32": 4, "int32": 4, "float32": 4, "uint64": 8, "int64": 8,
-    "float64": 8,
-}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +70,7 @@ def row_end(loop: For, register: int) -> RowEnd | None:
     else:
         pays, least = _uses_neighbours(loads, j) and not read_first(body, assigned(body)), _LEAST_OF_NEIGHBOURS
     pointers = [store.pointer for store in stores] + [load.pointer for load in loads]
-    sizes = [_WIDTHS.get(pointee(pointer.type), 0) for pointer in pointers]
+    sizes = [WIDTHS.get(pointee(pointer.type), 0) for pointer in pointers]
     return RowEnd(register // max(sizes), least) if pays and sizes and all(sizes) else None
 
 
