@@ -52,7 +52,7 @@ from ..hlo.passes.simplify.slices_of_loops import SlicesOfLoops
 from ..hlo.passes.simplify.whole_systems import WholeSystems
 from ..hlo.target import Target
 from ..hlo.targets import target_named
-from .dot import is_gemm, is_matrix
+from .dot import is_matrix
 from .emit.movement import MANY_PARTS
 from .expansions import NUMBA_EXPANSIONS
 from .fused_computations import FusedComputations
@@ -60,6 +60,7 @@ from .linalg.algorithms import has_small_kernel
 from .machine import target_machine
 from .native_loops.cost import is_native
 from .output_fusion.fuse import OutputFusion
+from .policy.products import takes_as_stored
 from .schedule.steps import EVERY, Jumps, Schedules
 
 KERNEL_LIMITS = FusionLimits(
@@ -154,7 +155,7 @@ def pipeline(
                 LayoutAssignment(is_matrix),  # of a simple program, which has few choices and nothing that misleads
                 LayoutNormalization(),  # the passes after it need row-major again
                 replace(simplify, only_after="layout-normalization"),  # transposes that now meet other transposes
-                DotCanonicalizer(is_gemm),  # after simplification, which would fold its transposes back
+                DotCanonicalizer(takes_as_stored),  # after simplification, which would fold its transposes back
                 CarriedValues(),  # after simplification, which merges equal values
                 columns_of_loops,  # after simplification too: its matrices are elements of the state
                 LoopInvariantCodeMotion(),  # moves transposes out of loops: those before dots, and of matrices

@@ -13,6 +13,7 @@ from hloom.hlo.evaluator import evaluate
 from hloom.hlo.opcode import Opcode
 from hloom.numba_backend.compiler import NumbaCompiler
 from hloom.numba_backend.emitted_kernel import EmittedKernel
+from hloom.numba_backend.executable import NumbaExecutable
 from hloom.numba_backend.loops.statements import SizeParameter
 from hloom.numba_backend.machine import Machine, compiling_for, this_machine
 from hloom.numba_backend.policy.products import product_kernel, tiles
@@ -130,6 +131,56 @@ def test_tiles_are_as_narrow_as_leaves_less_over_where_registers_have_halves(
             kernel = product_kernel(dot, machine)
         assert kernel is not None
         assert f"Split(loop='j', outer='column', size={width}, tail='shift')" in kernel.source
+
+
+def kernels_of(executable: NumbaExecutable) -> list[str]:
+    return [text.partition("def ")[2].partition("(")[0] for text in executable.kernels().values()]
+
+
+@pytest.mark.parametrize(
+    ("types", "m", "n", "k", "ta", "tb", "whole", "halves"),
+    [
+        (F32, 192, 192, 1040, True, False, "transposed", "BLAS"),
+        (F32, 192, 192, 1040, True, True, "transposed", "BLAS"),
+        (F32, 192, 192, 512, True, False, "kernel", "kernel"),  # the sums are short
+        (F32, 128, 128, 1040, True, False, "transposed", "transposed"),
+        (F32, 256, 96, 1040, True, False, "kernel", "kernel"),  # so few columns are not worth a copy
+        (F32, 512, 512, 2048, False, False, "kernel", "BLAS"),
+        (F32, 512, 512, 2048, False, True, "kernel", "kernel"),
+        (F32, 512, 500, 2048, False, False, "kernel", "kernel"),
+        (F32, 512, 512, 2047, False, False, "kernel", "kernel"),
+        (("f64", "f64", "f64"), 256, 256, 300, True, False, "transposed", "BLAS"),
+        (("s32", "s32", "s32"), 192, 192, 1040, True, False, "transposed", "transposed"),
+        (("s32", "s32", "s32"), 192, 192, 1040, False, False, "kernel", "kernel"),
+        (("s8", "s8", "s32"), 256, 256, 256, True, False, "transposed", "transposed"),
+        (("s8", "s8", "s32"), 256, 256, 250, True, False, "kernel", "kernel"),
+        (("s8", "s8", "s32"), 256, 256, 256, False, False, "kernel", "kernel"),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_long_sums_of_large_matrices(
+    types: tuple[str, str, str], m: int, n: int, k: int, ta: bool, tb: bool, whole: str, halves: str
+) -> None:
+    """A kernel reads a matrix in columns from other pages of memory for each panel: it is transposed first."""
+    text = program(types, m, k, n, ta, tb)
+    x, y = numbers(types[0], *((k, m) if ta else (m, k))), numbers(types[1], *((n, k) if tb else (k, n)))
+    for in_halves, expected in ((False, whole), (True, halves)):
+        machine = Machine(2, 32, 64, False, 64, 1 << 15, 1 << 18, 1 << 25, in_halves)
+        with compiling_for(machine):
+            executable = NumbaCompiler().compile(parse(text))
+            names = kernels_of(executable)
+        moves = [name for name in names if not name.endswith("product")]
+        assert [*moves, *names[len(moves) :]] == names
+        found = "BLAS" if not names else "transposed" if moves == ["fused_transpose"] else "kernel"
+        assert found == expected, names
+        (actual,) = executable.execute([x, y])
+        left, right = x.T if ta else x, y.T if tb else y
+        if types[2] in TOLERANCE:
+            bound = TOLERANCE[types[2]] * (abs(left).astype(np.float64) @ abs(right))
+            assert (abs(actual - left.astype(np.float64) @ right) <= bound).all()
+        else:
+            exact = (left.astype(np.int64) @ right.astype(np.int64)).astype(DTYPES[types[2]])
+            np.testing.assert_array_equal(actual, exact)
 
 
 @pytest.mark.parametrize("length", [2500, 257])
