@@ -10,7 +10,8 @@
 
 A call of BLAS takes 25 ns and more, and 200 ns if it sets the number of its threads. BLAS copies operands into blocks,
 and writes a result more than once. It does products of large matrices with more than a few hundred terms in a sum, but
-not where a kernel has 32 registers of 64 bytes: OpenBLAS often uses half of each.
+not where a kernel has 32 registers of 64 bytes: OpenBLAS often uses half of each. Where units are half as wide as these
+registers, it does those with the longest sums (`_is_long`).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""dot-canonicalization: afterwards the backend can multiply every dot's operands in the layout that they have.
+"""dot-canonicalization: afterwards the backend multiplies every dot's operands in the layout that they have.
 
-Where it cannot, the smallest set of operands is transposed first, by instructions that fuse with the computation of the
+Where it cannot, or where a copy costs less, the smallest set of operands is transposed first, by instructions that fuse with the computation of the
 operand. A dot of one term (without contracting dimensions, or with such of size 1) is not a matrix product but a
 multiplication of broadcasts, as in XLA: no sum makes -0.0 of it 0.0, and no BLAS makes infinite complex numbers NaN.
 Source of the idea: XLA's DotDecomposer and TransposeFolding.
@@ -22,7 +22,7 @@ from ..rewrite import map_each_computation, rewrite_computation
 from ..simplify.loops import unchanged_elements
 
 CanMultiply = Callable[[HloInstruction], bool]
-"""can_multiply(dot): can the backend multiply both operands without transposing them?"""
+"""can_multiply(dot): can the backend multiply both operands without transposing them, and is that no slower?"""
 
 
 @dataclass(frozen=True, slots=True)
