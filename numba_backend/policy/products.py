@@ -177,10 +177,8 @@ def is_tiled(dot: HloInstruction) -> bool:
     elements = [i.shape.element for i in (*dot.operands, dot)]
     if not all(map(_is_integer, elements)) and not _are_halves(*elements):
         return False
-    lhs = dot.operands[0].shape
-    batches, contracting = len(dot.attributes.lhs_batch_dims), dot.attributes.lhs_contracting_dims
-    depth = math.prod(lhs.dimensions[d] for d in contracting)
-    first = lhs.rank - len(contracting)
+    batches, depth = len(dot.attributes.lhs_batch_dims), _terms(dot)
+    first = dot.operands[0].shape.rank - len(dot.attributes.lhs_contracting_dims)
     sides = [math.prod(dot.shape.dimensions[batches:first]), math.prod(dot.shape.dimensions[first:])]
     return min(sides) >= LEAST_SIDE and depth > 1 and dot.shape.num_elements * depth >= LEAST_WORK
 
@@ -188,7 +186,13 @@ def is_tiled(dot: HloInstruction) -> bool:
 def is_deep(dot: HloInstruction) -> bool:
     """True for a product of small numbers whose sums are made in parts, each of which begins with the last one's."""
     words = words_of(dot, target_machine().multiplies_bf16)
-    return words is not None and product_of(dot, words).depth > DEPTH
+    return words is not None and -(-_terms(dot) // words.per_word) > DEPTH
+
+
+def _terms(dot: HloInstruction) -> int:
+    """The numbers in a sum, wherever they are in memory."""
+    lhs = dot.operands[0].shape.dimensions
+    return math.prod(lhs[d] for d in dot.attributes.lhs_contracting_dims)
 
 
 def _is_integer(element: ElementType) -> bool:

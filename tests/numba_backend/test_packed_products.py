@@ -106,6 +106,22 @@ def test_sizes(sizes: tuple[int, int, int]) -> None:
         check(types, *sizes, ta=True, tb=True)
 
 
+@pytest.mark.parametrize("types", [("s8", "s8", "s32"), ("bf16", "bf16", "bf16"), ("f16", "f16", "f16")], ids="-".join)
+def test_sums_over_several_dimensions_in_another_order(types: tuple[str, str, str]) -> None:
+    """No operand is a matrix as it is stored, and one has to be transposed first."""
+    a, b, c = types
+    text = f"""HloModule products
+ENTRY e {{
+  x = {a}[20,13,80] parameter(0)
+  y = {b}[80,24,13] parameter(1)
+  ROOT d = {c}[20,24] dot(x, y), lhs_contracting_dims={{1,2}}, rhs_contracting_dims={{2,0}}
+}}"""
+    assert "packed_product" in names_of(text)
+    x, y = numbers(a, 20, 13, 80), numbers(b, 80, 24, 13)
+    actual = np.asarray(hloom.run_hlo(text, x, y)[0])
+    assert_product(actual, x.reshape(20, -1), y.transpose(2, 0, 1).reshape(-1, 24), c, text)
+
+
 def test_batches() -> None:
     for types in (("s8", "s8", "s32"), ("bf16", "bf16", "bf16"), ("f16", "f16", "f32")):
         check(types, 20, 70, 31, batch=(2, 5), tb=True)
