@@ -1,8 +1,9 @@
 """dot-canonicalization: afterwards the backend multiplies every dot's operands in the layout that they have.
 
-Where it cannot, or where a copy costs less, the smallest set of operands is transposed first, by instructions that fuse with the computation of the
-operand. A dot of one term (without contracting dimensions, or with such of size 1) is not a matrix product but a
-multiplication of broadcasts, as in XLA: no sum makes -0.0 of it 0.0, and no BLAS makes infinite complex numbers NaN.
+Where it cannot, or where a copy costs less, the smallest set of operands is transposed first, by instructions that fuse
+with the computation of the operand. A dot of one term (without contracting dimensions, or with such of size 1) is not a
+matrix product but a multiplication of broadcasts, as in XLA: no sum makes -0.0 of it 0.0, and no BLAS makes infinite
+complex numbers NaN.
 Source of the idea: XLA's DotDecomposer and TransposeFolding.
 """
 

@@ -18,8 +18,19 @@ from ...layout import Layout
 from ...opcode import Opcode
 from ...shape import Shape
 from ...support.disjoint_sets import DisjointSets
+from ...support.permutations import inverse
 from .layout_erasure import keeps_layouts
-from .order_rules import ROW_MAJOR, SAME, OrderRule, anything, first_result, is_free_to_remake, rule_of
+from .order_rules import (
+    ASCENDING,
+    ROW_MAJOR,
+    SAME,
+    STRUCTURE,
+    OrderRule,
+    anything,
+    first_result,
+    is_free_to_remake,
+    rule_of,
+)
 from .orders import Order, completed, identity, in_order, order_of
 from .problem import Edge, Preference, Problem
 
@@ -34,6 +45,9 @@ LOOP_FACTOR = 8
 
 LEAST_COLUMN = 16
 """Elements of a column that a loop visits: those of a shorter one are few lines of a cache in any order."""
+
+LEAST_TURNED = 1 << 16
+"""Bytes of a transposed array from which on the layouts of a program are worth a search."""
 
 _Leaves = list[int | None]
 """A variable for each leaf of a shape; None for arrays of fewer than two dimensions."""
@@ -279,6 +293,27 @@ def writes_columns(module: HloModule) -> bool:
                 array = i.shape.dimensions
                 if max(sizes) >= LEAST_COLUMN and not _has_runs(array, sizes, identity(len(array))):
                     return True
+    return False
+
+
+def turns_back(module: HloModule) -> bool:
+    """True if a transpose undoes an earlier one, and the operations between them treat all dimensions alike: a user has
+    moved a dimension to the front, computed along it, and moved it back."""
+    for computation in _reached(module)[0]:
+        if Opcode.TRANSPOSE not in computation.opcodes:
+            continue
+        before: dict[HloInstruction, frozenset[Order]] = {}  # the transposes that lead to an instruction
+        for i in computation.instructions:
+            if i.opcode is Opcode.TRANSPOSE:
+                (x,), moved = i.operands, i.attributes.dimensions
+                if inverse(moved) in before.get(x, ()):
+                    return True
+                if x.shape.byte_size >= LEAST_TURNED:
+                    before[i] = frozenset((tuple(moved),))
+            elif before and i.opcode not in STRUCTURE and rule_of(i.opcode) in (SAME, ASCENDING):
+                found = [before[x] for x in i.operands if x in before]
+                if found:
+                    before[i] = frozenset().union(*found)
     return False
 
 

@@ -19,7 +19,7 @@ from ...opcode import Opcode
 from ...shape import Shape
 from ...support.records import dataclass
 from ..rewrite import calling, rebuild, rewrite_computation
-from .flow import Flow, IsMatrix, Preferences, writes_columns
+from .flow import Flow, IsMatrix, Preferences, turns_back, writes_columns
 from .layout_erasure import is_row_major, keeps_layouts
 from .order_rules import ROW_MAJOR, STRUCTURE, is_free_to_remake, rule_of
 from .orders import Order, completed, in_order, meets, order_of
@@ -35,7 +35,8 @@ class LayoutAssignment:
     name: str = "layout-assignment"
 
     def __call__(self, module: HloModule) -> HloModule:
-        if self.preferences is None and not asks_for_layouts(module) and not writes_columns(module):
+        asked = self.preferences is not None or asks_for_layouts(module)
+        if not asked and not writes_columns(module) and not turns_back(module):
             return module
         flow = Flow(module, self.is_matrix, self.preferences)
         new: dict[HloComputation, HloComputation] = {}

@@ -210,16 +210,18 @@ def slice_of_broadcast(i: Instruction) -> Instruction | None:
 
 
 def slice_of_reverse(i: Instruction) -> Instruction | None:
-    """A slice of one element along all reversed dimensions is a slice of the reversed operand, from the other end."""
+    """A slice of a reversed array is a slice from the other end of the array, reversed."""
     (x,) = i.operands
-    if x.opcode is not Opcode.REVERSE or any(i.shape.dimensions[d] != 1 for d in x.attributes.dimensions):
+    if x.opcode is not Opcode.REVERSE or not i.shape.num_elements:
         return None
     starts, limits = list(i.attributes.start_indices), list(i.attributes.limit_indices)
     for d in x.attributes.dimensions:
-        starts[d] = x.shape.dimensions[d] - 1 - starts[d]
-        limits[d] = starts[d] + 1
+        limits[d] = x.shape.dimensions[d] - starts[d]
+        starts[d] = limits[d] - 1 - (i.shape.dimensions[d] - 1) * i.attributes.strides[d]
     attributes = SliceAttributes(tuple(starts), tuple(limits), i.attributes.strides)
-    return make_instruction(Opcode.SLICE, x.operands, attributes, i.shape)
+    part = make_instruction(Opcode.SLICE, x.operands, attributes, i.shape)
+    dimensions = tuple(d for d in x.attributes.dimensions if i.shape.dimensions[d] > 1)
+    return make_instruction(Opcode.REVERSE, (part,), ReverseAttributes(dimensions)) if dimensions else part
 
 
 def slice_of_concatenate(i: Instruction) -> Instruction | None:
@@ -298,6 +300,19 @@ def reverse_nothing(i: Instruction) -> Instruction | None:
     if source is x and len(dimensions) == len(i.attributes.dimensions):
         return None
     return make_instruction(Opcode.REVERSE, (source,), ReverseAttributes(tuple(sorted(dimensions))))
+
+
+def reverse_of_concatenate(i: Instruction) -> Instruction | None:
+    """A reversed concatenate is one of reversed operands, if that undoes the reverse of one of them."""
+    (x,) = i.operands
+    dimensions = i.attributes.dimensions
+    if x.opcode is not Opcode.CONCATENATE:
+        return None
+    if not any(o.opcode is Opcode.REVERSE and o.attributes.dimensions == dimensions for o in x.operands):
+        return None
+    parts = [make_instruction(Opcode.REVERSE, (o,), i.attributes) for o in x.operands]
+    along = x.attributes.dimension
+    return make_instruction(Opcode.CONCATENATE, parts[::-1] if along in dimensions else parts, x.attributes)
 
 
 def dynamic_slice_of_all(i: Instruction) -> Instruction | None:
@@ -428,6 +443,7 @@ MOVEMENT_RULES = (
     rule(pad_negative, _O.PAD),
     rule(concatenate_little, _O.CONCATENATE),
     rule(reverse_nothing, _O.REVERSE),
+    rule(reverse_of_concatenate, _O.REVERSE, operands={_O.CONCATENATE}),
     rule(dynamic_slice_of_all, _O.DYNAMIC_SLICE),
     rule(dynamic_slice_constant, _O.DYNAMIC_SLICE),
     rule(dynamic_slice_of_broadcast, _O.DYNAMIC_SLICE, operands={_O.BROADCAST}),

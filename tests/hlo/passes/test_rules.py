@@ -378,9 +378,14 @@ CASES = [
         "a = f32[2,3] reverse(m), dimensions={1}  ROOT r = f32[2,1] slice(a), slice={[0:2], [0:2:2]}",
         "slice(m){0:2:1,2:3:2}:f32[2,1]",
     ),
+    fires(
+        "slice_of_reverse",
+        "a = f32[2,3] reverse(m), dimensions={0,1}  ROOT r = f32[1,2] slice(a), slice={[0:1], [0:3:2]}",
+        "reverse(slice(m){1:2:1,0:3:2}:f32[1,2]){1}:f32[1,2]",
+    ),
     misses(
         "slice_of_reverse",
-        "a = f32[2,3] reverse(m), dimensions={1}  ROOT r = f32[1,2] slice(a), slice={[0:1], [0:2]}",
+        "a = f32[2,3] reverse(m), dimensions={1}  ROOT r = f32[2,0] slice(a), slice={[0:2], [3:3]}",
     ),
     fires(
         "slice_of_concatenate",
@@ -416,6 +421,23 @@ CASES = [
         "reverse(m){0}:f32[2,3]",
     ),
     misses("reverse_nothing", "ROOT r = f32[2,3] reverse(m), dimensions={0}"),
+    fires(
+        "reverse_of_concatenate",
+        "a = f32[4] reverse(x), dimensions={0}  both = f32[8] concatenate(y, a), dimensions={0}"
+        "  ROOT r = f32[8] reverse(both), dimensions={0}",
+        "concatenate(reverse(reverse(x){0}:f32[4]){0}:f32[4], reverse(y){0}:f32[4]){0}:f32[8]",
+    ),
+    fires(
+        "reverse_of_concatenate",
+        "a = f32[2,3] reverse(m), dimensions={1}  both = f32[4,3] concatenate(m, a), dimensions={0}"
+        "  ROOT r = f32[4,3] reverse(both), dimensions={1}",
+        "concatenate(reverse(m){1}:f32[2,3], reverse(reverse(m){1}:f32[2,3]){1}:f32[2,3]){0}:f32[4,3]",
+    ),
+    misses(
+        "reverse_of_concatenate",
+        "a = f32[2,3] reverse(m), dimensions={1}  both = f32[4,3] concatenate(m, a), dimensions={0}"
+        "  ROOT r = f32[4,3] reverse(both), dimensions={0}",
+    ),
     fires("dynamic_slice_of_all", "ROOT r = f32[4] dynamic-slice(x, k), dynamic_slice_sizes={4}", "x"),
     fires(
         "dynamic_slice_of_all",
