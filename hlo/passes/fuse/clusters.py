@@ -161,6 +161,8 @@ def accessed(user: HloInstruction, operand: int) -> Dimensions:
         return user.operands[1].shape.dimensions
     if user.opcode is Opcode.REDUCE:
         return user.operands[0].shape.dimensions
+    if user.opcode in (Opcode.CONCATENATE, Opcode.PAD):
+        return user.operands[operand].shape.dimensions
     if user.opcode is Opcode.DYNAMIC_UPDATE_SLICE:
         return user.operands[1].shape.dimensions
     return user.shape.dimensions if user.shape.is_array else ()

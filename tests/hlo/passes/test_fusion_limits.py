@@ -58,3 +58,21 @@ def test_arrays_are_counted(of_program: bool) -> None:
     fusions = _fusions(f, np.ones(7, np.float32), *([] if of_program else arrays))
     assert len(fusions) > 2
     assert all(sum(bool(o.shape.rank) for o in i.operands) <= MOST for i in fusions)
+
+
+@pytest.mark.parametrize(
+    "whole",
+    [
+        lambda part, x: hloom.numpy.concatenate([x[:1], part(x[1:-1]), 2 * x[-1:]]),
+        lambda part, x: hloom.numpy.pad(part(x), ((1, 2), (0, 3))),
+    ],
+    ids=["concatenate", "pad"],
+)  # fmt: skip
+def test_a_part_of_a_larger_array_is_computed_once(whole: Any) -> None:
+    """The nest of the whole reads it at as many places as it has, so that its length does not matter."""
+
+    def part(x: Any) -> Any:
+        return x * np.float32(2) + x * x - x * x * x * np.float32(0.5)
+
+    x = np.linspace(-1, 1, 24, dtype=np.float32).reshape(6, 4)
+    assert len(_fusions(lambda x: whole(part, x), x)) == 1
