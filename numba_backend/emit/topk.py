@@ -2,7 +2,7 @@
 
     for i in <rows>:
         base, top, count, worst = i * n0, i * n1, 0, 0
-        high[c] = <the largest key of elements c, c + 32, c + 64, ...>
+        high[c] = <the largest key of elements c, c + columns, c + 2 * columns, ...>
         least = <the largest number that at least n1 of them reach>
         for start in range(0, n0, 32):
             some = <the largest key of 32 elements>
@@ -15,7 +15,8 @@
 
 The first pass, without branches, says which elements cannot be among the best: most of 1,024 numbers in any order. So
 few of them are ever moved; each one that is costs two wrong guesses of the processor. Without that pass, elements in
-rising order would all be moved. For larger k, and in short rows, there is only the loop over `t`.
+rising order would all be moved. There are 32 columns for up to 16 elements, and 7 * 32 for 100. In rows too short for
+that there is only the loop over `t`.
 
 If the keys of two elements are equal, the earlier element comes first.
 """
@@ -36,12 +37,32 @@ from .scalar_computations import Buffer
 from .sort import RowSorter
 from .sort_keys import SortKey, integer_key
 
-COLUMNS = BLOCK = 32
-"""Columns of a row that have a largest element each; elements that are compared together. LLVM makes
-no vectors of loops over 16 elements; with 64 the time is 1.06 of that with 32."""
-MOST_KEPT, LEAST_BLOCKS = COLUMNS // 2, 4
-"""With more to keep, or in shorter rows, many elements reach the least of the largest ones. 10 of 1,024 in any order
-take 0.52 of the time of one loop, of 128 0.8; 8 of 1,000 in rising order 0.03."""
+BLOCK = 32
+"""Elements that are compared together. LLVM makes no vectors of loops over 16 elements; with 64 the time is 1.06 of
+that with 32."""
+LEAST_ROWS = 4
+"""Elements of a column, in the shortest row that has columns. With fewer, many elements reach the least of the largest
+ones. 10 of 1,024 in any order take 0.52 of the time of one loop, of 128 0.8; 8 of 1,000 in rising order 0.03; 64 of
+1,000 in any order 0.6."""
+MOST_INSERTED, MOST_KEPT, MANY_ROWS = 64, 256, 12
+"""The most elements that are selected from a row of any length, and from one that has so many rows of columns: each
+insertion takes k steps. 100 of 4,000 take 0.25 of the time of a sort, 256 of 9,000 0.45, of 4,400 0.9."""
+
+
+def columns_of(k: int) -> int:
+    """Columns of a row that have a largest element each, two or more for each of the `k` best.
+
+    So some 1.4 k elements in any order reach the least of the best columns. They are an odd number of blocks: the rows
+    of an image, if the array is one, then do not all begin in the same column."""
+    return BLOCK * (-(-k // (BLOCK // 2)) | 1)
+
+
+def is_selected(instruction: HloInstruction) -> bool:
+    """True for a topk that `emit_topk` computes faster than a sort does."""
+    shape, k = instruction.operands[0].shape, instruction.attributes.k
+    if shape.element.is_small:
+        return False
+    return k <= MOST_INSERTED or (k <= MOST_KEPT and shape.dimensions[-1] >= MANY_ROWS * columns_of(k))
 
 
 def emit_topk(instruction: HloInstruction) -> EmittedKernel:
@@ -67,8 +88,9 @@ class _TopK(RowSorter):
 
     def emit(self) -> EmittedKernel:
         writer, n1 = self.writer, self.n1
-        is_narrowed = self.k <= MOST_KEPT and self.size >= LEAST_BLOCKS * COLUMNS
-        high = writer.local_array("high", COLUMNS, self.unsigned) if is_narrowed else None
+        columns = columns_of(self.k)
+        has_columns = self.size >= LEAST_ROWS * columns
+        high = writer.local_array("high", columns, self.unsigned) if has_columns else None
         with self.row() as (_, i):
             top = writer.assign("top", i * n1)
             count = writer.assign("count", cast("int64", 0))
@@ -77,7 +99,7 @@ class _TopK(RowSorter):
                 with writer.loop("t", self.n0) as t:
                     self._look_at(t, top, count, worst, None)
             else:
-                least = self._least(high)
+                least = self._least(high, columns)
                 with writer.loop("start", ZERO, self.n0, step=BLOCK) as start:
                     stop = writer.assign("stop", call("minimum", start + BLOCK, self.n0))
                     some = writer.assign("some", cast(self.unsigned, 0))
@@ -88,25 +110,25 @@ class _TopK(RowSorter):
                     found = Binary("or", found, stop - start < BLOCK)
                     with writer.if_(found, guarded=True), writer.loop("t", start, stop) as t:
                         self._look_at(t, top, count, worst, least)
-        kept = 2 * self.k if is_narrowed else self.k * max(1.0, math.log(max(self.size / self.k, 1.0)))
+        kept = 2 * self.k if has_columns else self.k * max(1.0, math.log(max(self.size / self.k, 1.0)))
         return self.finish(LOOKED_AT * self.size + kept * (INSERTED + LOOKED_AT * self.k))
 
     @property
     def unsigned(self) -> str:
         return "uint64" if self.key.bits == 64 else "uint32"
 
-    def _least(self, high: Name) -> Name:
+    def _least(self, high: Name, columns: int) -> Name:
         """A number that at least k elements of the row reach: as many of the largest of columns do."""
-        writer, x, columns = self.writer, self.inputs[0], Number(COLUMNS)
-        with writer.loop("c", columns) as c:
+        writer, x = self.writer, self.inputs[0]
+        with writer.loop("c", Number(columns)) as c:
             writer.store(high, c, cast(self.unsigned, 0))
-        whole = self.n0 // COLUMNS * COLUMNS
-        with writer.loop("start", ZERO, whole, step=COLUMNS) as start, writer.loop("c", columns) as c:
+        whole = self.n0 // columns * columns
+        with writer.loop("start", ZERO, whole, step=columns) as start, writer.loop("c", Number(columns)) as c:
             writer.store(high, c, call("maximum", high[c], self.number(x, self.offset(start + c))))
         least = writer.assign("least", cast(self.unsigned, 0))
-        with writer.loop("c", columns) as c:
+        with writer.loop("c", Number(columns)) as c:
             reached = writer.assign("reached", cast("int32", 0))
-            with writer.loop("d", columns) as d:
+            with writer.loop("d", Number(columns)) as d:
                 writer.assign(reached, call("add", reached, cast("int32", high[d] >= high[c])))
             chosen = call("select", cast("int64", reached) >= self.n1, high[c], cast(self.unsigned, 0))
             writer.assign(least, call("maximum", least, chosen))

@@ -4,13 +4,9 @@ from __future__ import annotations
 
 from ...hlo.ir import HloInstruction
 from ...hlo.passes.expand.sort import topk_by_sort
-
-MAX_SELECTED = 64
-"""The largest k up to which elements are inserted into the result one by one."""
+from ..emit.topk import is_selected
 
 
 def large_topk(instruction: HloInstruction) -> HloInstruction | None:
     """topk of many elements, or of a small element type: `topk_by_sort`."""
-    if instruction.attributes.k <= MAX_SELECTED and not instruction.operands[0].shape.element.is_small:
-        return None
-    return topk_by_sort(instruction)
+    return None if is_selected(instruction) else topk_by_sort(instruction)

@@ -333,7 +333,7 @@ def test_a_sort_in_a_loop_stays_native() -> None:
 def test_topk_with_and_without_columns(t: ElementType, largest: bool) -> None:
     """Rows that are a multiple of a block, and others; the best elements in any order, at the end, or all equal."""
     rng = np.random.default_rng(7)
-    for k, size in ((1, 128), (16, 131), (9, 160), (16, 127), (17, 1000), (5, 1030)):
+    for k, size in ((1, 128), (16, 131), (9, 160), (16, 127), (17, 383), (17, 384), (64, 1000), (5, 1030), (100, 2700)):
         x = _values(t, (6, size), rng)
         if t is not E.BF16:
             x[1] = np.sort(x[1])
@@ -345,7 +345,8 @@ def test_topk_with_and_without_columns(t: ElementType, largest: bool) -> None:
         root = make_instruction(O.TOPK, [operand], TopKAttributes(k, largest))
         module = make_module("topk", make_computation("main", root, [operand]))
         columns = any("high" in text for text in NumbaCompiler().compile(module).kernels().values())
-        assert columns == (k <= 16 and size >= 128 and not t.is_small)
+        needed = {16: 128, 17: 384, 64: 640, 100: 2688}[next(most for most in (16, 17, 64, 100) if k <= most)]
+        assert columns == (size >= needed and not t.is_small)
         expected = hlo.evaluate(module, x)
         with small_pieces():
             results = GuardedProgram(module, at_end=True, pattern=0xFF).run([x])
