@@ -273,7 +273,7 @@ def _cut(nest: NestEmitter) -> tuple[HloInstruction, tuple[int, ...], Tiles] | N
     if cut is None or (root.shape.rank == 2 and min(root.shape.dimensions) <= _FEW):
         return None
     # `_transposed_nest` begins each row with a line, and streams it.
-    by_lines = width > 1 and (root.shape.rank == 2 or (cut.streams and not cut.begins_lines))
+    by_lines = width > 1 and not cut.is_direct and (root.shape.rank == 2 or (cut.streams and not cut.begins_lines))
     return None if by_lines and _is_transposed(nest, root) else (*found, cut)
 
 

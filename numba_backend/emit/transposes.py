@@ -99,12 +99,14 @@ class Tiles:
     """Each run of the result begins a line."""
     spreads: bool
     """The lines of a block are in several sets of the cache, in both arrays."""
+    writes_lines: bool
+    """Blocks are read as whole lines, and a row of one is a line of the result."""
 
     @property
     def is_direct(self) -> bool:
         """Blocks are written to the result itself: 0.65 to 0.85 of the time. Where the lines of a block are in a set or
         two, it takes up to 1.6 times as long."""
-        return self.begins_lines and self.spreads and not self.streams
+        return self.writes_lines and self.begins_lines and self.spreads and not self.streams
 
 
 def moved_parameter(root: HloInstruction) -> tuple[HloInstruction, tuple[int, ...]] | None:
@@ -172,7 +174,9 @@ def tiles_of(sizes: Sequence[int], where: Sequence[int], width: int) -> Tiles | 
         math.prod(sizes[d] for d in where[where.index(rank - 1) + 1 :]),
     )
     spreads = all(math.gcd(step * width, _WAY) * _SETS <= _WAY for step in (of_row, of_column))
-    return Tiles(found[0], found[1], side, is_streamed(math.prod(sizes) * width), lengths[1] % line == 0, spreads)
+    writes_lines = width >= _WHOLE_LINES and side == line and len(found[0].dimensions) == 1
+    streams, begins_lines = is_streamed(math.prod(sizes) * width), lengths[1] % line == 0
+    return Tiles(found[0], found[1], side, streams, begins_lines, spreads, writes_lines)
 
 
 class TransposeEmitter:
@@ -212,8 +216,7 @@ class TransposeEmitter:
         if width < _WHOLE_LINES:
             staged = writer.local_array("staged0", capacity, x.type[:-1])
             staged_pitch = self.sizes.argument("pitch0", _pitch(rows.elements, line))
-        writes_lines = staged is None and side == line and len(rows.dimensions) == 1
-        direct = self.sizes.argument("direct", int(tiles.is_direct)) if writes_lines else None
+        direct = self.sizes.argument("direct", int(tiles.is_direct)) if tiles.writes_lines else None
         chunks = [self.sizes.argument(f"chunk{k}", run.chunk) for k, run in enumerate((rows, columns))]
         tos = self._table("tos", rows, chunks[0], 1)
         froms = self._table("froms", columns, chunks[1], 0)

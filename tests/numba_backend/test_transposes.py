@@ -60,6 +60,7 @@ def test_blocks_are_written_to_the_result(rows: int, dtype: Any) -> None:
     for shape, order, is_direct in (
         ((3, 64, rows), (0, 2, 1), True),
         ((3, 64, rows), (2, 0, 1), True),
+        ((64, rows), (1, 0), True),
         ((2, 8, rows, 48), (2, 1, 0, 3), False),  # nothing to turn
         ((65, rows), (1, 0), False),  # no whole lines
         ((1024, 2, rows), (2, 1, 0), False),  # all in one set
@@ -67,6 +68,16 @@ def test_blocks_are_written_to_the_result(rows: int, dtype: Any) -> None:
         _check(shape, order, dtype)
         tiles = transposes.tiles_of([shape[d] for d in order], np.argsort(order).tolist(), np.dtype(dtype).itemsize)
         assert (tiles is not None and tiles.is_direct) is is_direct, f"{shape} {order}"
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_which_matrices_go_to_the_result_in_blocks(dtype: Any) -> None:
+    """Those of elements that are read as whole lines, and with rows of whole lines, up to the size that is streamed."""
+    for shape, in_blocks in (((400, 96), True), ((400, 352), True), ((96, 401), True), ((401, 96), False)):
+        x = hloom.ShapeDtypeStruct(shape, dtype)
+        with hloom.enable_x64():
+            (text,) = hloom.jit(jnp.transpose).lower(x).compile().kernels().values()
+        assert ("direct = 1" in text) == (in_blocks and dtype is not np.float16), shape
 
 
 def test_tiles_fit() -> None:
