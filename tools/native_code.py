@@ -274,11 +274,12 @@ TRANSPOSES = {
 @cache
 def transposes() -> tuple[HloModule, ...]:
     """Transposes of arrays with few and many rows and columns."""
-    return tuple(
-        hloom.make_hlo(partial(hloom.numpy.transpose, axes=order))(hloom.ShapeDtypeStruct(sizes, element))
-        for element, (order, some) in itertools.product(("float32", "float64"), TRANSPOSES.items())
-        for sizes in some
-    )
+    with hloom.enable_x64():
+        return tuple(
+            hloom.make_hlo(partial(hloom.numpy.transpose, axes=order))(hloom.ShapeDtypeStruct(sizes, element))
+            for element, (order, some) in itertools.product(("float32", "float64"), TRANSPOSES.items())
+            for sizes in some
+        )
 
 
 def _with_derivatives(convolve: Callable[..., Any], x: Any, w: Any) -> Any:

@@ -177,7 +177,9 @@ def test_convolutions_are_not_compiled(tool: ModuleType, layout: str) -> None:
 @pytest.mark.parametrize("element", ["float32", "float64"])
 def test_transposes_are_not_compiled(tool: ModuleType, sizes: tuple[int, ...], order: Any, element: str) -> None:
     """Of other sizes than those in the tool, whatever the caches are."""
-    module = hloom.make_hlo(lambda x: x.transpose(order))(hloom.ShapeDtypeStruct(sizes, element))
+    with hloom.enable_x64():
+        module = hloom.make_hlo(lambda x: x.transpose(order))(hloom.ShapeDtypeStruct(sizes, element))
+    assert str(module.entry.root.operands[0].shape).startswith(f"f{element[-2:]}[")
     with compiling_for(replace(tool.machine_of(code_level()), first_cache=48 << 10)):
         ((kernel, *_),) = tool.lowered(module).calls
     assert kernel.name == "fused_transpose" and native_code.delivered(kernel)
