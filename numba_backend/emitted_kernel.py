@@ -24,6 +24,7 @@ from .loops.expressions import Name
 from .loops.long_chains import in_stages
 from .loops.opaque import with_opaque_sums
 from .loops.printer import to_text
+from .loops.residues import by_residues
 from .loops.split import split_loops, with_copies
 from .loops.statements import KernelParameter, LoopProgram, PointerParameter, ScalarParameter, SizeParameter
 from .loops.typing import SHORT, pointer_to
@@ -121,7 +122,7 @@ def program_of(
     key = to_text(LoopProgram(name, names, whole, notes, vector_bits)), types
     program = _made.get(key)
     if program is None:
-        parts = split_loops(whole)
+        parts = by_residues(split_loops(whole), writer.fresh)
         if parts is not whole:
             parts = with_copies(without_dead_variables(parts))
         body = vectorized_calls(parts, writer.fresh)

@@ -75,7 +75,7 @@ def _trip_count(loop: For) -> int | None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Counter:
+class Counter:
     """A loop's counter, and facts that hold in the loop."""
 
     name: str
@@ -121,17 +121,17 @@ class _Counter:
         offset = self.offset(left)
         if offset is None or not self.is_fixed(right):
             return None
-        point = _folded(minus(right, offset))
+        point = folded(minus(right, offset))
         if op in ("<=", ">"):
-            point = _folded(plus(point, Number(1)))
+            point = folded(plus(point, Number(1)))
         return point, op in (">", ">=")
 
 
 
-def _folded(e: Expr) -> Expr:
+def folded(e: Expr) -> Expr:
     """The expression, as a literal if all its parts are."""
     if isinstance(e, Binary) and e.op in ("+", "-", "*"):
-        left, right = _folded(e.left), _folded(e.right)
+        left, right = folded(e.left), folded(e.right)
         if isinstance(left, Number) and isinstance(right, Number):
             a, b = int(left.value), int(right.value)
             return Number(a + b if e.op == "+" else a - b if e.op == "-" else a * b)
@@ -181,13 +181,13 @@ _Part = tuple[Expr, Expr, Block]
 
 def _parts(loop: For, start: Expr, stop: Expr, body: Block) -> Iterator[_Part]:
     """The loop from `start` to `stop` in parts without tests, in order."""
-    tests = list(_tests(body))
+    tests = list(tests_of(body))
     if not tests:
         yield start, stop, body
         return
     changing = frozenset(assigned(loop.body)) | {loop.variable.name}
-    counter = _Counter(loop.variable.name, changing, {})
-    counter = replace(counter, sums=dict(_sums(body, counter)))
+    counter = Counter(loop.variable.name, changing, {})
+    counter = replace(counter, sums=dict(sums_of(body, counter)))
     point = next((found[0] for test in tests if (found := counter.point(test)) is not None), None)
     if point is None:
         yield start, stop, body
@@ -211,7 +211,7 @@ def _cut(start: Expr, stop: Expr, point: Expr) -> Iterator[tuple[Expr, Expr, boo
         yield begin, stop, True
 
 
-def _decided(block: Block, counter: _Counter, after: Mapping[str, bool]) -> Block:
+def _decided(block: Block, counter: Counter, after: Mapping[str, bool]) -> Block:
     """The block without the tests that are decided: see `_answer`."""
     result: Block = []
     for statement in block:
@@ -237,7 +237,7 @@ def _decided(block: Block, counter: _Counter, after: Mapping[str, bool]) -> Bloc
     return result
 
 
-def _answer(test: Expr, counter: _Counter, after: Mapping[str, bool]) -> bool | None:
+def _answer(test: Expr, counter: Counter, after: Mapping[str, bool]) -> bool | None:
     if isinstance(test, Binary) and test.op == "and":
         sides = [_answer(side, counter, after) for side in (test.left, test.right)]
         return False if False in sides else None if None in sides else True
@@ -248,7 +248,7 @@ def _answer(test: Expr, counter: _Counter, after: Mapping[str, bool]) -> bool | 
     return None if known is None else known == found[1]
 
 
-def _open_part(test: Expr, counter: _Counter, after: Mapping[str, bool]) -> Expr:
+def _open_part(test: Expr, counter: Counter, after: Mapping[str, bool]) -> Expr:
     """`test` without the conditions in it that are known to hold."""
     if not isinstance(test, Binary) or test.op != "and":
         return test
@@ -257,7 +257,7 @@ def _open_part(test: Expr, counter: _Counter, after: Mapping[str, bool]) -> Expr
     return all_of(sides)
 
 
-def _tests(block: Block) -> Iterator[Expr]:
+def tests_of(block: Block) -> Iterator[Expr]:
     """The conditions that must all hold, of the tests of a block."""
     for statement in walk(block):
         if isinstance(statement, If):
@@ -274,7 +274,7 @@ def conditions(test: Expr, operators: Collection[str] = ("and",)) -> Iterator[Ex
         yield test
 
 
-def _sums(block: Block, counter: _Counter) -> Iterator[tuple[str, Expr]]:
+def sums_of(block: Block, counter: Counter) -> Iterator[tuple[str, Expr]]:
     """The names that are assigned once, at the top of the loop, to the counter plus a fixed term."""
     times: dict[str, int] = {}
     for name in assigned(block):

@@ -63,6 +63,7 @@ from ..loops.masks import all_finite, filled_with_zeros, within_masks
 from ..loops.newest_last import newest_last
 from ..loops.opaque import with_opaque_sums
 from ..loops.printer import lines_of
+from ..loops.residues import by_residues
 from ..loops.rewrite import Substitution
 from ..loops.split import split_loops, without_single_iterations
 from ..loops.statements import (
@@ -457,7 +458,8 @@ class _Emitter(Storage):
         if found is None:
             accesses = {name: memory.access for name, memory in memories.items()}
             block = within_masks(Substitution(values, accesses, self.fresh).block(program.body), *numbers)
-            block = with_lanes(without_single_iterations(split_loops(block)), self._registers)
+            parts = by_residues(split_loops(block), self.fresh)
+            block = with_lanes(without_single_iterations(parts), self._registers)
             if len(known) >= _MOST_WRITTEN:
                 known.clear()
             found = known[key] = block, dict(self._numbers)
