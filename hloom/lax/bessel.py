@@ -8,28 +8,30 @@ from ..tracer.arrays.operators import ArrayLike
 from ..tracer.compound import compound
 from ..tracer.core import Value
 from .elementwise import sign
-from .elementwise_functions import ElementwiseFunction, clenshaw, first_of
+from .elementwise_functions import ElementwiseFunction, first_of
 from .instructions import abs, select, sqrt
 from .movement import full_like
+from .series import chebyshev
 from .special_tables import I0_FAR, I0_LESS_I1_FAR, I0_LESS_I1_NEAR, I0_NEAR, I1_FAR, I1_NEAR
 
 _BORDER = 8.0
 
 
 def _pieces(x: Any, near: tuple[float, ...], far: tuple[float, ...]) -> tuple[Any, Any]:
-    """Chebyshev series below and above 8, as in Cephes' i0 and i1."""
+    """Chebyshev series below and above 8, as in Cephes' i0 and i1; the argument of the second is 16 / |x| - 1."""
     size = abs(x)
     low = select(size < _BORDER, size, full_like(size, 1.0))
     high = select(size < _BORDER, full_like(size, _BORDER), size)
-    return clenshaw(near, 0.25 * low - 1.0), clenshaw(far, 16.0 / high - 1.0) / sqrt(high)
+    inverse = 1.0 / high
+    return chebyshev(near, 0.25 * low - 1.0), chebyshev(far, 16.0 * inverse - 1.0) * sqrt(inverse)
 
 
-def _i0e_meaning(x: Any) -> Any:
+def i0e_meaning(x: Any) -> Any:
     low, high = _pieces(x, I0_NEAR, I0_FAR)
     return select(abs(x) < _BORDER, low, high)
 
 
-def _i1e_meaning(x: Any) -> Any:
+def i1e_meaning(x: Any) -> Any:
     low, high = _pieces(x, I1_NEAR, I1_FAR)
     return first_of(abs(x) < _BORDER, low * x, x < 0.0, -high, high)
 
@@ -48,9 +50,13 @@ def _i1e_slope(y: Any, x: Any) -> Any:
     return select(at_zero, full_like(x, 0.5), _difference(safe) - y / safe)
 
 
-_difference: ElementwiseFunction = ElementwiseFunction("bessel_i0e_less_i1e", _difference_meaning, [None])
-_i0e: ElementwiseFunction = ElementwiseFunction("bessel_i0e", _i0e_meaning, [lambda y, x: -sign(x) * _difference(x)])
-_i1e: ElementwiseFunction = ElementwiseFunction("bessel_i1e", _i1e_meaning, [_i1e_slope])
+_difference: ElementwiseFunction = ElementwiseFunction(
+    "bessel_i0e_less_i1e", _difference_meaning, [None], short=True
+)
+_i0e: ElementwiseFunction = ElementwiseFunction(
+    "bessel_i0e", i0e_meaning, [lambda y, x: -sign(x) * _difference(x)], short=True
+)
+_i1e: ElementwiseFunction = ElementwiseFunction("bessel_i1e", i1e_meaning, [_i1e_slope], short=True)
 
 
 @compound()

@@ -3,7 +3,8 @@
     _lgamma = ElementwiseFunction("lgamma", meaning, [lambda y, x: digamma(x)])
 
 A meaning gets float64 and gives float64, for all types of operands: the result is rounded once, so that narrower types
-are right to their last place without coefficients, iteration counts and branches of their own.
+are right to their last place without coefficients, iteration counts and branches of their own. Only the number of
+terms of a polynomial follows the type of the result (`series.py`).
 
 A derivative that is not given is itself such a function, named after its operand: its meaning is the derivative of the
 meaning, by forward mode. So each has derivatives of all orders, in both modes, although meanings contain while loops.
@@ -28,6 +29,7 @@ from .elementwise import RoundingMethod, round
 from .instructions import abs, exp, expm1, log1p, matched, select, sin
 from .movement import broadcast_in_dim, full_like
 from .reduce import reduce_or
+from .series import horner, rounded_to
 
 Partial = Callable[..., Any]
 """partial(result, *operands): the derivative with respect to one operand."""
@@ -41,14 +43,18 @@ class ElementwiseFunction:
       meaning: a function of float64 arrays.
       partials: the derivative with respect to each operand; None for the derivative of the meaning.
       shown: how users call it, if that is not the primitive's name.
+      short: whether its series may be as short as the type of the result allows. The meaning must not lose leading
+        bits after them, in a difference of two close values or in a derivative.
     """
 
     def __init__(
-        self, name: str, meaning: Callable[..., Any], partials: Sequence[Partial | None], *, shown: str | None = None
-    ) -> None:
+        self, name: str, meaning: Callable[..., Any], partials: Sequence[Partial | None], *, shown: str | None = None,
+        short: bool = False,
+    ) -> None:  # fmt: skip
         self.name = name
         self.shown: str = shown or name
         self._meaning = meaning
+        self._short = short
         self._partials = list(partials)
         self._derived: dict[int, ElementwiseFunction] = {}
         self.primitive: Primitive = Primitive(name)
@@ -74,7 +80,7 @@ class ElementwiseFunction:
     def _in_double(self, *operands: Any) -> Any:
         dtype = operands[0].aval.dtype
         weak = all(o.aval.weak_type for o in operands)
-        with enable_x64(True):
+        with enable_x64(True), rounded_to(dtype if self._short else dtypes.float64):
             result = self._meaning(*[convert(o, dtypes.float64, False) for o in operands])
         return convert(result, dtype, weak)
 
@@ -117,14 +123,6 @@ class ElementwiseFunction:
 # ---- building blocks of meanings
 
 
-def horner(coefficients: Sequence[float], t: Any) -> Any:
-    """The polynomial with these coefficients, constant term first."""
-    p: Any = full_like(t, coefficients[-1])
-    for c in reversed(coefficients[:-1]):
-        p = p * t + c
-    return p
-
-
 def horner_with_derivative(coefficients: Sequence[float], t: Any) -> tuple[Any, Any]:
     """The polynomial and its derivative."""
     p: Any = full_like(t, coefficients[-1])
@@ -133,16 +131,6 @@ def horner_with_derivative(coefficients: Sequence[float], t: Any) -> tuple[Any, 
         d = d * t + p
         p = p * t + c
     return p, d
-
-
-def clenshaw(coefficients: Sequence[float], t: Any) -> Any:
-    """The sum of Chebyshev polynomials T_0, T_1, ... of t with these coefficients."""
-    double = t + t
-    after: Any = full_like(t, 0.0)
-    current: Any = full_like(t, coefficients[-1])
-    for c in reversed(coefficients[1:-1]):
-        current, after = double * current - after + c, current
-    return t * current - after + coefficients[0]
 
 
 _ATANH_TAIL = [1.0 / (2 * k + 3) for k in range(16)]

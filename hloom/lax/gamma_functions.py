@@ -13,7 +13,6 @@ from .elementwise import pow
 from .elementwise_functions import (
     ElementwiseFunction,
     first_of,
-    horner,
     repeat_while,
     round_to_even,
     scalar_value,
@@ -21,6 +20,7 @@ from .elementwise_functions import (
 )
 from .instructions import abs, cos, exp, expm1, floor, log, log1p, max, select, sin
 from .movement import full_like
+from .series import horner, narrow, powers_between
 from .special_tables import DIGAMMA, DIGAMMA_ROOT, DIGAMMA_TAIL, LOG_GAMMA, STIRLING, ZETA_TAIL
 
 _FAR = 8.5
@@ -43,16 +43,16 @@ def log_gamma_positive(x: Any) -> Any:
     for j in range(6):
         product = select(k > j, product * (2.0 + e + j), product)
     down = select(k < -1.5, near * (1.0 + near), near)
-    moved = log(select(k < -0.5, down, product))
-    low = e * horner(LOG_GAMMA, e) + select(k < -0.5, -moved, moved)
     far = select(x < _FAR, full_like(x, _FAR), x)
-    high = (far - 0.5) * (log(far) - 1.0) + (_HALF_LOG_TWO_PI - 0.5) + stirling_tail(far)
+    logarithm = log(first_of(x >= _FAR, far, k < -0.5, down, product))  # of the piece that x is in
+    low = e * powers_between(LOG_GAMMA, e, -0.5, 0.5) + select(k < -0.5, -logarithm, logarithm)
+    high = (far - 0.5) * (logarithm - 1.0) + (_HALF_LOG_TWO_PI - 0.5) + stirling_tail(far)
     return first_of(x == 0.0, math.inf, x < _FAR, low, x == math.inf, math.inf, high)
 
 
 def stirling_tail(x: Any) -> Any:
     """The remainder of Stirling's formula: log Gamma(x) - (x - 1/2) log x + x - log(2 pi) / 2, for x >= 8.5."""
-    return horner(STIRLING, 1.0 / (x * x)) / x
+    return powers_between(STIRLING, 1.0 / (x * x), 0.0, _FAR**-2) / x
 
 
 def stirling_error(x: Any) -> Any:
@@ -73,12 +73,14 @@ def log_gamma(x: Any) -> Any:
     """log |Gamma(x)|; below 0 by reflection (DLMF 5.5.3)."""
     size = abs(x)
     positive = log_gamma_positive(size)
-    reflected = log(math.pi / sin_pi(size)) - log(size) - positive
+    sine = sin_pi(size)
+    # the product of two values of a narrow type stays within float64
+    reflected = (log(math.pi / (sine * size)) if narrow() else log(math.pi / sine) - log(size)) - positive
     pole = (x <= 0.0) & (size == floor(size))
     return first_of(pole, math.inf, x < 0.0, reflected, positive)
 
 
-_lgamma: ElementwiseFunction = ElementwiseFunction("lgamma", log_gamma, [lambda y, x: _digamma(x)])
+_lgamma: ElementwiseFunction = ElementwiseFunction("lgamma", log_gamma, [lambda y, x: _digamma(x)], short=True)
 
 
 @compound()
@@ -107,7 +109,7 @@ def digamma_positive(x: Any) -> Any:
     near = select(x < _FAR, x, full_like(x, 1.5))
     k = max(floor(near - 1.0), full_like(x, -1.0))
     y = near - k
-    low = ((y - DIGAMMA_ROOT[0]) - DIGAMMA_ROOT[1]) * horner(DIGAMMA, y - 1.5)
+    low = ((y - DIGAMMA_ROOT[0]) - DIGAMMA_ROOT[1]) * powers_between(DIGAMMA, y - 1.5, -0.5, 0.5)
     low = select(k < -0.5, low - 1.0 / near, low)
     for j in range(7):
         low = select(k > j, low + 1.0 / (y + j), low)
@@ -118,7 +120,7 @@ def digamma_positive(x: Any) -> Any:
 def digamma_minus_log(x: Any) -> Any:
     """digamma(x) - log(x) for x >= 8.5."""
     z = 1.0 / (x * x)
-    return -0.5 / x - z * horner(DIGAMMA_TAIL, z)
+    return -0.5 / x - z * powers_between(DIGAMMA_TAIL, z, 0.0, _FAR**-2)
 
 
 def _digamma_meaning(x: Any) -> Any:
@@ -131,7 +133,7 @@ def _digamma_meaning(x: Any) -> Any:
 
 
 _digamma: ElementwiseFunction = ElementwiseFunction(
-    "digamma", _digamma_meaning, [lambda y, x: _polygamma(full_like(x, 1.0), x)]
+    "digamma", _digamma_meaning, [lambda y, x: _polygamma(full_like(x, 1.0), x)], short=True
 )
 
 

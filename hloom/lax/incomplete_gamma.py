@@ -24,7 +24,6 @@ from .elementwise_functions import (
     ElementwiseFunction,
     complement_of_exp,
     first_of,
-    horner,
     horner_with_derivative,
     log1p_minus,
     repeat_while,
@@ -34,6 +33,7 @@ from .error_functions import erfc_meaning
 from .gamma_functions import digamma, digamma_positive, log_gamma_one_plus, stirling_error
 from .instructions import abs, exp, log, log1p, select, sqrt
 from .movement import full_like
+from .series import horner
 from .special_tables import TEMME
 
 _EPSILON = 2.0**-54

@@ -10,6 +10,7 @@ from typing import Any
 from ... import lax
 from ... import numpy as jnp
 from ...extend.primitive import Primitive
+from ...lax.bessel import i0e_meaning, i1e_meaning
 from ...lax.elementwise_functions import ElementwiseFunction
 from ...numpy.promotion import strong
 from ...tracer import dtypes
@@ -82,8 +83,12 @@ def _i1_slope(y: Any, x: Any) -> Any:
     return lax.select(at_zero, lax.full_like(x, 0.5), lax.select(at_end, lax.abs(y), usual))
 
 
-_i0: ElementwiseFunction = ElementwiseFunction("i0", lambda x: _unscaled(lax.bessel_i0e(x), x), [lambda y, x: _i1(x)])
-_i1: ElementwiseFunction = ElementwiseFunction("i1", lambda x: _unscaled(lax.bessel_i1e(x), x), [_i1_slope])
+_i0: ElementwiseFunction = ElementwiseFunction(
+    "i0", lambda x: _unscaled(i0e_meaning(x), x), [lambda y, x: _i1(x)], short=True
+)
+_i1: ElementwiseFunction = ElementwiseFunction(
+    "i1", lambda x: _unscaled(i1e_meaning(x), x), [_i1_slope], short=True
+)
 
 
 def bessel_jn(z: ArrayLike, *, v: int, n_iter: int = 50) -> Value:

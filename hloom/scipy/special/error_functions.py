@@ -10,8 +10,9 @@ import numpy as np
 
 from ... import lax
 from ...extend.primitive import Primitive
-from ...lax.elementwise_functions import ElementwiseFunction, clenshaw, first_of, horner
+from ...lax.elementwise_functions import ElementwiseFunction, first_of
 from ...lax.error_functions import erfc_meaning, exp_of_square, scaled_erfc_positive, split_high
+from ...lax.series import clenshaw, horner, narrow
 from ...lax.special_tables import FRESNEL_F, FRESNEL_G
 from ...numpy.promotion import promote_inexact, strong
 from ...tracer import dtypes
@@ -108,7 +109,7 @@ def _erfcx_slope_meaning(x: Any) -> Any:
 
 
 _erfcx_slope: ElementwiseFunction = ElementwiseFunction("erfcx_slope", _erfcx_slope_meaning, [None])
-_erfcx: ElementwiseFunction = ElementwiseFunction("erfcx", _erfcx_meaning, [lambda y, x: _erfcx_slope(x)])
+_erfcx: ElementwiseFunction = ElementwiseFunction("erfcx", _erfcx_meaning, [lambda y, x: _erfcx_slope(x)], short=True)
 
 
 @compound()
@@ -380,18 +381,22 @@ def _density(x: Any) -> Any:
 
 
 _ndtr: ElementwiseFunction = ElementwiseFunction(
-    "ndtr", lambda x: 0.5 * erfc_meaning(-_SQRT_HALF * x), [lambda y, x: _density(x)]
+    "ndtr", lambda x: 0.5 * erfc_meaning(-_SQRT_HALF * x), [lambda y, x: _density(x)], short=True
 )
 
 
 def _log_ndtr_meaning(x: Any) -> Any:
+    """log(1 - t) or log(t) of the tail t beyond |x|; far below 0, where t underflows, the log of a scaled tail."""
+    far = x < -1.0
+    size = _SQRT_HALF * lax.abs(x)
+    tail = 0.5 * erfc_meaning(lax.select(far, lax.full_like(x, _SQRT_HALF), size))
+    scaled = 0.5 * scaled_erfc_positive(lax.select(far, size, lax.full_like(x, _SQRT_HALF)))
+    logarithm = lax.log(lax.select(far, scaled, tail))
     lower = lax.min(x, lax.full_like(x, 0.0))
-    below = lax.log(0.5 * scaled_erfc_positive(-_SQRT_HALF * lower)) - 0.5 * lower * lower
-    upper = lax.max(x, lax.full_like(x, 0.0))
-    above = lax.log1p(-0.5 * erfc_meaning(_SQRT_HALF * upper))
-    return first_of(x != x, math.nan, x == -math.inf, -math.inf, x < -1.0, below, x > 0.0, above, lax.log(
-        0.5 * erfc_meaning(-_SQRT_HALF * lax.max(lower, lax.full_like(x, -1.0)))
-    ))  # fmt: skip
+    return first_of(
+        x != x, math.nan, x == -math.inf, -math.inf, far, logarithm - 0.5 * lower * lower,
+        x > 0.0, lax.log1p(-tail), logarithm,
+    )  # fmt: skip
 
 
 def _density_over_ndtr(x: Any) -> Any:
@@ -402,8 +407,10 @@ def _density_over_ndtr(x: Any) -> Any:
     return lax.select(upper, _density(x) / (0.5 * erfc_meaning(-_SQRT_HALF * lax.max(x, lax.full_like(x, 0.0)))), below)
 
 
-_log_ndtr_slope: ElementwiseFunction = ElementwiseFunction("log_ndtr_slope", _density_over_ndtr, [None])
-_log_ndtr: ElementwiseFunction = ElementwiseFunction("log_ndtr", _log_ndtr_meaning, [lambda y, x: _log_ndtr_slope(x)])
+_log_ndtr_slope: ElementwiseFunction = ElementwiseFunction("log_ndtr_slope", _density_over_ndtr, [None], short=True)
+_log_ndtr: ElementwiseFunction = ElementwiseFunction(
+    "log_ndtr", _log_ndtr_meaning, [lambda y, x: _log_ndtr_slope(x)], short=True
+)
 
 
 @compound(static=("series_order",))
@@ -436,7 +443,7 @@ def _ndtri_meaning(p: Any) -> Any:
     log_tail = lax.log(tail)
     t = lax.sqrt(-2.0 * log_tail)
     y = (2.515517 + t * (0.802853 + t * 0.010328)) / (1.0 + t * (1.432788 + t * (0.189269 + t * 0.001308))) - t
-    for _ in range(2):
+    for _ in range(1 if narrow() else 2):  # the error after one is below 2**-32
         scaled = math.sqrt(0.5 * math.pi) * scaled_erfc_positive(-_SQRT_HALF * y)
         r = scaled - math.sqrt(2 * math.pi) * lax.exp(0.5 * y * y + log_tail)
         y = y - r / (1.0 + 0.5 * r * y)
@@ -447,7 +454,7 @@ def _ndtri_meaning(p: Any) -> Any:
 
 
 _ndtri: ElementwiseFunction = ElementwiseFunction(
-    "ndtri", _ndtri_meaning, [lambda y, p: math.sqrt(2 * math.pi) * lax.exp(0.5 * y * y)]
+    "ndtri", _ndtri_meaning, [lambda y, p: math.sqrt(2 * math.pi) * lax.exp(0.5 * y * y)], short=True
 )
 
 

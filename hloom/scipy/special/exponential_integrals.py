@@ -6,8 +6,9 @@ import math
 from typing import Any
 
 from ... import lax
-from ...lax.elementwise_functions import ElementwiseFunction, clenshaw, first_of, horner, repeat_while, scalar_value
+from ...lax.elementwise_functions import ElementwiseFunction, first_of, repeat_while, scalar_value
 from ...lax.gamma_functions import digamma_positive
+from ...lax.series import clenshaw, horner
 from ...lax.special_tables import SICI_F, SICI_G
 from ...numpy.promotion import strong
 from ...tracer.arrays.operators import ArrayLike

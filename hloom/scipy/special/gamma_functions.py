@@ -14,7 +14,6 @@ from ...extend.primitive import Primitive
 from ...lax.elementwise_functions import (
     ElementwiseFunction,
     first_of,
-    horner,
     log1p_minus,
     repeat_while,
     round_to_even,
@@ -22,6 +21,7 @@ from ...lax.elementwise_functions import (
     sin_pi,
 )
 from ...lax.gamma_functions import digamma_difference, hurwitz_zeta, log_gamma, stirling_tail
+from ...lax.series import horner, powers_between
 from ...lax.special_tables import LOG_GAMMA, STIRLING
 from ...numpy.promotion import promote_inexact, strong
 from ...tracer import dtypes
@@ -130,7 +130,7 @@ def _gamma_meaning(x: Any) -> Any:
     near = lax.select(size < _FAR, size, lax.full_like(x, 2.0))
     k = lax.max(round_to_even(near - 2.0), lax.full_like(x, -2.0))
     e = near - (2.0 + k)
-    value = lax.exp(e * horner(LOG_GAMMA, e))
+    value = lax.exp(e * powers_between(LOG_GAMMA, e, -0.5, 0.5))
     product = lax.full_like(x, 1.0)
     for j in range(6):
         product = lax.select(k > j, product * (2.0 + e + j), product)
@@ -145,7 +145,9 @@ def _gamma_meaning(x: Any) -> Any:
     return first_of(x == math.inf, math.inf, x == 0.0, 1.0 / x, x < 0.0, sign * reflected, positive)
 
 
-_gamma: ElementwiseFunction = ElementwiseFunction("gamma", _gamma_meaning, [lambda y, x: y * lax.digamma(x)])
+_gamma: ElementwiseFunction = ElementwiseFunction(
+    "gamma", _gamma_meaning, [lambda y, x: y * lax.digamma(x)], short=True
+)
 
 
 @compound()
