@@ -167,6 +167,24 @@ def black_scholes_numba(s, k, t):
     return out
 
 
+@GROUP.row("normal-cdf", n=50)
+def normal_cdf(rng, n=1_000_000):
+    return Row(
+        "distribution function of the normal distribution, 1M f32",
+        [floats(rng, n)],
+        lambda jax, jnp: jax.scipy.stats.norm.cdf,
+        numba=normal_cdf_numba,
+        torch=lambda torch: torch.special.ndtr,
+    )
+
+
+def normal_cdf_numba(x):
+    out = np.empty_like(x)
+    for i in prange(x.size):
+        out[i] = f4(0.5 * math.erfc(-0.7071067811865476 * x[i]))
+    return out
+
+
 @GROUP.row("adam-update", n=50)
 def adam(rng, n=1_000_000):
     def f(np, p, g, m, v):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .declare import Group, Row, floats, over, prange
+from .declare import Gradient, Group, Row, floats, over, prange
 
 STENCILS = Group("stencils")
 MOVEMENT = Group("movement")
@@ -319,6 +319,52 @@ def pad_numba(x):
             for i in range(height):
                 for j in range(width):
                     out[n, c, i + 1, j + 1] = x[n, c, i, j]
+    return out
+
+
+@MOVEMENT.row("vmap-columns", n=8)
+def over_columns(rng, n=1024):
+    def f(np, v):
+        return np.concatenate([v[1:] - v[:-1], v[:1]])
+
+    return Row(
+        f"differences in each column of {n}x{n} f32, by vmap",
+        [floats(rng, n, n)],
+        lambda jax, jnp: jax.vmap(lambda v: f(jnp, v), in_axes=1, out_axes=1),
+        lambda x: f(np, x),
+        over_columns_numba,
+        lambda torch: torch.vmap(lambda v: torch.cat([v[1:] - v[:-1], v[:1]]), in_dims=1, out_dims=1),
+    )
+
+
+def over_columns_numba(x):
+    out = np.empty_like(x)
+    for i in prange(x.shape[0]):
+        if i < x.shape[0] - 1:
+            for j in range(x.shape[1]):
+                out[i, j] = x[i + 1, j] - x[i, j]
+        else:
+            for j in range(x.shape[1]):
+                out[i, j] = x[0, j]
+    return out
+
+
+@MOVEMENT.row("grad-neighbours", n=50)
+def grad_neighbours(rng, n=1_000_000):
+    return Row(
+        "gradient of the sum of x[::2] * x[1::2], 1M f32",
+        [floats(rng, n)],
+        lambda jax, jnp: jax.grad(lambda x: jnp.sum(x[::2] * x[1::2])),
+        numba=grad_neighbours_numba,
+        torch=lambda torch: Gradient(lambda x: (x[::2] * x[1::2]).sum()),
+    )
+
+
+def grad_neighbours_numba(x):
+    out = np.empty_like(x)
+    for i in prange(x.size // 2):
+        out[2 * i] = x[2 * i + 1]
+        out[2 * i + 1] = x[2 * i]
     return out
 
 

@@ -177,6 +177,37 @@ def transposed_numba(a, b, c):
     return out
 
 
+@GROUP.row("product-columns", m=5, k=40)
+def columns(rng, m=512, k=8192):
+    return Row(
+        f"a.T @ b, {k}x{m} f32: the gradient of a layer's weights",
+        [floats(rng, k, m), floats(rng, k, m)],
+        over(lambda np, a, b: a.T @ b),
+        lambda a, b: a.T @ b,
+        columns_numba,
+        lambda torch: lambda a, b: a.T @ b,
+        compiled=False,
+        tolerance=1e-3,
+    )
+
+
+def columns_numba(a, b):
+    return np.dot(a.T, b)
+
+
+@GROUP.row("product-columns-bf16", m=5, k=40)
+def columns_bf16(rng, m=1024, k=1024):
+    return Row(
+        f"a.T @ b, {k}x{m} bf16",
+        [floats(rng, k, m), floats(rng, k, m)],
+        over(lambda np, a, b: a.T @ b),
+        torch=lambda torch: lambda a, b: a.T @ b,
+        compiled=False,
+        element="bfloat16",
+        tolerance=2e-2,
+    )
+
+
 @GROUP.row("product-f64", n=8)
 def doubles(rng, n=512):
     return Row(
