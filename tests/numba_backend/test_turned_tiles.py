@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import ml_dtypes
@@ -104,14 +104,22 @@ def test_in_a_loop() -> None:
     np.testing.assert_array_equal(np.asarray(found), expected)
 
 
-def test_the_kernel_is_the_same_for_all_long_sizes() -> None:
+@pytest.mark.parametrize(
+    ("shapes", "is_direct"),
+    [
+        (((70, 256), (1000, 300), (513, 4096)), False),
+        (((208, 256), (240, 300), (1008, 350)), True),  # rows of the result are whole lines, and stay in the caches
+    ],
+)
+def test_the_kernel_is_the_same_for_all_long_sizes(shapes: Sequence[tuple[int, int]], is_direct: bool) -> None:
     texts = set()
-    for shape in ((64, 256), (1000, 300), (513, 4096)):
+    for shape in shapes:
         compiled = hloom.jit(jnp.transpose).lower(np.zeros(shape, np.float32)).compile()
         (kernel,) = str(compiled.kernels()).split("# ")[1:]
         texts.add(kernel.split("\n", 1)[1])
-    assert len(texts) == 1
-    assert "transposed0" in texts.pop()
+    (text,) = texts
+    assert ("direct" in text) == is_direct
+    assert "transposed0" in text
 
 
 @pytest.mark.parametrize("count", [(1 << 18) + 3, (1 << 21) + 1, 3_000_001])
