@@ -49,6 +49,9 @@ _SHORT: dict[str, Callable[..., Any]] = {
     "ndtr": special.ndtr,
     "ndtri": special.ndtri,
     "log_ndtr": special.log_ndtr,
+    "dawsn": special.dawsn,
+    "exp1": special.exp1,
+    "expi": special.expi,
 }
 
 
@@ -101,3 +104,22 @@ def test_one_logarithm_serves_all_pieces() -> None:
     assert logarithms(lax.lgamma, "float64") == 3
     assert logarithms(lax.lgamma, "float32") == 2
     assert logarithms(special.log_ndtr, "float64") == 1
+
+
+@pytest.mark.usefixtures("x64")
+@pytest.mark.parametrize("name", ["exp1", "expi", "expn", "dawsn"])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_series_have_a_length_that_data_do_not_change(name: str, dtype: str) -> None:
+    function = getattr(special, name)
+    called = (lambda x: function(3, x)) if name == "expn" else function
+    assert " while(" not in hloom.jit(called).lower(hloom.ShapeDtypeStruct((8,), dtype)).as_text()
+
+
+@pytest.mark.usefixtures("x64")
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+def test_wofz_multiplies_real_numbers(dtype: str) -> None:
+    """Products of complex numbers are not vectors."""
+    text = hloom.jit(special.wofz).lower(hloom.ShapeDtypeStruct((8,), dtype)).as_text()
+    products = [line for line in text.splitlines() if " multiply(" in line]
+    assert sum("c128" in line for line in products) <= 1
+    assert len(products) > 100

@@ -13,6 +13,7 @@ import pytest
 
 import hloom
 from hloom import lax
+from hloom.scipy import special
 from support.evaluator_fixture import x64  # noqa: F401  # a fixture
 from support.ulp import ulp_errors
 
@@ -92,6 +93,13 @@ def scaled_bessel(order: int, x: Any) -> Any:
     return mp.exp(-abs(x)) * mp.besseli(order, x)
 
 
+def _dawson(x: Any) -> Any:
+    if abs(x) > 30:
+        return mp.fsum(mp.fac2(2 * k - 1) / (2 * x * x) ** k for k in range(60)) / (2 * x)
+    with mp.workdps(60 + int(x * x)):
+        return mp.sqrt(mp.pi) / 2 * mp.exp(-x * x) * mp.erfi(x)
+
+
 _LOW_GAMMA = _each(_powers(-6, 0.3), _powers(-6, 1.3))
 _MIDDLE_GAMMA = _each(_between(0.5, 20), _between(0.5, 30))
 _ROOT = 1.4616321449683622
@@ -105,6 +113,22 @@ CASES = {
     "digamma, root": Case(lax.digamma, mp.digamma, _each(_near(_ROOT)), 4),
     "digamma, negative": Case(lax.digamma, mp.digamma, _each(_between(-20, 0)), 30, 1.0),
     "erfc": Case(lax.erfc, mp.erfc, _each(_between(-7, 26)), 5),
+    "dawsn": Case(special.dawsn, _dawson, _each(_between(-12, 12)), 4),
+    "dawsn, range": Case(special.dawsn, _dawson, _each(_powers(-30, 30)), 4),
+    "exp1": Case(special.exp1, mp.e1, _each(_between(0, 4)), 5),
+    "exp1, range": Case(special.exp1, mp.e1, _each(_powers(-30, 1.9)), 5),
+    "expi": Case(special.expi, mp.ei, _each(_between(0.5, 40)), 6),
+    "expi, near its root": Case(special.expi, mp.ei, _each(_near(0.37250741078136663)), 3, 1.0),
+    "expi, negative": Case(special.expi, mp.ei, _each(_between(-80, 0)), 6),
+    "expn": Case(
+        lambda n, x: special.expn(n, x),
+        lambda n, x: mp.expint(int(n), x),
+        _each(lambda rng, n: rng.integers(1, 12, n).astype(float), _powers(-3, 1.9)),
+        8,
+    ),
+    "expn, where its fraction is longest": Case(
+        lambda x: special.expn(1, x), mp.e1, _each(lambda rng, n: 1 + 10 ** rng.uniform(-6, -1, n)), 8
+    ),
     "zeta": Case(lax.zeta, mp.zeta, _each(_between(1, 20), _powers(-2, 2)), 20),
     "polygamma": Case(
         lax.polygamma,
@@ -165,6 +189,32 @@ def test_accuracy(name: str) -> None:
 def test_accuracy_of_float32(name: str) -> None:
     error, where = _largest_error(CASES[name], np.float32, 12)
     assert error <= 0.51 or (CASES[name].at_least and error < 1), where
+
+
+def _faddeeva(z: complex) -> Any:
+    exact = mp.mpc(z)
+    with mp.workdps(60 + int(abs(exact) ** 2)):
+        return mp.exp(-exact * exact) * mp.erfc(mp.mpc(0, -1) * exact)
+
+
+@pytest.mark.usefixtures("x64")
+@pytest.mark.parametrize("name", ["complex128", "complex64"])
+def test_wofz_over_the_plane(name: str) -> None:
+    rng = np.random.default_rng(11)
+    near_axis = rng.uniform(-8, 8, 40) + 1j * 10.0 ** rng.uniform(-20, 0, 40)
+    z = np.concatenate([rng.normal(0, 3, 80) + 1j * rng.uniform(-4, 9, 80), near_axis, near_axis.conj()]).astype(name)
+    found = np.asarray(special.wofz(z))
+    for point, w in zip(z, found):
+        exact = _faddeeva(complex(point))
+        size = float(abs(exact))
+        # below the axis rounding the angle 2 x y of exp(-z**2) comes in
+        eps = np.finfo(name).eps * (20 if name == "complex128" and point.imag >= 0 else 60)
+        if name == "complex128":
+            assert float(abs(mp.mpc(complex(w)) - exact)) <= eps * size, point
+            continue
+        for part, right in ((w.real, exact.real), (w.imag, exact.imag)):
+            off = abs(float(mp.mpf(float(part)) - right))
+            assert off <= 0.51 * np.spacing(np.float32(abs(right))) + 2.0**-42 * size, point
 
 
 @pytest.mark.slow

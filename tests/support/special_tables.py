@@ -153,6 +153,18 @@ def tables() -> Iterator[tuple[str, str, list[mp.mpf] | list[list[mp.mpf]]]]:
                 f"pi x f(x), pi**2 x**3 g(x) of DLMF 7.2.10 and 7.2.11 ({which}), Chebyshev in 16 / (pi x**2) - 1",
                 chebyshev(lambda v, w=which: _auxiliary_of_fresnel(w, v), 0, mp.mpf(1) / 4, 32),
             )
+        yield (
+            "DAWSON",
+            "(1 + 2 x**2) F(x) / x of Dawson's integral F, Chebyshev in (x**2 - 12) / (x**2 + 12)",
+            chebyshev(_dawson, -1, 1, 52),
+        )
+        yield "EXP1", "x exp(x) E1(x) for x >= 1, Chebyshev in (x - 4) / (x + 2)", chebyshev(_exp1, -1, 1, 29)
+        yield (
+            "EI_MIDDLE",
+            "x exp(-x) Ei(x) for 6 <= x <= 20, Chebyshev in (120 / x - 13) / 7",
+            chebyshev(_ei, mp.mpf(1) / 20, mp.mpf(1) / 6, 28),
+        )
+        yield "EI_FAR", "x exp(-x) Ei(x) for x >= 20, Chebyshev in 40 / x - 1", chebyshev(_ei, 0, mp.mpf(1) / 20, 26)
         # the coefficients of zeta's Euler-Maclaurin sum
         yield "ZETA_TAIL", "DLMF 25.11.28: B(2 k) / (2 k)!", [mp.bernoulli(2 * k) / mp.fac(2 * k) for k in range(1, 13)]
 
@@ -174,6 +186,26 @@ def _auxiliary_of_fresnel(which: str, v: mp.mpf) -> mp.mpf:
     if which == "F":
         return mp.pi * x * (s * mp.cos(u) - c * mp.sin(u))
     return mp.pi**2 * x**3 * (c * mp.cos(u) + s * mp.sin(u))
+
+
+def _dawson(t: mp.mpf) -> mp.mpf:
+    z = 12 * (1 + t) / (1 - t)
+    if z > 900:
+        return (1 + 2 * z) / (2 * z) * mp.fsum(mp.fac2(2 * k - 1) / (2 * z) ** k for k in range(100))
+    x = mp.sqrt(z)
+    with mp.workdps(_DIGITS + int(z / 2)):
+        return (1 + 2 * z) / x * mp.sqrt(mp.pi) / 2 * mp.exp(-z) * mp.erfi(x)
+
+
+def _exp1(t: mp.mpf) -> mp.mpf:
+    x = (4 + 2 * t) / (1 - t)
+    return x * mp.exp(x) * mp.e1(x)
+
+
+def _ei(v: mp.mpf) -> mp.mpf:
+    if v < mp.mpf(1) / 300:
+        return mp.fsum(mp.fac(k) * v**k for k in range(100))
+    return mp.exp(-1 / v) * mp.ei(1 / v) / v
 
 
 def _far_bessel(order: int, v: mp.mpf) -> mp.mpf:

@@ -6,10 +6,10 @@ import math
 from typing import Any
 
 from ... import lax
-from ...lax.elementwise_functions import ElementwiseFunction, first_of, repeat_while, scalar_value
+from ...lax.elementwise_functions import ElementwiseFunction, first_of
 from ...lax.gamma_functions import digamma_positive
-from ...lax.series import clenshaw, horner
-from ...lax.special_tables import SICI_F, SICI_G
+from ...lax.series import chebyshev, clenshaw, horner, narrow, powers_between
+from ...lax.special_tables import EI_FAR, EI_MIDDLE, EXP1, SICI_F, SICI_G
 from ...numpy.promotion import strong
 from ...tracer.arrays.operators import ArrayLike
 from ...tracer.compound import compound
@@ -17,7 +17,6 @@ from ...tracer.core import Value
 from .promoting import real
 
 _EULER = 0.5772156649015329
-_EPSILON = 2.0**-53
 
 
 # ---- the generalized exponential integral
@@ -37,24 +36,18 @@ def _expn_series(n: Any, x: Any) -> Any:
     return total
 
 
-def _expn_fraction(n: Any, x: Any, active: Any) -> Any:
-    """The continued fraction (DLMF 8.19.17) for x > 1, in its even part, by Lentz's method."""
+def _expn_fraction(n: Any, x: Any) -> Any:
+    """The continued fraction (DLMF 8.19.17) for x > 1, from its end, with positive terms only:
 
-    def going(state: Any) -> Any:
-        return active & (lax.abs(state[4] - 1.0) > 2 * _EPSILON)
+        g(k - 1) = x + k g(k) / (n + k - 1 + g(k)),  E_n(x) = exp(-x) / (n - 1 + g(0))
 
-    def step(state: Any) -> Any:
-        k, total, d, c, _ = state
-        a = -k * (n - 1.0 + k)
-        b = x + n + 2.0 * k
-        new_d = 1.0 / (a * d + b)
-        new_c = b + a / c
-        delta = new_c * new_d
-        return k + 1.0, total * delta, new_d, new_c, delta
-
-    first = 1.0 / (x + n)
-    start = (scalar_value(1.0), first, first, lax.full_like(x, 1e300), lax.full_like(x, 2.0))
-    return repeat_while(going, step, start, 10_000, 4)[1]
+    The number of terms is that for x = 1.
+    """
+    count = 30 if narrow() else 88
+    g = lax.sqrt(count * x)
+    for k in range(count, 0, -1):
+        g = x + k * g / ((n + (k - 1.0)) + g)
+    return 1.0 / ((n - 1.0) + g)
 
 
 def _expn_meaning(n: Any, x: Any) -> Any:
@@ -64,7 +57,7 @@ def _expn_meaning(n: Any, x: Any) -> Any:
     series = _expn_series(lax.select(by_series, lax.min(n, lax.full_like(n, 1e15)), one), lax.select(by_series, x, one))
     by_fraction = valid & (x > 1.0) & (x < 800.0) & (n >= 1.0) & (n < 1e15)
     order, place = lax.select(by_fraction, n, one), lax.select(by_fraction, x, one + one)
-    fraction = _expn_fraction(order, place, by_fraction) * lax.exp(-place)
+    fraction = _expn_fraction(order, place) * lax.exp(-place)
     safe = lax.select(n > 1.0, n - 1.0, one)
     return first_of(
         ~valid, math.nan,
@@ -88,7 +81,9 @@ def _no_derivative_by_order(y: Any, n: Any, x: Any) -> Any:
     return lax.full_like(n, 0.0)
 
 
-_expn: ElementwiseFunction = ElementwiseFunction("expn", _expn_meaning, [_no_derivative_by_order, _expn_by_x])
+_expn: ElementwiseFunction = ElementwiseFunction(
+    "expn", _expn_meaning, [_no_derivative_by_order, _expn_by_x], short=True
+)
 
 
 @compound()
@@ -105,6 +100,29 @@ def expn(n: ArrayLike, x: ArrayLike) -> Value:
     return strong(_expn(*real("expn", n, x)))
 
 
+# (exp(x) - 1) / x, integrated from 0 to x, over x
+_ENTIRE = [1.0 / ((k + 1) * math.factorial(k + 1)) for k in range(36)]
+_ENTIRE_LEFT = [c * (-1.0) ** k for k, c in enumerate(_ENTIRE[:20])]
+
+
+def _exp1_of_positive(x: Any, logarithm: Any, power: Any) -> Any:
+    """E1(x) for x > 0, of log(x) and exp(-x): up to 1 by the power series (DLMF 6.6.2)."""
+    near = lax.min(x, lax.full_like(x, 1.0))
+    low = near * powers_between(_ENTIRE_LEFT, near, 0.0, 1.0) - (logarithm + _EULER)
+    far = lax.clamp(1.0, x, 1e300)
+    high = power / far * chebyshev(EXP1, (far - 4.0) / (far + 2.0))
+    return lax.select(x < 1.0, low, high)
+
+
+def _exp1_meaning(x: Any) -> Any:
+    positive = lax.select(x > 0.0, x, lax.full_like(x, 1.0))
+    value = _exp1_of_positive(positive, lax.log(positive), lax.exp(-positive))
+    return first_of((x != x) | (x < 0.0), math.nan, x == 0.0, math.inf, value)
+
+
+_exp1: ElementwiseFunction = ElementwiseFunction("exp1", _exp1_meaning, [lambda y, x: -lax.exp(-x) / x], short=True)
+
+
 @compound()
 def exp1(x: ArrayLike) -> Value:
     """expn(1, x), the integral of exp(-t) / t from x to infinity.
@@ -114,45 +132,27 @@ def exp1(x: ArrayLike) -> Value:
     >>> special.exp1(jnp.array([0.0, 1.0])).round(3)
     Array([  inf, 0.219], dtype=float32)
     """
-    (value,) = real("exp1", x)
-    return strong(_expn(lax.full_like(value, 1.0), value))
-
-
-_EI_BORDER = 40.0
+    return strong(_exp1(*real("exp1", x)))
 
 
 def _expi_meaning(x: Any) -> Any:
-    """For x > 0 the power series (DLMF 6.6.2), with positive terms, then the asymptotic one (6.12.2); for x < 0
-    -exp1(-x).
-    """
-    middle = (x > 0.0) & (x < _EI_BORDER)
-    place = lax.select(middle, x, lax.full_like(x, 1.0))
-
-    def going(state: Any) -> Any:
-        return middle & (state[1] > state[2] * (0.25 * _EPSILON))
-
-    def step(state: Any) -> Any:
-        k, power, total = state
-        power = power * (place / k)
-        return k + 1.0, power, total + power / k
-
-    start = (scalar_value(1.0), lax.full_like(x, 1.0), lax.full_like(x, 0.0))
-    series = _EULER + lax.log(place) + repeat_while(going, step, start, 400, 4)[2]
-    far = lax.clamp(_EI_BORDER, x, 1e300)
-    total = lax.full_like(x, 1.0)
-    for k in range(36, 0, -1):
-        total = 1.0 + total * (k / far)
-    half = lax.exp(0.5 * far)
-    asymptotic = half / far * total * half
-    negative = x < 0.0
-    one = lax.full_like(x, 1.0)
-    below = -_expn_meaning(one, lax.select(negative, -x, one))
-    return first_of(
-        x != x, math.nan, x == 0.0, -math.inf, negative, below, x == math.inf, math.inf, middle, series, asymptotic
-    )
+    """For x > 0 up to 6 the power series (DLMF 6.6.2), with positive terms, then x exp(-x) Ei(x), which is smooth; for
+    x < 0 -exp1(-x). The root of the power overflows later than the result does."""
+    size = lax.select(x == 0.0, lax.full_like(x, 1.0), lax.abs(x))
+    logarithm, root = lax.log(size), lax.exp(0.5 * x)
+    near = lax.min(size, lax.full_like(x, 6.0))
+    low = (_EULER + logarithm) + near * horner(_ENTIRE, near)  # in full, beside the root
+    far = lax.clamp(6.0, size, 1e300)
+    inverse = 1.0 / far
+    middle = (120.0 / 7.0) * lax.max(inverse, lax.full_like(x, 0.05)) - 13.0 / 7.0
+    end = 40.0 * lax.min(inverse, lax.full_like(x, 0.05)) - 1.0
+    smooth = lax.select(size < 20.0, chebyshev(EI_MIDDLE, middle), chebyshev(EI_FAR, end))
+    high = root * inverse * smooth * root
+    below = -_exp1_of_positive(size, logarithm, root * root)
+    return first_of(x != x, math.nan, x == 0.0, -math.inf, x < 0.0, below, x == math.inf, math.inf, x < 6.0, low, high)
 
 
-_expi: ElementwiseFunction = ElementwiseFunction("expi", _expi_meaning, [lambda y, x: lax.exp(x) / x])
+_expi: ElementwiseFunction = ElementwiseFunction("expi", _expi_meaning, [lambda y, x: lax.exp(x) / x], short=True)
 
 
 @compound()
