@@ -142,10 +142,15 @@ def log1p_minus(u: Any) -> Any:
     Near 0 by log(1 + u) = 2 atanh(r), where r = u / (2 + u): the remainder of 2 r - u is -r u. Source: Loader, "Fast
     and accurate computation of binomial probabilities" (2000), where the deviance needs it.
     """
+    return log1p_minus_of(u, log1p(u))
+
+
+def log1p_minus_of(u: Any, logarithm: Any) -> Any:
+    """`log1p_minus` of u and log(1 + u), for callers that need both."""
     r = u / (2.0 + u)
     z = r * r
     near = r * (2.0 * z * horner(_ATANH_TAIL, z) - u)
-    return select(abs(u) < 0.5, near, log1p(u) - u)
+    return select(abs(u) < 0.5, near, logarithm - u)
 
 
 _complement_of_exp = Primitive("complement_of_exp", lambda x: -expm1(x))

@@ -30,24 +30,38 @@ _HALF_LOG_TWO_PI = 0.5 * math.log(2 * math.pi)
 # ---- log |Gamma(x)|
 
 
-def log_gamma_positive(x: Any) -> Any:
-    """log Gamma(x) for x > 0.
+class LogGammaOfPositive:
+    """log Gamma(x) for x > 0, but for one logarithm, so that a caller can share it.
 
     Below 8.5, x = 2 + e + k with an integer k and |e| <= 1/2: the polynomial e p(e) has the roots of the function, and
     the logarithm of a product of up to six numbers leads from 2 + e to x. Above, Stirling's series (DLMF 5.11.1).
     """
-    near = select(x < _FAR, x, full_like(x, 2.0))
-    k = max(round_to_even(near - 2.0), full_like(x, -2.0))
-    e = near - (2.0 + k)
-    product = full_like(x, 1.0)
-    for j in range(6):
-        product = select(k > j, product * (2.0 + e + j), product)
-    down = select(k < -1.5, near * (1.0 + near), near)
-    far = select(x < _FAR, full_like(x, _FAR), x)
-    logarithm = log(first_of(x >= _FAR, far, k < -0.5, down, product))  # of the piece that x is in
-    low = e * powers_between(LOG_GAMMA, e, -0.5, 0.5) + select(k < -0.5, -logarithm, logarithm)
-    high = (far - 0.5) * (logarithm - 1.0) + (_HALF_LOG_TWO_PI - 0.5) + stirling_tail(far)
-    return first_of(x == 0.0, math.inf, x < _FAR, low, x == math.inf, math.inf, high)
+
+    def __init__(self, x: Any) -> None:
+        self.x = x
+        near = select(x < _FAR, x, full_like(x, 2.0))
+        self.k = max(round_to_even(near - 2.0), full_like(x, -2.0))
+        self.e = near - (2.0 + self.k)
+        product = full_like(x, 1.0)
+        for j in range(6):
+            product = select(self.k > j, product * (2.0 + self.e + j), product)
+        down = select(self.k < -1.5, near * (1.0 + near), near)
+        self.far = select(x < _FAR, full_like(x, _FAR), x)
+        self.piece = first_of(x >= _FAR, self.far, self.k < -0.5, down, product)
+        """the number whose logarithm `value` needs; x itself from 8.5 on"""
+        self.tail = stirling_tail(self.far)
+
+    def value(self, logarithm: Any) -> Any:
+        x, e = self.x, self.e
+        low = e * powers_between(LOG_GAMMA, e, -0.5, 0.5) + select(self.k < -0.5, -logarithm, logarithm)
+        high = (self.far - 0.5) * (logarithm - 1.0) + (_HALF_LOG_TWO_PI - 0.5) + self.tail
+        return first_of(x == 0.0, math.inf, x < _FAR, low, x == math.inf, math.inf, high)
+
+
+def log_gamma_positive(x: Any) -> Any:
+    """log Gamma(x) for x > 0."""
+    parts = LogGammaOfPositive(x)
+    return parts.value(log(parts.piece))
 
 
 def stirling_tail(x: Any) -> Any:

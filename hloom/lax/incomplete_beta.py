@@ -19,6 +19,7 @@ from .elementwise_functions import (
 )
 from .error_functions import erfc_meaning
 from .gamma_functions import digamma, digamma_positive, log_gamma_one_plus, stirling_error
+from .incomplete_gamma import inside
 from .instructions import abs, exp, log, log1p, select, sqrt
 from .movement import full_like
 
@@ -49,11 +50,13 @@ def _difference(a: Any, b: Any, x: Any) -> Any:
 
 
 def _log_of_share(x: Any, a: Any, b: Any) -> Any:
-    """log(x (a + b) / a), also where b / a overflows."""
+    """log(x (a + b) / a); where b / a overflows, twice the logarithm of the root."""
     ratio = b / a
     is_large = ratio > 1e300
-    near = log(x + x * select(is_large, full_like(ratio, 1.0), ratio))
-    return select(is_large, log(x) + (log(b) - log(a)), near)
+    near = x + x * select(is_large, full_like(ratio, 1.0), ratio)
+    root = sqrt(x) * sqrt(b) / sqrt(a)
+    logarithm = log(select(is_large, root, near))
+    return select(is_large, 2.0 * logarithm, logarithm)
 
 
 def _exponent(a: Any, b: Any, x: Any, difference: Any) -> Any:
@@ -174,8 +177,7 @@ def _small_complement(a: Any, b: Any, y: Any, active: Any) -> Any:
 def _regular(a: Any, b: Any, x: Any) -> tuple[Any, Any, Any, Any]:
     """Where all three are inside of their ranges; and all three, harmless in other places."""
     regular = (a > 0.0) & (b > 0.0) & (x > 0.0) & (x < 1.0) & (a < math.inf) & (b < math.inf)
-    p, q = (select(regular, v, full_like(v, 1.0)) for v in (a, b))
-    return regular, p, q, select(regular, x, full_like(x, 0.5))
+    return regular, inside(a), inside(b), select((x > 0.0) & (x < 1.0), x, full_like(x, 0.5))
 
 
 def _meaning(a: Any, b: Any, x: Any) -> Any:

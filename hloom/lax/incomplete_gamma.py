@@ -42,16 +42,21 @@ _LARGE = 20.0
 _WIDTH = 0.4
 
 
+def inside(x: Any) -> Any:
+    """x where it is between 0 and infinity, else 1.
+
+    Each operand by itself: the many terms that depend on a parameter alone are computed once where it is one number."""
+    return select((x > 0.0) & (x < math.inf), x, full_like(x, 1.0))
+
+
 class _Regions:
     """The method for each element, and operands for each method that are harmless for other elements."""
 
     def __init__(self, a: Any, x: Any) -> None:
-        regular = (a > 0.0) & (x > 0.0) & (a < math.inf) & (x < math.inf)
-        self.a, self.x = select(regular, a, full_like(a, 1.0)), select(regular, x, full_like(x, 1.0))
+        self.a, self.x = inside(a), inside(x)
         self.expanded = (self.a >= _LARGE) & (abs(self.x - self.a) < _WIDTH * self.a)
         self.in_series = ~self.expanded & ((self.x <= 1.1) | (self.x <= self.a))
         self.in_fraction = ~(self.expanded | self.in_series)
-        self.regular = regular
 
     def result(self, expanded: Any, series: Any, fraction: Any) -> Any:
         return first_of(self.expanded, expanded, self.in_series, series, fraction)
@@ -62,7 +67,7 @@ class _Regions:
 
 def _series(r: _Regions, derivative: bool) -> tuple[Any, Any]:
     """s = a P / F = 1 + x / (a + 1) + x**2 / ((a + 1) (a + 2)) + ..., and its derivative with respect to a."""
-    a = select(r.in_series, r.a, full_like(r.a, 1.0))
+    a = r.a
     x = select(r.in_series, r.x, full_like(r.x, 0.0))
     one, zero = full_like(a, 1.0), full_like(a, 0.0)
 
@@ -245,12 +250,12 @@ def _relative(r: _Regions) -> tuple[Any, Any]:
 
 def _density(a: Any, x: Any) -> Any:
     """F / x, the derivative of P with respect to x."""
-    inside = (a > 0.0) & (x > 0.0) & (a < math.inf) & (x < math.inf)
-    b, y = (select(inside, v, full_like(v, 1.0)) for v in (a, x))
+    regular = (a > 0.0) & (x > 0.0) & (a < math.inf) & (x < math.inf)
+    b, y = inside(a), inside(x)
     inner = density_times_x_over_a(b, y) * (b / y)
     at_zero = first_of(a < 1.0, math.inf, a == 1.0, 1.0, full_like(a, 0.0))
     wrong = (a != a) | (x != x) | (a < 0.0) | (x < 0.0)
-    return first_of(wrong, math.nan, (x == 0.0) & (a > 0.0), at_zero, inside, inner, full_like(a, 0.0))
+    return first_of(wrong, math.nan, (x == 0.0) & (a > 0.0), at_zero, regular, inner, full_like(a, 0.0))
 
 
 # ---- the functions

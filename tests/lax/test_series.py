@@ -13,7 +13,7 @@ import hloom
 from hloom import lax
 from hloom.lax import special_tables
 from hloom.lax.series import shortened
-from hloom.scipy import special
+from hloom.scipy import special, stats
 from support.evaluator_fixture import x64  # noqa: F401  # a fixture
 
 _SERIES = ("ERFCX", "I0_NEAR", "I0_FAR", "I1_NEAR", "I1_FAR", "I0_LESS_I1_NEAR", "I0_LESS_I1_FAR")
@@ -123,3 +123,26 @@ def test_wofz_multiplies_real_numbers(dtype: str) -> None:
     products = [line for line in text.splitlines() if " multiply(" in line]
     assert sum("c128" in line for line in products) <= 1
     assert len(products) > 100
+
+
+@pytest.mark.usefixtures("x64")
+def test_the_terms_of_one_parameter_are_computed_once() -> None:
+    """Operands are replaced outside of their domain each by itself: what depends on one number stays one number."""
+
+    def products(argument: Callable[..., Any], parameters: int) -> int:
+        shapes = [hloom.ShapeDtypeStruct((), "float32")] * parameters + [hloom.ShapeDtypeStruct((1000,), "float32")]
+        text = hloom.jit(argument).lower(*shapes).compile().as_text()
+        return sum("f64[1000]" in line and " multiply(" in line for line in text.splitlines())
+
+    density = hloom.grad(lambda a, x: special.gammaincc(a, x).sum(), argnums=1)
+    beta_density = hloom.grad(lambda a, b, x: special.betainc(a, b, x).sum(), argnums=2)
+    assert products(density, 1) < 40
+    assert products(beta_density, 2) < 80
+    assert products(lambda a, b, x: stats.beta.logpdf(x, a, b), 2) < 80
+
+
+@pytest.mark.usefixtures("x64")
+def test_betaln_takes_one_logarithm_for_each_piece() -> None:
+    text = hloom.jit(special.betaln).lower(*[hloom.ShapeDtypeStruct((8,), "float64")] * 2).as_text()
+    assert text.count(" log(") == 4
+    assert text.count(" log-plus-one(") == 1

@@ -120,6 +120,13 @@ CASES = {
     "expi": Case(special.expi, mp.ei, _each(_between(0.5, 40)), 6),
     "expi, near its root": Case(special.expi, mp.ei, _each(_near(0.37250741078136663)), 3, 1.0),
     "expi, negative": Case(special.expi, mp.ei, _each(_between(-80, 0)), 6),
+    "betaln, both negative": Case(
+        special.betaln,
+        lambda a, b: mp.log(abs(mp.gamma(a) * mp.gamma(b) * mp.rgamma(a + b))),
+        _each(_between(-20, 0), _between(-20, 0)),
+        600,
+        1.0,
+    ),
     "expn": Case(
         lambda n, x: special.expn(n, x),
         lambda n, x: mp.expint(int(n), x),

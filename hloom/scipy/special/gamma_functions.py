@@ -14,13 +14,13 @@ from ...extend.primitive import Primitive
 from ...lax.elementwise_functions import (
     ElementwiseFunction,
     first_of,
-    log1p_minus,
+    log1p_minus_of,
     repeat_while,
     round_to_even,
     scalar_value,
     sin_pi,
 )
-from ...lax.gamma_functions import digamma_difference, hurwitz_zeta, log_gamma, stirling_tail
+from ...lax.gamma_functions import LogGammaOfPositive, digamma_difference, hurwitz_zeta, log_gamma, stirling_tail
 from ...lax.series import horner, powers_between
 from ...lax.special_tables import LOG_GAMMA, STIRLING
 from ...numpy.promotion import promote_inexact, strong
@@ -247,78 +247,67 @@ def _is_finite_at_pole(p: Any, q: Any) -> Any:
 
 
 def _log_beta_meaning(a: Any, b: Any) -> Any:
-    """For p < 0 < q by reflection (DLMF 5.5.3) from positive arguments; of two negative ones by gammas.
+    """Left of 0 by reflection (DLMF 5.5.3) from positive arguments.
 
-    B(p, q) = B(1 - p - q, q) sin(pi (p + q)) / sin(pi p) for p + q <= 0, else -pi / (p sin(pi p) B(-p, p + q)).
+    For p < 0 < q, B(p, q) = B(1 - p - q, q) sin(pi (p + q)) / sin(pi p) for p + q <= 0, else
+    -pi / (p sin(pi p) B(-p, p + q)); for p, q < 0,
+    pi sin(pi (p + q)) / (sin(pi p) sin(pi q) (1 - p - q) B(1 - p, 1 - q)).
     """
     p, q = lax.min(a, b), lax.max(a, b)
     one = lax.full_like(p, 1.0)
-    mixed = (p < 0.0) & (q > 0.0)
+    mixed, both = (p < 0.0) & (q > 0.0), q < 0.0
     left, right = mixed & (p + q <= 0.0), mixed & (p + q > 0.0)
-    first = first_of(left, 1.0 - p - q, right, -p, p > 0.0, p, one)
-    second = first_of(right, p + q, q > 0.0, q, one)
+    first = first_of(left, 1.0 - p - q, right, -p, both, 1.0 - p, p > 0.0, p, one)
+    second = first_of(right, p + q, both, 1.0 - q, q > 0.0, q, one)
     finite = _is_finite_at_pole(p, q)
     sine, other = lax.abs(sin_pi(p)), lax.abs(sin_pi(p + q))
-    turn = lax.select(finite, one, other / sine)
     usual = log_beta_of_positive(first, second)
-    safe = lax.select(mixed, lax.full_like(p, 0.5), p), lax.select(mixed, lax.full_like(p, 0.5), q)
-    direct = log_gamma(safe[0]) + log_gamma(safe[1]) - log_gamma(safe[0] + safe[1])
+    turn = first_of(
+        left & finite, 1.0, left, other / sine, right, math.pi / (sine * -p),
+        math.pi * (other / sine) / lax.abs(sin_pi(q)) / (1.0 - p - q),
+    )  # fmt: skip
+    reflected = lax.log(turn)
     return first_of(
-        (a != a) | (b != b),
-        math.nan,
-        (p < 0.0) & (p > -math.inf) & (q == math.inf),
-        math.inf,
-        (_is_pole(p) | _is_pole(q)) & ~finite & (q < math.inf),
-        math.inf,
-        p > 0.0,
-        usual,
-        left,
-        usual + lax.log(turn),
-        right,
-        lax.log(math.pi / (sine * -p)) - usual,
-        direct,
-    )
+        (a != a) | (b != b), math.nan,
+        (p < 0.0) & (p > -math.inf) & (q == math.inf), math.inf,
+        (_is_pole(p) | _is_pole(q)) & ~finite & (q < math.inf), math.inf,
+        p > 0.0, usual,
+        left, usual + reflected,
+        reflected - usual,
+    )  # fmt: skip
 
 
 def log_beta_of_positive(a: Any, b: Any) -> Any:
-    """Above 8.5 by Stirling's formula, with logarithms of quotients: nothing large cancels."""
+    """Above 8.5 by Stirling's formula, with logarithms of quotients: nothing large cancels.
+
+    Each of the three logarithms is of the number that the sizes of a and b ask for.
+    """
     p, q = lax.min(a, b), lax.max(a, b)
-    safe_q = lax.select(q < _FAR, lax.full_like(q, _FAR), q)
-    safe_p = lax.select(p < _FAR, lax.full_like(p, _FAR), p)
-    together = safe_p + safe_q
-    share = safe_p / safe_q
-    both = (
-        0.5 * math.log(2 * math.pi)
-        - 0.5 * lax.log(safe_q)
-        + (safe_p - 0.5) * lax.log(safe_p / together)
-        - safe_q * lax.log1p(share)
-        + stirling_tail(safe_p)
-        + stirling_tail(safe_q)
-        - stirling_tail(together)
+    usable = p > 0.0
+    lower, upper, total = (LogGammaOfPositive(lax.select(usable, v, lax.full_like(v, 1.0))) for v in (p, q, p + q))
+    both, one = p >= _FAR, (q >= _FAR) & usable
+    share = lower.x / upper.far
+    first = lax.log(lax.select(both, lower.far / (lower.far + upper.far), lower.piece))
+    second, third = lax.log(upper.piece), lax.log(total.piece)
+    rise = lax.log1p(share)
+    errors = upper.tail - total.tail
+    by_stirling = (
+        (0.5 * math.log(2 * math.pi) - 0.5 * second)
+        + (lower.far - 0.5) * first
+        - upper.far * rise
+        + (lower.tail + errors)
     )
-    few = lax.select((p < _FAR) & (p > 0.0), p, lax.full_like(p, 1.0))
-    u = few / safe_q
-    one = (
-        log_gamma(few)
-        - safe_q * log1p_minus(u)
-        + 0.5 * lax.log1p(u)
-        - few * lax.log(few + safe_q)
-        + stirling_tail(safe_q)
-        - stirling_tail(few + safe_q)
-    )
-    direct = log_gamma(p) + log_gamma(q) - log_gamma(p + q)
-    infinite = (q == math.inf) & (p > 0.0)
+    low = lower.value(first)
+    mixed = low - upper.far * log1p_minus_of(share, rise) + 0.5 * rise - lower.x * third + errors
+    direct = low + upper.value(second) - total.value(third)
     return first_of(
-        (a != a) | (b != b),
-        math.nan,
-        infinite,
-        -math.inf,
-        p >= _FAR,
-        both,
-        (q >= _FAR) & (p > 0.0),
-        one,
+        (a != a) | (b != b) | ~(p >= 0.0), math.nan,
+        (q == math.inf) & usable, -math.inf,
+        ~usable, math.inf,
+        both, by_stirling,
+        one, mixed,
         direct,
-    )
+    )  # fmt: skip
 
 
 _log_beta: ElementwiseFunction = ElementwiseFunction(

@@ -86,13 +86,14 @@ def _beta_meaning(y: Any, a: Any, b: Any) -> Any:
     one = lax.full_like(y, 1.0)
     p, q = lax.select(large, one, a), lax.select(large, one, b)
     low = _times_log(p - 1.0, y) + _times_log1p(q - 1.0, -y) - log_beta_of_positive(p, q)
-    inside = large & (y > 0.0) & (y < 1.0) & (a < math.inf) & (b < math.inf)
-    x = lax.select(inside, y, lax.full_like(y, 0.5))
-    p, q = (lax.select(inside, v, lax.full_like(v, 10.0)) for v in (a, b))
+    finite = large & (a < math.inf) & (b < math.inf)
+    in_middle = (y > 0.0) & (y < 1.0)
+    x = lax.select(in_middle, y, lax.full_like(y, 0.5))
+    p, q = (lax.select(finite, v, lax.full_like(v, 10.0)) for v in (a, b))
     errors = stirling_tail(p + q) - stirling_tail(p) - stirling_tail(q)
     scale = 0.5 * (lax.log(p) - lax.log1p(p / q)) - _HALF_LOG_TWO_PI  # log(p q / (p + q)) / 2
     high = log_of_beta_ratio(p, q, x) + (scale + errors) - lax.log(x) - lax.log1p(-x)
-    return first_of(inside, high, large, -math.inf, low)
+    return first_of(finite & in_middle, high, large, -math.inf, low)
 
 
 def _over(factor: Any, x: Any) -> Any:
