@@ -100,20 +100,22 @@ class Form:
     """The product is added to the stored values."""
     words: Words | None = None
     """The operands are packed into words."""
+    least_bytes: int = 2
+    """A sum of integers has at least so many."""
 
 
-def type_of_sums(result: ElementType) -> str:
+def type_of_sums(result: ElementType, least_bytes: int = 2) -> str:
     """The type in which sums are kept."""
     name = memory_type(result)
     if is_float(name) or result.is_complex:
         return name
-    return f"{'int' if result.is_signed else 'uint'}{8 * max(result.byte_width, 2)}"
+    return f"{'int' if result.is_signed else 'uint'}{8 * max(result.byte_width, least_bytes)}"
 
 
 def algorithm_of(form: Form) -> Algorithm:
     """The algorithm. Its dimensions are the batch dimensions (`index0`, ...), i, j and p."""
     words, result = form.words, form.types[2]
-    total = words.total if words else type_of_sums(result)
+    total = words.total if words else type_of_sums(result, form.least_bytes)
     pointers = [Name(name, pointer_to(memory_type(t))) for name, t in zip(("x0", "x1", "out"), form.types, strict=True)]
 
     given = dict(form.given)
@@ -170,14 +172,17 @@ def zero_of(element: ElementType) -> Expr:
 def emit_product(
     name: str, product: Product, schedule: Schedule, extent: int, cost: float, least: int = 1, *,
     given: Mapping[str, Expr] | None = None, bands: Mapping[str, int] | None = None,
-    parts: Mapping[str, int] | None = None,
+    parts: Mapping[str, int] | None = None, least_bytes: int = 2,
 ) -> EmittedKernel:  # fmt: skip
     """The kernel of a product under a schedule. ScheduleError if the schedule does not fit. `given`: extents and
-    strides that are no parameters. `bands`, `parts`: parameters that the schedule's steps name."""
+    strides that are no parameters. `bands`, `parts`: parameters that the schedule's steps name. `least_bytes`: of a sum
+    of integers."""
     known = given or {}
     sizes = {name: value for name, value in product.sizes(bands or {}, parts or {}).items() if name not in known}
     batch = len(product.strides.batch)
-    form = Form(name, product.types, batch, tuple(known.items()), product.conjugates, product.adds, product.words)
+    form = Form(
+        name, product.types, batch, tuple(known.items()), product.conjugates, product.adds, product.words, least_bytes
+    )
     return kernel_of(form, algorithm_of, _pointers(form), sizes, schedule, extent, cost, least)
 
 

@@ -12,7 +12,7 @@ from ...hlo.ir import HloInstruction
 from ...hlo.opcode import Opcode
 from ...hlo.passes.expand.dot import dot_in_one_type, dot_of_integers
 from ...hlo.passes.patterns import convert
-from ..policy.products import is_deep, is_tiled
+from ..policy.products import is_deep, is_small, is_tiled
 
 
 def dot_in_type_of_blas(dot: HloInstruction) -> HloInstruction | None:
@@ -27,5 +27,5 @@ def dot_in_type_of_blas(dot: HloInstruction) -> HloInstruction | None:
 
 
 def small_dot_of_integers(dot: HloInstruction) -> HloInstruction | None:
-    """`dot_of_integers`, unless the product is large."""
-    return None if is_tiled(dot) else dot_of_integers(dot)
+    """`dot_of_integers`, unless the product is large, or one of many."""
+    return None if is_tiled(dot) or is_small(dot) else dot_of_integers(dot)

@@ -22,6 +22,7 @@ from ...hlo.support.records import dataclass
 from ..cost import KERNEL_OF_LOOP, MULTIPLICATION, OPERATION, OPERATION_OF_FUNCTION, PARTED, UPDATED
 from ..cost import UNKNOWN_TRIPS as TRIPS_BY_DATA
 from ..dot import is_gemm
+from ..policy.products import is_small
 from ..policy.small_products import MOST_VECTOR_WORK, MOST_WORK, SUPPORTED, work_of
 from .joining import part_of
 from .memory import MOST_LOCAL_ELEMENTS
@@ -140,7 +141,8 @@ def _joins(instruction: HloInstruction, computation: HloComputation, budget: _Bu
         body = instruction.attributes.calls
         return budget is None or budget.takes(instruction, len(body.instructions), nanoseconds(body))
     if opcode is Opcode.DOT:
-        if any(i.shape.element not in SUPPORTED for i in (*instruction.operands, instruction)):
+        elements = [i.shape.element for i in (*instruction.operands, instruction)]
+        if not is_small(instruction) and any(element not in SUPPORTED for element in elements):
             return False
         if not is_gemm(instruction):
             return False

@@ -338,6 +338,8 @@ class _Emitter(Storage):
     ) -> tuple[Name, Expr] | None:
         """If one operand of a product is a vector of which a mask leaves the first part: the other operand, and the
         terms of a sum that are not products with zero."""
+        if dot.shape.element.is_integral:
+            return None
         gemm, element = gemm_of(dot), dot.shape.element
         has_terms = any(isinstance(p, SizeParameter) and p.name == "k" for p in kernel.parameters)
         if gemm.batch or element.is_complex or element.is_small or not has_terms or 1 not in (gemm.m, gemm.n):

@@ -49,6 +49,8 @@ class Preparation:
 
 def preparation_of(dot: HloInstruction) -> Preparation | None:
     """The operand that should be copied before the loop, if it does not change; None if that does not pay."""
+    if dot.shape.element.is_integral:
+        return None
     gemm = gemm_of(dot)
     if gemm.batch or not 1 < gemm.k <= LITERAL // 2:
         return None

@@ -5,7 +5,7 @@
     2000 x 2000 by a few vectors                      `_few_vectors` below
     1000 x 64 by 64 x 1000                            `tiles` below
     4 x 4 by 4 x 4                                    `tiles`
-    int32 or other integers                           `tiles`
+    int32 or other integers                           `tiles`; many small ones `small_products.py`
     int8, int16, bfloat16, float16                    `tiles`, with words of several numbers (`emit/words.py`)
 
 A call of BLAS takes 25 ns and more, and 200 ns if it sets the number of its threads. BLAS copies operands into blocks,
@@ -160,6 +160,9 @@ on_pressure(_kernel_of.cache_clear)
 def _emitter_of(dot: HloInstruction, machine: Machine) -> Emit | None:
     if not dot.shape.num_elements:
         return None
+    if is_small(dot):
+        strides = strides_of(dot)
+        return partial(small_product, dot, transposes_b=strides.m >= FEW_ROWS and strides.n <= MOST_COLUMNS)
     words = words_of(dot, machine.multiplies_bf16)
     if words is not None:
         product = product_of(dot, words)
@@ -177,10 +180,29 @@ def is_tiled(dot: HloInstruction) -> bool:
     elements = [i.shape.element for i in (*dot.operands, dot)]
     if not all(map(_is_integer, elements)) and not _are_halves(*elements):
         return False
-    batches, depth = len(dot.attributes.lhs_batch_dims), _terms(dot)
+    depth = _terms(dot)
+    return min(_sides(dot)) >= LEAST_SIDE and depth > 1 and dot.shape.num_elements * depth >= LEAST_WORK
+
+
+def is_small(dot: HloInstruction) -> bool:
+    """True for many small products of integers of one type, or one of many rows and a small matrix, as those of floats
+    that `_has_small_side`. As a sum in a nest, 100000 products of 3 x 3 by 3 x 3 take five times as long: LLVM makes
+    vectors of neither loop."""
+    element = dot.shape.element
+    if not _is_integer(element) or any(o.shape.element is not element for o in dot.operands) or is_tiled(dot):
+        return False
+    depth, (few, many) = _terms(dot), sorted(_sides(dot))
+    is_batch = bool(dot.attributes.lhs_batch_dims)
+    if not 1 < depth <= MOST_DEPTH or many == 1 or few > MOST_COLUMNS or depth * few > MOST_PLACES:
+        return False
+    return (not is_batch or many <= MOST_COLUMNS) and dot.shape.num_elements >= FEWEST_ROWS * few
+
+
+def _sides(dot: HloInstruction) -> tuple[int, int]:
+    """The rows and columns of each result."""
+    batches = len(dot.attributes.lhs_batch_dims)
     first = dot.operands[0].shape.rank - len(dot.attributes.lhs_contracting_dims)
-    sides = [math.prod(dot.shape.dimensions[batches:first]), math.prod(dot.shape.dimensions[first:])]
-    return min(sides) >= LEAST_SIDE and depth > 1 and dot.shape.num_elements * depth >= LEAST_WORK
+    return math.prod(dot.shape.dimensions[batches:first]), math.prod(dot.shape.dimensions[first:])
 
 
 def is_deep(dot: HloInstruction) -> bool:

@@ -73,6 +73,20 @@ def test_integer_dot_needs_no_product_in_memory() -> None:
     np.testing.assert_array_equal(actual, lhs.astype(np.int32) @ rhs.astype(np.int32))
 
 
+@pytest.mark.parametrize("spec", ["ij,i->j", "i,ij->j", "j,ij->i", "bij,bi->bj", "ijk,j->ik", "ki,ijk->j", "ijk,ik->j"])
+def test_integers_times_a_vector_are_read_where_they_are(spec: str) -> None:
+    """The vector has no dimension of the result, so the matrix needs no other order: a transposed one would be read
+    column by column, for each sum."""
+    rng = np.random.default_rng(0)
+    lengths = {"b": 7, "i": 40, "j": 30, "k": 20}
+    arrays = [rng.integers(-9, 9, [lengths[c] for c in name]) for name in spec.partition("->")[0].split(",")]
+    compiled = hloom.jit(lambda *arrays: hloom.numpy.einsum(spec, *arrays)).lower(*arrays).compile()
+    np.testing.assert_array_equal(compiled(*arrays), np.einsum(spec, *arrays))
+    instructions = parse(compiled.as_text()).instructions()
+    transposed = [i.shape.num_elements for i in instructions if i.opcode is Opcode.TRANSPOSE]
+    assert max(transposed, default=0) < max(a.size for a in arrays)
+
+
 @pytest.mark.parametrize(
     ("lhs", "rhs", "result", "x", "y", "expected"),
     [

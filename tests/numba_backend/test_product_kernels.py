@@ -207,6 +207,38 @@ def test_many_small_products(
 
 
 @pytest.mark.one_in(2)
+@pytest.mark.parametrize("element", ["s8", "u8", "s16", "s32", "u32", "s64"])
+@pytest.mark.parametrize(
+    ("sizes", "batch"),
+    [((3, 3, 3), (100,)), ((2, 2, 2), (257,)), ((3, 3, 1), (90,)), ((8, 8, 8), (33,)), ((5, 7, 3), (4, 13)),
+     ((4, 4, 4), (70,)), ((999, 3, 3), ()), ((513, 16, 6), ()), ((1, 9, 5), (300,)), ((2, 5, 700), ())],
+    ids=str,
+)  # fmt: skip
+def test_many_small_products_of_integers(element: str, sizes: tuple[int, int, int], batch: tuple[int, ...]) -> None:
+    """They wrap around. As sums in a nest, few of these loops would become vectors."""
+    for form in FORMS:
+        check((element, element, element), *sizes, batch=batch, kernel="product", **form)
+
+
+def test_sums_of_odd_rows_of_short_integers_are_wide() -> None:
+    def text(n: int) -> str:
+        x, y = np.ones((300, 3), np.int16), np.ones((3, n), np.int16)
+        (kernel,) = hloom.jit(lambda x, y: x @ y).lower(x, y).compile().kernels().values()
+        return str(kernel)
+
+    assert "int32" in text(3)
+    assert "int32" not in text(4)
+
+
+def test_small_products_of_integers_are_parts_of_loops() -> None:
+    """A loop with one is a kernel still, as with one of floats."""
+    x = np.arange(300 * 3, dtype=np.int32).reshape(300, 3)
+    m = np.array([[1, 2, 0], [0, 1, 1], [3, 0, 1]], np.int32)
+    compiled = hloom.jit(lambda x: hloom.lax.fori_loop(0, 5, lambda _, x: x @ m, x)).lower(x).compile()
+    np.testing.assert_array_equal(compiled(x), x @ np.linalg.matrix_power(m, 5))
+
+
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     ("types", "forms"),
     [(("s32", "s32", "s32"), FORMS), (("u32", "u32", "u32"), FORMS[:1]), (("s16", "s32", "s16"), FORMS[1:2]),

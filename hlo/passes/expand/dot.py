@@ -52,7 +52,9 @@ def dot_in_one_type(dot: HloInstruction) -> HloInstruction | None:
 def dot_of_integers(dot: HloInstruction) -> HloInstruction | None:
     """Integers (and pred): broadcast, multiply, and sum over the contracting dimensions.
 
-    The dimensions are ordered batch, lhs free, contracting, rhs free, so that the loops run along rows of rhs.
+    The dimensions are ordered batch, lhs free, contracting, rhs free, so that the loops run along rows of rhs. If one
+    operand has batch and contracting dimensions only, as a vector has, and the free dimensions of the other are in the
+    order of the result, they stay in the other's order: the sum goes along rows of a matrix, or adds them.
     """
     result = dot.shape.element
     if result.is_inexact:
@@ -70,12 +72,21 @@ def dot_of_integers(dot: HloInstruction) -> HloInstruction | None:
     rhs_place = {d: k for k, d in enumerate(attributes.rhs_batch_dims)}
     rhs_place |= {d: first_contracting + k for k, d in enumerate(attributes.rhs_contracting_dims)}
     rhs_place |= {d: first_contracting + contracting + k for k, d in enumerate(rhs_free)}
+    dimensions = tuple(range(first_contracting, first_contracting + contracting))
+    if not (lhs_free and rhs_free):
+        whole, place = (rhs, rhs_place) if rhs_free else (lhs, lhs_place)
+        stored = [place[d] for d in range(whole.shape.rank)]
+        kept = [k for k in stored if k not in dimensions]
+        if kept == sorted(kept):
+            renumbered = {old: new for new, old in enumerate(stored)}
+            lhs_place, rhs_place = ({d: renumbered[k] for d, k in p.items()} for p in (lhs_place, rhs_place))
+            sizes = list(whole.shape.dimensions)
+            dimensions = tuple(sorted(renumbered[k] for k in dimensions))
     product = make_instruction(
         Opcode.AND if result is ElementType.PRED else Opcode.MULTIPLY,
         (_spread(lhs, lhs_place, sizes), _spread(rhs, rhs_place, sizes)),
     )
     opcode = Opcode.OR if result is ElementType.PRED else Opcode.ADD
-    dimensions = tuple(range(first_contracting, first_contracting + contracting))
     zero = make_constant(np.zeros((), result.dtype))
     return make_instruction(
         Opcode.REDUCE, (product, zero), ReduceAttributes(dimensions, binary_reducer(opcode, result))
