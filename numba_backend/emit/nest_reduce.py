@@ -16,7 +16,7 @@ from ...hlo.analyses.bands import Band, mask_of
 from ...hlo.ir import HloInstruction
 from ...hlo.opcode import Opcode
 from ...hlo.ops import Trait, has_trait
-from ..loops.expressions import Expr
+from ..loops.expressions import Expr, Number
 from .collapse import FusedBody
 from .nest import NestEmitter, loop_variable
 from .nest_arg import is_arg_reduction
@@ -108,8 +108,11 @@ class ReductionNest(NestEmitter):
         return [r for r in self.reductions if self.level[r] == stage]
 
     def searched_at(self, stage: int) -> list[HloInstruction]:
-        """The reductions of a stage with loops of their own, which look for the largest or smallest element."""
+        """The reductions of a stage with loops of their own, which look for the largest or smallest element. A short
+        row is unrolled, and LLVM makes vectors of many rows: so its elements are compared one after the other."""
         if self.inner or self.has_tiles:
+            return []
+        if self.reduced and isinstance(self.sizes.of(self.domain, self.reduced[-1]), Number):
             return []
         return [r for r in self.reductions_at(stage) if is_arg_reduction(r)]
 

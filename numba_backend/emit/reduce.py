@@ -43,7 +43,7 @@ def _counts_up(reduce: HloInstruction) -> bool:
     then each element has a greater index than those combined before it, or is the same pair."""
     if reduce.opcode is not Opcode.REDUCE or len(reduce.operands) != 4 or len(reduce.attributes.dimensions) != 1:
         return False
-    if arg_reducer(reduce.attributes.to_apply) is None or reduce.operands[0].shape.element is ElementType.PRED:
+    if arg_reducer(reduce.attributes.to_apply) is None:
         return False
     first = reduce.operands[3]
     if first.opcode is not Opcode.CONSTANT or first.attributes.literal.array.any():
@@ -67,6 +67,8 @@ def _better(
     if reduce.operands[0].shape.element.is_floating:
         best = best if best.is_simple else e.writer.let("acc", best)
         test: Expr = Binary("&", best.eq(best), Unary("not", Binary("<=" if is_maximum else ">=", value, best)))
+    elif reduce.operands[0].shape.element is ElementType.PRED:
+        test = Binary("&", *((value, Unary("not", best)) if is_maximum else (best, Unary("not", value))))
     else:
         test = Binary(">" if is_maximum else "<", value, best)
     better = e.writer.let("better", test)

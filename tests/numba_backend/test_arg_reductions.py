@@ -77,7 +77,7 @@ def test_integers_need_no_test_for_nan() -> None:
     assert arg_reducer(_reducer(body)) is None
 
 
-_SHAPES = ((1,), (3, 16), (2, 513), (2, 1000), (2, 1 << 16), (70001,), (0, 5))
+_SHAPES = ((1,), (300, 3), (3, 16), (2, 513), (2, 1000), (2, 1 << 16), (70001,), (0, 5))
 
 
 _DTYPES = [np.float32, np.float64, np.float16, ml_dtypes.bfloat16, np.int8, np.uint32, np.bool_]
@@ -136,7 +136,39 @@ def test_indices_that_overflow() -> None:
     np.testing.assert_array_equal(np.asarray(found), np.asarray(hlo.evaluate(module, x)).reshape(2))
 
 
-@pytest.mark.parametrize("dtype", [np.float32, ml_dtypes.bfloat16, np.float64, np.int32, np.uint8])
+@pytest.mark.parametrize("kind", ["f4", "u1", "?"])
+def test_short_rows_are_compared_element_by_element(kind: str) -> None:
+    """Their loop is unrolled, and the loop over rows has vectors; a search would be two loops for each row."""
+
+    def text(n: int) -> str:
+        x = np.zeros((1000, n), kind)
+        (kernel,) = hloom.jit(lambda x: jnp.argmin(x, 1)).lower(x).compile().kernels().values()
+        return str(kernel)
+
+    for n in (2, 10, 16):
+        assert "better" in text(n) and "first" not in text(n)
+    assert "first" in text(17)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.int16, np.bool_])
+@pytest.mark.parametrize("shape", [(30000, 3), (2, 40000, 5), (65537, 3)], ids=str)
+def test_few_columns_are_made_in_parts(shape: tuple[int, ...], dtype: Any) -> None:
+    """The first of equals is found whichever parts they are in, and the first NaN."""
+    rng = np.random.default_rng(17)
+    axis = len(shape) - 2
+    compiled = hloom.jit(lambda x: (jnp.argmax(x, axis), jnp.argmin(x, axis))).lower(np.zeros(shape, dtype)).compile()
+    is_prime = shape[axis] == 65537
+    assert len(compiled.kernels()) > 2 or is_prime
+    numbers = rng.integers(0, 2, shape) * (rng.random(shape) < 1e-3) + 1
+    inputs = [numbers.astype(dtype), np.zeros(shape, dtype), (np.cumsum(numbers == 2, axis) > 0).astype(dtype)]
+    if dtype is np.float32:
+        inputs.append(np.where(rng.random(shape) < 1e-3, np.nan, numbers).astype(dtype))
+    for x in inputs:
+        for got, name in zip(compiled(x), ("argmax", "argmin"), strict=True):
+            np.testing.assert_array_equal(got, getattr(np, name)(x, axis))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, ml_dtypes.bfloat16, np.float64, np.int32, np.uint8, np.bool_])
 def test_columns(dtype: Any) -> None:
     """Neighbouring results are combined with a row at a time: ties, NaN, zeros of both signs, nothing but the least."""
     rng = np.random.default_rng(11)

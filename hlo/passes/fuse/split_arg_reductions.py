@@ -1,7 +1,8 @@
-"""A part of split-reductions: argmax and argmin of few long rows run in two steps.
+"""A part of split-reductions: argmax and argmin of few long rows, or of few columns, run in two steps.
 
 The first step finds the best pair of each part of a row, the second the best of these. Indices of parts are computed,
-so that they need no array. The initial pair may enter twice.
+so that they need no array. The initial pair may enter twice. Workers that share parts of columns, and not columns, read
+whole rows, and keep the accumulators of a few columns in registers.
 """
 
 from __future__ import annotations
@@ -18,8 +19,9 @@ from ...shape import Shape
 from ..patterns import binary, make_splat
 from ..rewrite import rewrite_computation
 
-PartsOf = Callable[[int, int], int | None]
-"""Into how many parts rows are split, by the number of all elements and the size of a row; None: they are not."""
+PartsOf = Callable[[int, int, bool], int | None]
+"""Into how many parts rows are split, by the number of all elements and the size of a row, and whether the rows are
+columns of the array; None: they are not."""
 
 
 def split_arg_reductions(computation: HloComputation, parts_of: PartsOf) -> HloComputation:
@@ -36,16 +38,17 @@ def split_arg_reductions(computation: HloComputation, parts_of: PartsOf) -> HloC
 def _split(reduce: HloInstruction, parts_of: PartsOf) -> HloInstruction | None:
     values, indices, *inits = reduce.operands
     sizes, to_apply = values.shape.dimensions, reduce.attributes.to_apply
-    d = len(sizes) - 1
-    if reduce.attributes.dimensions != (d,) or indices.opcode is not Opcode.IOTA or arg_reducer(to_apply) is None:
+    d, *others = reduce.attributes.dimensions
+    if others or indices.opcode is not Opcode.IOTA or arg_reducer(to_apply) is None:
         return None
-    parts = parts_of(values.shape.num_elements, sizes[d])
+    parts = parts_of(values.shape.num_elements, sizes[d], d + 1 < len(sizes))
     if parts is None or last_index(indices, d) is None:
         return None
-    new_sizes = (*sizes[:d], parts, sizes[d] // parts)
+    length = sizes[d] // parts
+    new_sizes = (*sizes[:d], parts, length, *sizes[d + 1 :])
     shape = Shape.array(indices.shape.element, new_sizes)
     major, minor = (make_instruction(Opcode.IOTA, (), IotaAttributes(k), shape) for k in (d, d + 1))
-    ranges = binary(Opcode.ADD, binary(Opcode.MULTIPLY, major, make_splat(new_sizes[-1], shape)), minor)
+    ranges = binary(Opcode.ADD, binary(Opcode.MULTIPLY, major, make_splat(length, shape)), minor)
     viewed = make_instruction(Opcode.RESHAPE, (values,), shape=Shape.array(values.shape.element, new_sizes))
     partial = make_instruction(Opcode.REDUCE, (viewed, ranges, *inits), ReduceAttributes((d + 1,), to_apply))
     pairs = [make_get_tuple_element(partial, k) for k in range(2)]

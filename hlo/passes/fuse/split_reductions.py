@@ -50,6 +50,11 @@ class SplitReductions:
     """A row of this many results or more is not narrow."""
     few: int
     """With fewer results than this, workers cannot share the results."""
+    few_columns: int
+    """The same for columns: rows of so many results begin and end within a few vectors, and a worker reads a part of
+    each row."""
+    large_few_columns: int
+    """The smallest number of elements of fewer columns than that."""
     parts: int
     """Wanted number of parts, if a divisor near it exists."""
     rows: int
@@ -117,9 +122,10 @@ def _split_in(wanted: SplitReductions, computation: HloComputation, in_loop: boo
     return computation
 
 
-def _parts(wanted: SplitReductions, elements: int, size: int) -> int | None:
+def _parts(wanted: SplitReductions, elements: int, size: int, are_columns: bool) -> int | None:
     """Into how many parts rows of a size are split; None if workers share the rows, or there is no good divisor."""
-    if elements < wanted.large or (elements // max(size, 1) >= wanted.few and size <= wanted.most):
+    few = wanted.few_columns if are_columns else wanted.few
+    if elements < wanted.large or (elements // max(size, 1) >= few and size <= wanted.most):
         return None
     return _divisor(size, wanted.parts_of(size), LEAST_PARTS)
 
@@ -158,7 +164,7 @@ def _pays(reduce: HloInstruction, plan: _Plan, regions: Regions, wanted: SplitRe
     along_columns = max(reduced) < shape.rank - 1 and math.prod(shape.dimensions[: min(reduced)]) == 1
     if not along_columns or results >= wanted.wide:
         return False
-    if elements >= wanted.large_columns:
+    if elements >= (wanted.large_few_columns if results < wanted.few_columns else wanted.large_columns):
         return True
     return elements >= wanted.large_both and elements in regions.rows(regions.of(operand, plan.last, plan.parts))
 

@@ -28,7 +28,10 @@ from support.reduction_modules import reduction_module
 @pytest.fixture
 def eager(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Small arrays are split and shared as large ones are."""
-    split = replace(pipeline.SPLIT_REDUCTIONS, large=1, large_columns=64, large_both=16, parts=4, rows=1)
+    split = replace(
+        pipeline.SPLIT_REDUCTIONS,
+        large=1, large_columns=64, large_few_columns=64, large_both=16, parts=4, rows=1,
+    )  # fmt: skip
     monkeypatch.setattr(pipeline, "SPLIT_REDUCTIONS", split)
     monkeypatch.setattr(
         pipeline, "KERNEL_LIMITS", replace(pipeline.KERNEL_LIMITS, serial_elements=32, workers=2, rows=24)
@@ -111,6 +114,17 @@ def test_programs_are_few_kernels(name: str) -> None:
     module = parse(lowered.as_text())
     for got, want in zip(hloom.tree.leaves(compiled(*arguments)), evaluate(module, *arguments), strict=True):
         np.testing.assert_allclose(got, want, rtol=2e-4, atol=2e-4)
+
+
+@pytest.mark.parametrize(("columns", "steps"), [(17, 2), (100, 2), (128, 1), (1000, 1)])
+def test_few_columns_are_added_in_parts(columns: int, steps: int) -> None:
+    """From 65,536 elements on: a part of each row is read slowly if it is a few vectors long."""
+    rows = 16 * (65536 // columns // 16 + 1)
+    x = np.random.default_rng(0).standard_normal((rows, columns)).astype(np.float32)
+    for name, function in (("sum", jnp.sum), ("max", jnp.max)):
+        compiled = hloom.jit(lambda x, function=function: function(x, 0)).lower(x).compile()
+        assert compiled.as_text().count(" reduce(") == steps
+        np.testing.assert_allclose(compiled(x), getattr(x.astype(np.float64), name)(0), rtol=1e-5, atol=1e-4)
 
 
 def test_results_do_not_depend_on_who_computes_the_parts(monkeypatch: pytest.MonkeyPatch) -> None:
