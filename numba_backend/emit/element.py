@@ -21,7 +21,7 @@ from ...hlo.opcode import Opcode
 from ...hlo.ops import is_elementwise
 from ...hlo.rules import RuleTable
 from ..emitted_kernel import memory_type, pointer_of
-from ..loops.expressions import Call, Expr, Name, call
+from ..loops.expressions import Binary, Call, Expr, Name, Number, call
 from ..loops.statements import PointerParameter, ScalarParameter
 from ..loops.writer import Writer, boolean, cast
 from .physical_index import ElementAddress, PhysicalIndex
@@ -61,10 +61,14 @@ def rounded(element_type: ElementType, value: Expr) -> Expr:
     return value
 
 
+_FALSE = Number(0)
+"""The byte of a pred in memory that is false. This object is in the comparisons of `loaded` alone."""
+
+
 def loaded(element_type: ElementType, value: Expr) -> Expr:
     """Converts a value from memory to the type in which it is held."""
     if element_type is ElementType.PRED:
-        return value.ne(0)
+        return Binary("!=", value, _FALSE)
     if element_type in (ElementType.F16, ElementType.BF16):
         return call(f"{element_type.value}_to_f32", value)
     if element_type.is_small and element_type.is_integral:
@@ -81,10 +85,13 @@ def is_held_as_stored(element_type: ElementType) -> bool:
 def stored(element_type: ElementType, value: Expr) -> Expr:
     """Converts a held value to the type in memory.
 
-    A half is stored as it was loaded or rounded, with the bits of a signaling NaN: a held bf16 is the upper half of an
+    A pred that is only moved stays a byte: LLVM would test each byte of a short row, in place of a copy of the row. A
+    half is stored as it was loaded or rounded, with the bits of a signaling NaN: a held bf16 is the upper half of an
     f32, and LLVM drops conversions of f16 to f32 and back, but not around a choice.
     """
     if element_type is ElementType.PRED:
+        if isinstance(value, Binary) and value.right is _FALSE:
+            return value.left
         return cast("uint8", value)
     if element_type in (ElementType.F16, ElementType.BF16):
         if isinstance(value, Call) and value.function == f"{element_type.value}_to_f32":

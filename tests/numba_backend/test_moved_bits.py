@@ -3,11 +3,17 @@ of floats and back, would make them quiet."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import ml_dtypes
 import numpy as np
 import pytest
 from hloom.hlo import evaluate, parse
 from hloom.hlo.backend import get_compiler
+
+import hloom
+from hloom import numpy as jnp
 
 TYPES = {
     "bf16": ml_dtypes.bfloat16, "f16": np.float16, "f32": np.float32, "f64": np.float64,
@@ -114,3 +120,25 @@ def test_moved_elements_keep_their_bits(move: str, name: str, used: str) -> None
     floats = [x.view(dtype), y.view(dtype)]
     for results in (evaluate(module, *floats), get_compiler("numba").compile(module).execute(floats)):
         np.testing.assert_array_equal(results[0].view(integer), expected)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: x[:, :2], lambda x: x[::-1, ::-1], lambda x: x[np.array([5, 0, 3])], lambda x: jnp.tile(x, (2, 3)),
+        lambda x: x.reshape(5, 6, 16)[:, 1:, ::-1],
+    ],
+)  # fmt: skip
+def test_preds_are_moved_as_bytes(function: Callable[[Any], Any]) -> None:
+    """Each byte of a short row would be tested, where eight or more are copied at once."""
+    x = np.random.default_rng(0).integers(0, 2, (30, 16)).astype(bool)
+    compiled = hloom.jit(function).lower(x).compile()
+    assert " != 0" not in str(compiled.kernels())
+    with hloom.disable_jit():
+        np.testing.assert_array_equal(compiled(x), function(hloom.numpy.asarray(x)))
+
+
+def test_a_comparison_with_zero_is_no_move() -> None:
+    x = np.array([[0, 1, 5, 255]], np.uint8)
+    found = hloom.jit(lambda x: x[:, ::-1] != 0)(x)
+    np.testing.assert_array_equal(np.asarray(found).view(np.uint8), [[1, 1, 1, 0]])
