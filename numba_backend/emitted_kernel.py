@@ -25,6 +25,7 @@ from .loops.long_chains import in_stages
 from .loops.opaque import with_opaque_sums
 from .loops.printer import to_text
 from .loops.residues import by_residues
+from .loops.row_tails import with_row_tails
 from .loops.split import split_loops, with_copies
 from .loops.statements import KernelParameter, LoopProgram, PointerParameter, ScalarParameter, SizeParameter
 from .loops.typing import SHORT, pointer_to
@@ -65,11 +66,12 @@ class EmittedKernel:
         return nanoseconds(self.program, {"lo": 0, "hi": self.extent, **values}, target_machine())
 
     def in_stages(self) -> EmittedKernel:
-        """The same kernel with its chains of long functions in stages; itself if it has none, or takes little time."""
+        """The same kernel with its chains of long functions in stages, and those of the results of rows for a block of
+        rows; itself if it has none, or takes little time."""
         if self.nanoseconds < IN_STAGES:
             return self
         if self.program not in _staged:
-            made = in_stages(self.program)
+            made = with_row_tails(in_stages(self.program))
             _staged[self.program] = None if made is self.program else made
         program = _staged[self.program]
         return self if program is None else replace(self, program=program, cost=self.nanoseconds / self.extent)

@@ -45,28 +45,31 @@ BLOCK = 256
 """Elements of a block: of 128 to 1,024, none is faster."""
 MOST_HELD = 16
 """Values that are kept for later stages: the block of all of them stays in a first-level cache."""
-_HELD = frozenset(("float32", "float64"))
+HELD = frozenset(("float32", "float64"))
+"""Types of values that are kept."""
 
 
 def in_stages(program: LoopProgram) -> LoopProgram:
     """The program, in stages if it is one loop over all elements in which a long function waits for another one."""
     statements = [s for s in program.body if not isinstance(s, Comment)]
     before, loop = statements[:-1], statements[-1] if statements else None
-    if not isinstance(loop, For) or not all(isinstance(s, Assign) for s in before) or not _is_over_all(loop):
+    if not isinstance(loop, For) or not all(isinstance(s, Assign) for s in before) or not is_over_all(loop):
         return program
     taken = {*program.parameters, *names_of(program.body), loop.variable.name}
     taken |= {t.name for s in (*before, *loop.body) if isinstance(s, Assign) for t in s.targets}
-    stages = _Stages(loop, lambda name: _fresh(name, taken)).written()
+    stages = _Stages(loop, lambda name: fresh_name(name, taken)).written()
     return program if stages is None else replace(program, body=[*before, *stages])
 
 
-def _is_over_all(loop: For) -> bool:
+def is_over_all(loop: For) -> bool:
+    """True for the loop over all iterations of a kernel."""
     ends = loop.start, loop.stop
     is_range = loop.kind in ("range", "independent") and loop.step == 1
     return is_range and all(isinstance(e, Name) and e.name == name for e, name in zip(ends, ("lo", "hi"), strict=True))
 
 
-def _fresh(name: str, taken: set[str]) -> str:
+def fresh_name(name: str, taken: set[str]) -> str:
+    """The name with the first number that is not taken, which then is."""
     number = 0
     while (found := f"{name}{number}") in taken:
         number += 1
@@ -132,7 +135,7 @@ class _Stages:
         parts = [self._hoisted(p) for p in e.parts]
         level = max((at for at, _ in parts), default=0)
         e = e.with_parts(tuple(p for _, p in parts)) if parts else e
-        if not (isinstance(e, Call) and e.function in LONG and e.type in _HELD):
+        if not (isinstance(e, Call) and e.function in LONG and e.type in HELD):
             return level, e
         name = Name(self._fresh("stage"), e.type)
         self._items.append((level, Assign((name,), (e,))))
@@ -158,7 +161,7 @@ class _Stages:
                 for user in users:
                     stages[user].append(statement)
             elif users:
-                if target.type not in _HELD or len(held) == MOST_HELD:
+                if target.type not in HELD or len(held) == MOST_HELD:
                     return None
                 array = held[target.name] = Name(self._fresh("held"), pointer_to(target.type))
                 stages[at].append(Store(array, j, target))
