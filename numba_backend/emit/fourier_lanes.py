@@ -15,6 +15,16 @@ Blocks of rows are transposed into this order when they are read, and transposed
 block ends with the last row, so that some rows are computed twice. A prime factor above 13 is a pass too, with sums
 over its cosines and sines. Real rows of even length n are n / 2 complex numbers, and their transform becomes the real
 spectrum before it is stored; rows of odd length have zeros as imaginary parts.
+
+A length with a larger prime factor is a convolution with a chirp (Bluestein's), within the same memory::
+
+    x_k = sum_j a_j e^(-+2 pi i j k / n),   j k = (j^2 + k^2 - (k - j)^2) / 2
+
+So the numbers are multiplied by c_j = e^(-+pi i j^2 / n), extended by zeros to a length without large factors,
+transformed, multiplied by the transform of 1 / c, transformed back, and multiplied by c_k. The way back is the same
+transform of numbers whose real and imaginary parts have changed places.
+
+Rows may be the columns of a matrix: they need not be transposed.
 """
 
 from __future__ import annotations
@@ -28,7 +38,7 @@ import numpy as np
 
 from ...hlo.element_type import ElementType
 from ..machine import target_machine
-from .fourier import LARGEST_FACTOR, butterfly_lines, by_length, factors_of, root_lines, roots
+from .fourier import LARGEST_FACTOR, butterfly_lines, by_length, convolution_length, factors_of, root_lines, roots
 from .texts import LANES, indented
 
 LARGEST_SUM = 127
@@ -41,6 +51,7 @@ class Rows(Enum):
     """The kinds of rows: n numbers and n results unless the kind says otherwise."""
 
     COMPLEX = "complex numbers"
+    COLUMNS = "complex numbers, `inner` numbers apart"
     FROM_REALS = "2 n real numbers, to n + 1 complex ones"
     TO_REALS = "n + 1 complex numbers, to 2 n real ones"
     FROM_ODD_REALS = "n real numbers, to n // 2 + 1 complex ones"
@@ -62,18 +73,25 @@ def passes_of(n: int) -> tuple[int, ...] | None:
 _PRIMES = tuple(p for p in range(3, LARGEST_SUM + 1) if all(p % q for q in range(2, math.isqrt(p) + 1)))
 
 
+def padded_length(n: int) -> int:
+    """The length of the passes for length n: that of the convolution if a prime factor is too large."""
+    return n if passes_of(n) is not None else convolution_length(n)
+
+
 def fits(real: ElementType, items: int, n: int) -> bool:
     """Whether interleaving rows with transforms of length n is faster: they must fit into half of the second-level
     cache."""
-    lanes = LANES[real]
-    if items < lanes or n <= 1 or 4 * (n + 1) * lanes * real.byte_width > target_machine().second_cache // 2:
+    if items < LANES[real] or n <= 1:
         return False
-    return passes_of(n) is not None and (n < _SHORT or n & (n - 1) != 0)
+    padded = padded_length(n)
+    if work_numbers(real, padded) * real.byte_width > target_machine().second_cache // 2:
+        return False
+    return padded != n or n < _SHORT or n & (n - 1) != 0
 
 
-def work_numbers(real: ElementType, n: int) -> int:
+def work_numbers(real: ElementType, padded: int) -> int:
     """The real numbers of the memory that one thread works in: two buffers."""
-    return 4 * (n + 1) * LANES[real]
+    return 4 * (padded + 1) * LANES[real]
 
 
 def kinds_of(passes: Sequence[int]) -> tuple[int, ...]:
@@ -101,34 +119,53 @@ def table_of(real: ElementType, passes: tuple[int, ...], inverse: bool, scale: f
 
 
 @functools.cache
-def lanes_text(kinds: tuple[int, ...], rows: Rows, lanes: int) -> tuple[str, ...]:
-    """The lines for group `b` of `groups`: their part of `items` rows."""
+def lanes_text(kinds: tuple[int, ...], rows: Rows, lanes: int, is_convolution: bool = False) -> tuple[str, ...]:
+    """The lines for group `b` of `groups`: their part of `items` rows. `is_convolution`: the passes have the length
+    `padded`, and `chirp` has the factors."""
+    whole = "padded" if is_convolution else "n"
     half = {Rows.FROM_REALS: "n", Rows.TO_REALS: "n"}.get(rows, "(n // 2)")
     spectrum, reals = f"2 * ({half} + 1)", "2 * n" if half == "n" else "n"
     given = reals if rows in (Rows.FROM_REALS, Rows.FROM_ODD_REALS) else spectrum
     made = reals if rows in (Rows.TO_REALS, Rows.TO_ODD_REALS) else spectrum
     if rows is Rows.COMPLEX:
         given = made = "2 * n"
-    body = [f"first = minimum(number * {lanes}, items - {lanes})", "at = b * 4 * (n + 1)", "to = at + 2 * (n + 1)"]
-    body += _read(given, 2 if rows is Rows.FROM_ODD_REALS else 1, lanes)
+    body = [f"at = b * 4 * ({whole} + 1)", f"to = at + 2 * ({whole} + 1)"]
+    if rows is Rows.COLUMNS:
+        body += ["item = number // blocks", f"column = minimum((number - item * blocks) * {lanes}, inner - {lanes})"]
+        body += ["first = 2 * (item * n * inner + column)", *_columns_read(lanes)]
+    else:
+        body += [f"first = minimum(number * {lanes}, items - {lanes})"]
+        body += _read(given, 2 if rows is Rows.FROM_ODD_REALS else 1, lanes)
     swap = ["next = at", "at = to", "to = next"]
     if rows is Rows.TO_REALS:
         body += [*_joined(lanes), *swap]
     elif rows is Rows.TO_ODD_REALS:
         body += _mirrored(lanes)
     table = "2 + 2 * n" if half == "n" else "2"
-    body += ["m = n", "s = 1", f"table = {table}", "for step in range(steps):", "    p = plan[step]", "    m = m // p"]
-    body += indented(by_length(kinds, lambda p: _pass(p, lanes) if p else _sums(lanes)))
-    body += indented(["table = table + 2 * m * (p - 1)", "s = s * p", *swap])
+    passes = [f"m = {whole}", "s = 1", f"table = {table}", "for step in range(steps):", "    p = plan[step]"]
+    passes += ["    m = m // p", *indented(by_length(kinds, lambda p: _pass(p, lanes) if p else _sums(lanes)))]
+    passes += indented(["table = table + 2 * m * (p - 1)", "s = s * p", *swap])
+    if is_convolution:
+        body += [*_multiplied("n", "0", lanes), *_zeros(lanes), "for turn in range(2):", *indented(passes)]
+        body += ["    if turn == 0:", *indented(_multiplied("padded", "2 * n", lanes, turned="to"), 2)]
+        body += [*_multiplied("n", "0", lanes, turned="from")]
+    else:
+        body += passes
     if rows is Rows.FROM_REALS:
         body += [*_separated(lanes), *swap]
-    body += _written(made, 2 if rows is Rows.TO_ODD_REALS else 1, lanes)
-    lines = ["scale = w[0]", "sg = w[1]", f"transposed = local_array({lanes * lanes}, R)"]
+    if rows is Rows.COLUMNS:
+        body += _columns_written(lanes)
+    else:
+        body += _written(made, 2 if rows is Rows.TO_ODD_REALS else 1, lanes)
+    lines = ["scale = w[0]", "sg = w[1]"]
+    if rows is not Rows.COLUMNS:
+        lines += [f"transposed = local_array({lanes * lanes}, R)"]
     if 0 in kinds:
         lines += [f"sums = local_array({4 * (LARGEST_SUM // 2 + 1) * lanes}, R)"]
         lines += [f"{name} = local_array({lanes}, R)" for name in ("real_even", "imag_even", "real_odd", "imag_odd")]
-    lines += [f"blocks = (items + {lanes - 1}) // {lanes}"]
-    lines += ["for number in range(b * blocks // groups, (b + 1) * blocks // groups):"]
+    lines += [f"blocks = ({'inner' if rows is Rows.COLUMNS else 'items'} + {lanes - 1}) // {lanes}"]
+    lines += ["all_blocks = items * blocks" if rows is Rows.COLUMNS else "all_blocks = blocks"]
+    lines += ["for number in range(b * all_blocks // groups, (b + 1) * all_blocks // groups):"]
     return (*lines, *indented(body))
 
 
@@ -171,6 +208,39 @@ def _written(length: str, apart: int, lanes: int) -> list[str]:
         f"    for l in range({lanes}):",
         f"        out[(first + l) * length + f] = work[(at + {apart} * f) * {lanes} + l]",
     ]
+
+
+def _columns_read(lanes: int) -> list[str]:
+    """Columns from `first` on: they are beside each other already, pairs of a real and an imaginary part."""
+    re, im = _number("k", lanes)
+    each = [f"{re} = x[from_row + 2 * l] * scale", f"{im} = x[from_row + 2 * l + 1] * scale"]
+    each = [f"for l in independent({lanes}):", *indented(each)]
+    return ["for k in range(n):", "    from_row = first + 2 * k * inner", *indented(each)]
+
+
+def _columns_written(lanes: int) -> list[str]:
+    """The way back."""
+    re, im = _number("k", lanes)
+    each = [f"out[to_row + 2 * l] = {re}", f"out[to_row + 2 * l + 1] = {im}"]
+    each = [f"for l in independent({lanes}):", *indented(each)]
+    return ["for k in range(n):", "    to_row = first + 2 * k * inner", *indented(each)]
+
+
+def _multiplied(count: str, start: str, lanes: int, turned: str = "") -> list[str]:
+    """The first numbers times those of `chirp` from `start` on. `turned`: real and imaginary parts change places, after
+    the product ("to") or before ("from")."""
+    re, im = _number("k", lanes)
+    one, other = (im, re) if turned == "from" else (re, im)
+    to_one, to_other = (im, re) if turned == "to" else (re, im)
+    each = [f"ar = {one}", f"ai = {other}", f"{to_one} = ar * cr - ai * ci", f"{to_other} = ar * ci + ai * cr"]
+    factors = [f"cr = chirp[{start} + 2 * k]", f"ci = chirp[{start} + 2 * k + 1]"]
+    return [f"for k in independent({count}):", *indented([*factors, *_each(each, lanes)])]
+
+
+def _zeros(lanes: int) -> list[str]:
+    """The numbers from n on."""
+    re, im = _number("k", lanes)
+    return ["for k in range(n, padded):", *indented(_each([f"{re} = R(0)", f"{im} = R(0)"], lanes))]
 
 
 def _each(lines: Sequence[str], lanes: int) -> list[str]:

@@ -2,9 +2,10 @@
 
 A transform of real numbers of even length n is a transform of n / 2 complex numbers: pairs of real numbers are taken
 for complex ones, and a last step separates the two. Other lengths are transformed as complex numbers. Many short rows
-are interleaved and transformed together (`emit/fourier_lanes.py`), others one after the other (`emit/fourier.py`). In
-the latter, a length with a prime factor above 13 is a convolution with a chirp (Bluestein's). This file decides which
-kernels are called with which lengths and tables.
+are interleaved and transformed together (`emit/fourier_lanes.py`), others one after the other (`emit/fourier.py`). A
+length with a large prime factor is a convolution with a chirp (Bluestein's): within one kernel, if rows or columns are
+interleaved; otherwise in three passes over memory, from a prime factor above 13 on. This file decides which kernels are
+called with which lengths and tables.
 """
 
 from __future__ import annotations
@@ -84,6 +85,9 @@ class _Rows:
         if inner == 1 and not before and not after and self._fits(outer, n):
             self._lanes(lanes.Rows.COMPLEX, outer, n, source, target, scale)
             return
+        if texts.plan_of(n, 1) is None and self._fits(inner, n):
+            self._lanes(lanes.Rows.COLUMNS, outer, n, source, target, scale, inner)
+            return
         block = _block(n, inner, self._complex.byte_width)
         plan = texts.plan_of(n, block)
         if plan is None:
@@ -114,25 +118,36 @@ class _Rows:
     def _fits(self, items: int, n: int) -> bool:
         return self._side_by_side and lanes.fits(self._real, items, n)
 
-    def _lanes(self, rows: lanes.Rows, items: int, n: int, source: Argument, target: Argument, scale: float) -> None:
-        """Interleaved rows, with transforms of length n."""
-        passes = lanes.passes_of(n)
+    def _lanes(
+        self, rows: lanes.Rows, items: int, n: int, source: Argument, target: Argument, scale: float, inner: int = 1
+    ) -> None:
+        """Interleaved rows, with transforms of length n. `inner`: how many columns an item has, if they are that."""
+        padded = lanes.padded_length(n)
+        passes = lanes.passes_of(padded)
         assert passes is not None
+        is_convolution = padded != n
         width = self._real.byte_width
-        nanoseconds = items * n * (1.5 * math.log2(n) + 6) * TRANSFORMED * width / 4
-        blocks = -(-items // LANES[self._real])
+        nanoseconds = items * inner * padded * (1.5 * math.log2(padded) + 6) * TRANSFORMED * width / 4
+        if is_convolution:
+            nanoseconds *= 2
+        count = LANES[self._real]
+        blocks = items * -(-inner // count) if rows is lanes.Rows.COLUMNS else -(-items // count)
         groups = max(1, min(blocks, _GROUPS, int(nanoseconds / SHARE_NANOSECONDS)))
         separated = 2 * n if rows in (lanes.Rows.FROM_REALS, lanes.Rows.TO_REALS) else 0
-        table = lanes.table_of(self._real, passes, self._inverse, scale, separated)
+        inverse = self._inverse and not is_convolution
+        table = lanes.table_of(self._real, passes, inverse, scale, separated)
         builder = self._context.builder
         arrays = {
             "x": source, "out": target, "w": builder.constant(table),
-            "work": self._context.scratch(self._real, lanes.work_numbers(self._real, n) * groups),
+            "work": self._context.scratch(self._real, lanes.work_numbers(self._real, padded) * groups),
             "plan": builder.constant(np.array(passes, np.int64)),
         }  # fmt: skip
-        kinds = dict.fromkeys(arrays, self._real) | {"plan": ElementType.S64}
-        sizes = {"items": items, "n": n, "groups": groups, "steps": len(passes)}
-        lines = lanes.lanes_text(lanes.kinds_of(passes), rows, LANES[self._real])
+        kinds = dict.fromkeys((*arrays, "chirp"), self._real) | {"plan": ElementType.S64}
+        sizes = {"items": items, "n": n, "groups": groups, "steps": len(passes), "inner": inner}
+        if is_convolution:
+            arrays["chirp"] = builder.constant(_pairs(np.concatenate(_chirp(n, padded, self._inverse)), self._real))
+            sizes["padded"] = padded
+        lines = lanes.lanes_text(lanes.kinds_of(passes), rows, LANES[self._real], is_convolution)
         self._add("transforms", lines, arrays, kinds, sizes, groups, nanoseconds / groups)
 
     def _add(

@@ -15,6 +15,7 @@ import hloom.numpy as jnp
 
 RNG = np.random.default_rng(7)
 LENGTHS = (1, 2, 3, 4, 5, 6, 7, 11, 12, 13, 15, 16, 17, 26, 32, 49, 60, 64, 97, 128, 243, 360, 1000, 2048)
+SIDE_BY_SIDE = (2, 3, 5, 8, 15, 16, 17, 34, 37, 94, 101, 105, 127, 131, 254, 262, 393, 512, 2 * 3 * 11 * 31)
 KINDS = {"c64": (np.complex64, 3e-6), "c128": (np.complex128, 4e-15)}
 
 
@@ -52,7 +53,7 @@ def test_lengths(n: int, kind: str) -> None:
 
 @pytest.mark.one_in(2)
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("n", [2, 3, 5, 8, 15, 16, 17, 34, 37, 94, 101, 105, 127, 131, 254, 512, 2 * 3 * 11 * 31])
+@pytest.mark.parametrize("n", SIDE_BY_SIDE)
 @pytest.mark.parametrize("items", [8, 21])
 def test_rows_side_by_side(items: int, n: int, kind: str) -> None:
     """Rows of very different sizes: none is in the errors of another one. The imaginary parts of the first number, and
@@ -93,6 +94,27 @@ def test_columns(shape: tuple[int, ...]) -> None:
     x = complex_numbers("c64", *shape)
     close(transformed("fft2", x), np.fft.fft2(x.astype(np.complex128)), 4e-6)
     close(transformed("ifft2", x), np.fft.ifft2(x.astype(np.complex128)), 4e-6)
+
+
+@pytest.mark.one_in(2)
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("shape", [(2, 17, 16), (131, 8), (3, 31, 21), (1, 262, 35), (167, 50)])
+def test_columns_with_large_prime_factors(shape: tuple[int, ...], kind: str) -> None:
+    """They are interleaved as they are, in blocks of 8 or 16, the last of which overlaps the one before."""
+    eps = KINDS[kind][1]
+    x = complex_numbers(kind, *shape)
+    close(transformed("fft2", x), np.fft.fft2(x.astype(np.complex128)), eps)
+    close(transformed("ifft2", x), np.fft.ifft2(x.astype(np.complex128)), eps)
+
+
+@pytest.mark.parametrize("name", ["fft", "ifft", "rfft", "ihfft"])
+def test_a_convolution_of_many_rows_is_one_kernel(name: str) -> None:
+    """The chirp is multiplied where the rows are interleaved, in the cache; alone it is passes over memory."""
+    for n in (167, 501, 2 * 233):
+        x = jnp.zeros((40, n), np.float32 if name in ("rfft", "ihfft") else np.complex64)
+        text = str(hloom.jit(getattr(jnp.fft, name)).lower(x).compile().kernels())
+        assert "transforms" in text
+        assert "chirped" not in text
 
 
 @pytest.mark.parametrize("shape", [(700, 128), (3, 20000), (64, 96, 50)])
