@@ -287,17 +287,34 @@ def concatenate(arrays: Any, axis: int | None = 0, dtype: Any = None) -> Value:
     >>> jnp.concatenate([jnp.ones((1, 2)), jnp.zeros((1, 2))], axis=1)
     Array([[1., 1., 0., 0.]], dtype=float32)
     """
+    arrays = resolved(arrays)
+    if isinstance(arrays, ArrayBase | np.ndarray) and rank_of(arrays) > 1 and len(arrays):
+        return _joined_rows(_of_one_dtype([arrays], dtype)[0], axis)
     items = _sequence("concatenate", arrays)
     check_arraylike("concatenate", *items)
-    if dtype is not None:
-        values = [to_dtype(a, dtypes.requested_dtype(dtype, "stack or concatenate"), False) for a in items]
-    else:
-        values = promote_dtypes(*items)
+    values = _of_one_dtype(items, dtype)
     if axis is None:
         return lax.concatenate([ravel(v) for v in values], 0)
     if values[0].aval.ndim == 0:
         raise ValueError("concatenate: arrays without dimensions cannot be joined: use stack")
     return lax.concatenate(values, canonical_axis(axis, values[0].aval.ndim))
+
+
+def _of_one_dtype(items: Sequence[Any], dtype: Any) -> Sequence[Value]:
+    if dtype is None:
+        return promote_dtypes(*items)
+    return [to_dtype(a, dtypes.requested_dtype(dtype, "stack or concatenate"), False) for a in items]
+
+
+def _joined_rows(x: Value, axis: int | None) -> Value:
+    """The rows x[0], x[1], ... joined: all of them at once, as taking them apart would be an operation for each."""
+    if axis is None:
+        return ravel(x)
+    count, *sizes = x.aval.shape
+    place = canonical_axis(axis, len(sizes))
+    others = [d for d in range(1, x.aval.ndim) if d <= place]
+    turned = lax.transpose(x, [*others, 0, *range(place + 1, x.aval.ndim)]) if place else x
+    return lax.reshape(turned, (*sizes[:place], count * sizes[place], *sizes[place + 1 :]))
 
 
 def concat(arrays: Any, /, *, axis: int | None = 0) -> Value:
@@ -320,6 +337,10 @@ def stack(arrays: Any, axis: int = 0, out: None = None, dtype: Any = None) -> Va
     Array([[1, 3],
            [2, 4]], dtype=int32)
     """
+    arrays = resolved(arrays)
+    if isinstance(arrays, ArrayBase | np.ndarray) and rank_of(arrays) and len(arrays):
+        (rows,) = _of_one_dtype([arrays], dtype)
+        return moveaxis(rows, 0, canonical_axis(axis, rows.aval.ndim))
     items = _sequence("stack", arrays)
     values = ensure_arraylikes("stack", *items)
     shape = values[0].aval.shape

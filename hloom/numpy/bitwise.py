@@ -47,12 +47,12 @@ def packbits(a: ArrayLike, axis: int | None = None, bitorder: str = "big") -> Va
         raise OperandError(f"Expected an input array of integer or boolean data type, not {what}", "bits")
     bits, place = _along(x != 0, axis)
     sizes = bits.aval.shape
-    count = -(-sizes[-1] // 8)
-    wide = [(0, 0, 0)] * (len(sizes) - 1) + [(0, 8 * count - sizes[-1], 0)]
+    count = -(-sizes[place] // 8)
+    wide = [(0, 8 * count - sizes[place] if d == place else 0, 0) for d in range(len(sizes))]
     padded = lax.pad(lax.convert_element_type(bits, np.uint8), np.uint8(0), wide)
-    octets = lax.reshape(padded, (*sizes[:-1], count, 8))
-    shifted = lax.shift_left(octets, _bit_numbers(octets.aval.shape, bitorder))
-    return _back(lax.reduce_or(shifted, [len(sizes)]), place)
+    octets = lax.reshape(padded, (*sizes[:place], count, 8, *sizes[place + 1 :]))
+    shifted = lax.shift_left(octets, _bit_numbers(octets.aval.shape, place + 1, bitorder))
+    return lax.reduce_or(shifted, [place + 1])
 
 
 @compound(static=("axis", "count", "bitorder"))
@@ -71,15 +71,16 @@ def unpackbits(a: ArrayLike, axis: int | None = None, count: int | None = None, 
         raise OperandError(f"Expected an input array of unsigned byte data type, not {what}", "bits")
     octets, place = _along(x, axis)
     sizes = octets.aval.shape
-    wide = lax.broadcast_in_dim(octets, (*sizes, 8), range(len(sizes)))
-    bits = lax.shift_right_logical(wide, _bit_numbers((*sizes, 8), bitorder)) & np.uint8(1)
-    flat = lax.reshape(bits, (*sizes[:-1], 8 * sizes[-1]))
-    if count is not None:
-        size = 8 * sizes[-1]
-        kept = count if count >= 0 else max(0, size + count)
-        low = [(0, 0, 0)] * (len(sizes) - 1)
-        flat = lax.pad(flat, np.uint8(0), [*low, (0, kept - size, 0)])
-    return _back(flat, place)
+    before, after = sizes[: place + 1], sizes[place + 1 :]
+    bits = (*before, 8, *after)
+    wide = lax.broadcast_in_dim(octets, bits, [d for d in range(len(bits)) if d != place + 1])
+    apart = lax.shift_right_logical(wide, _bit_numbers(bits, place + 1, bitorder)) & np.uint8(1)
+    size = 8 * sizes[place]
+    flat = lax.reshape(apart, (*sizes[:place], size, *after))
+    if count is None:
+        return flat
+    kept = count if count >= 0 else max(0, size + count)
+    return lax.pad(flat, np.uint8(0), [(0, kept - size if d == place else 0, 0) for d in range(len(sizes))])
 
 
 def _check_bit_order(name: str, order: str) -> None:
@@ -88,19 +89,13 @@ def _check_bit_order(name: str, order: str) -> None:
 
 
 def _along(x: Value, axis: int | None) -> tuple[Value, int]:
-    """The array with an axis at the end, and where it was."""
+    """The array, flattened if there is no axis, and the axis. The bits of a number go beside the axis, so that no
+    element of the other axes moves."""
     if axis is None:
         return lax.reshape(x, (x.aval.size,)), 0
-    place = canonical_axis(axis, x.aval.ndim)
-    order = [d for d in range(x.aval.ndim) if d != place]
-    return lax.transpose(x, [*order, place]), place
+    return x, canonical_axis(axis, x.aval.ndim)
 
 
-def _back(x: Value, place: int) -> Value:
-    last = x.aval.ndim - 1
-    return lax.transpose(x, [*range(place), last, *range(place, last)])
-
-
-def _bit_numbers(shape: tuple[int, ...], order: str) -> Value:
-    index = lax.broadcasted_iota(np.uint8, shape, len(shape) - 1)
+def _bit_numbers(shape: tuple[int, ...], axis: int, order: str) -> Value:
+    index = lax.broadcasted_iota(np.uint8, shape, axis)
     return index if order == "little" else np.uint8(7) - index
