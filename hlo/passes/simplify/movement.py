@@ -285,6 +285,50 @@ def concatenate_little(i: Instruction) -> Instruction | None:
     return make_instruction(Opcode.CONCATENATE, operands, ConcatenateAttributes(d))
 
 
+def concatenate_of_neighbours(i: Instruction) -> Instruction | None:
+    """Slices of one array that begin where the one before ends are one slice; also reshaped ones, where the elements of
+    each are one after the other in the result."""
+    d = i.attributes.dimension
+    parts: list[Instruction] = []
+    joined: list[tuple[Instruction, int]] = []  # of the last part: the last slice, and the sum of sizes along d
+    for x in i.operands:
+        part = x.operands[0] if x.opcode is Opcode.RESHAPE else x
+        if part.opcode is not Opcode.SLICE or (part is not x and not _is_first(x, d)):
+            joined = []
+        elif joined and (both := _neighbours(joined[-1][0], part, d if part is x else None)):
+            size = joined[-1][1] + x.shape.dimensions[d]
+            sizes = (*x.shape.dimensions[:d], size, *x.shape.dimensions[d + 1 :])
+            parts[-1] = reshape(both, sizes)
+            joined = [(both, size)]
+            continue
+        else:
+            joined = [(part, x.shape.dimensions[d])]
+        parts.append(x)
+    return None if len(parts) == len(i.operands) else make_instruction(Opcode.CONCATENATE, parts, i.attributes)
+
+
+def _is_first(x: Instruction, d: int) -> bool:
+    return all(size == 1 for size in x.shape.dimensions[:d])
+
+
+def _neighbours(one: Instruction, other: Instruction, d: int | None) -> Instruction | None:
+    """The slice that is two slices joined along d; without d, along the first dimension of the slices that may be
+    larger than 1."""
+    a, b = one.attributes, other.attributes
+    if one.operands != other.operands or a.strides != b.strides:
+        return None
+    differ = [k for k, (x, y) in enumerate(zip(a.start_indices, b.start_indices, strict=True)) if x != y]
+    if len(differ) != 1 or (d is not None and differ != [d]) or (d is None and not _is_first(one, differ[0])):
+        return None
+    (k,) = differ
+    if a.start_indices[k] + one.shape.dimensions[k] * a.strides[k] != b.start_indices[k]:
+        return None
+    if any(x != y for e, (x, y) in enumerate(zip(one.shape.dimensions, other.shape.dimensions, strict=True)) if e != k):
+        return None
+    limits = tuple(b.limit_indices[e] if e == k else limit for e, limit in enumerate(a.limit_indices))
+    return make_instruction(Opcode.SLICE, one.operands, SliceAttributes(a.start_indices, limits, a.strides))
+
+
 def reverse_nothing(i: Instruction) -> Instruction | None:
     """Reversed dimensions of size 1, and all in which a broadcast repeats, do not matter; two reverses are one."""
     (x,) = i.operands
@@ -442,6 +486,7 @@ MOVEMENT_RULES = (
     rule(pad_nothing, _O.PAD),
     rule(pad_negative, _O.PAD),
     rule(concatenate_little, _O.CONCATENATE),
+    rule(concatenate_of_neighbours, _O.CONCATENATE, operands={_O.SLICE, _O.RESHAPE}),
     rule(reverse_nothing, _O.REVERSE),
     rule(reverse_of_concatenate, _O.REVERSE, operands={_O.CONCATENATE}),
     rule(dynamic_slice_of_all, _O.DYNAMIC_SLICE),

@@ -409,6 +409,28 @@ CASES = [
         "concatenate(x, x, y){0}:f32[12]",
     ),
     misses("concatenate_little", "ROOT r = f32[8] concatenate(x, y), dimensions={0}"),
+    fires(
+        "concatenate_of_neighbours",
+        "l = f32[2,1] slice(m), slice={[0:2], [0:1]}  a = f32[2,1] slice(m), slice={[0:2], [1:2]}\n"
+        "ROOT r = f32[2,4] concatenate(l, a, l, a), dimensions={1}",
+        "concatenate(slice(m){0:2:1,0:2:1}:f32[2,2], slice(m){0:2:1,0:2:1}:f32[2,2]){1}:f32[2,4]",
+    ),
+    fires(
+        "concatenate_of_neighbours",
+        "l = f32[1,3] slice(m), slice={[0:1], [0:3]}  a = f32[1,3] slice(m), slice={[1:2], [0:3]}\n"
+        "g = f32[3] reshape(l)  v = f32[3] reshape(a)  ROOT r = f32[6] concatenate(g, v), dimensions={0}",
+        "concatenate(reshape(slice(m){0:2:1,0:3:1}:f32[2,3]):f32[6]){0}:f32[6]",
+    ),
+    misses(  # as columns the rows are transposed
+        "concatenate_of_neighbours",
+        "l = f32[1,3] slice(m), slice={[0:1], [0:3]}  a = f32[1,3] slice(m), slice={[1:2], [0:3]}\n"
+        "g = f32[3,1] reshape(l)  v = f32[3,1] reshape(a)  ROOT r = f32[3,2] concatenate(g, v), dimensions={1}",
+    ),
+    misses(  # the first comes last
+        "concatenate_of_neighbours",
+        "l = f32[2] slice(x), slice={[0:2]}  a = f32[2] slice(x), slice={[2:4]}\n"
+        "ROOT r = f32[4] concatenate(a, l), dimensions={0}",
+    ),
     fires("reverse_nothing", "ROOT r = f32[1,3] reverse(o), dimensions={0}", "o"),
     fires(
         "reverse_nothing",
