@@ -146,3 +146,10 @@ def test_betaln_takes_one_logarithm_for_each_piece() -> None:
     text = hloom.jit(special.betaln).lower(*[hloom.ShapeDtypeStruct((8,), "float64")] * 2).as_text()
     assert text.count(" log(") == 4
     assert text.count(" log-plus-one(") == 1
+
+
+@pytest.mark.usefixtures("x64")
+def test_the_narrow_inverse_of_ndtr_needs_no_other_function_than_the_logarithm() -> None:
+    text = hloom.jit(special.ndtri).lower(hloom.ShapeDtypeStruct((8,), "float32")).as_text()
+    assert text.count(" log(") == 2
+    assert not any(f" {name}(" in text for name in ("exponential", "sqrt", "divide", "erf-inv"))

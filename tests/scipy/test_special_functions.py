@@ -93,6 +93,10 @@ def scaled_bessel(order: int, x: Any) -> Any:
     return mp.exp(-abs(x)) * mp.besseli(order, x)
 
 
+def _trigamma(x: Any) -> Any:
+    return hloom.grad(lambda v: lax.digamma(v).sum())(x)
+
+
 def _dawson(x: Any) -> Any:
     if abs(x) > 30:
         return mp.fsum(mp.fac2(2 * k - 1) / (2 * x * x) ** k for k in range(60)) / (2 * x)
@@ -112,6 +116,9 @@ CASES = {
     "digamma, range": Case(lax.digamma, mp.digamma, _each(_powers(-30, 30)), 4),
     "digamma, root": Case(lax.digamma, mp.digamma, _each(_near(_ROOT)), 4),
     "digamma, negative": Case(lax.digamma, mp.digamma, _each(_between(-20, 0)), 30, 1.0),
+    "trigamma": Case(_trigamma, lambda x: mp.polygamma(1, x), _each(_between(0, 12)), 4),
+    "trigamma, range": Case(_trigamma, lambda x: mp.polygamma(1, x), _each(_powers(-15, 15)), 4),
+    "trigamma, negative": Case(_trigamma, lambda x: mp.polygamma(1, x), _each(_between(-20, 0)), 8),
     "erfc": Case(lax.erfc, mp.erfc, _each(_between(-7, 26)), 5),
     "dawsn": Case(special.dawsn, _dawson, _each(_between(-12, 12)), 4),
     "dawsn, range": Case(special.dawsn, _dawson, _each(_powers(-30, 30)), 4),

@@ -165,6 +165,16 @@ def tables() -> Iterator[tuple[str, str, list[mp.mpf] | list[list[mp.mpf]]]]:
             chebyshev(_ei, mp.mpf(1) / 20, mp.mpf(1) / 6, 28),
         )
         yield "EI_FAR", "x exp(-x) Ei(x) for x >= 20, Chebyshev in 40 / x - 1", chebyshev(_ei, 0, mp.mpf(1) / 20, 26)
+        yield (
+            "NDTRI_MIDDLE",
+            "y(p) / (p - 1/2) of the inverse y of ndtr for |p - 1/2| <= 0.4, Chebyshev in (p - 1/2)**2 / 0.08 - 1",
+            chebyshev(_ndtri_middle, 0, mp.mpf("0.16"), 20),
+        )
+        yield (
+            "NDTRI_TAIL",
+            "-y for p from 1e-46 to 0.1, Chebyshev in the logarithm of sqrt(-2 log p) from log 2.1459 to log 14.6",
+            chebyshev(lambda s: -_ndtri_of_log(-mp.exp(2 * s) / 2), mp.log("2.1459"), mp.log("14.6"), 18),
+        )
         # the coefficients of zeta's Euler-Maclaurin sum
         yield "ZETA_TAIL", "DLMF 25.11.28: B(2 k) / (2 k)!", [mp.bernoulli(2 * k) / mp.fac(2 * k) for k in range(1, 13)]
 
@@ -206,6 +216,24 @@ def _ei(v: mp.mpf) -> mp.mpf:
     if v < mp.mpf(1) / 300:
         return mp.fsum(mp.fac(k) * v**k for k in range(100))
     return mp.exp(-1 / v) * mp.ei(1 / v) / v
+
+
+def _ndtri_of_log(log_p: mp.mpf) -> mp.mpf:
+    """The y where log(ndtr(y)) is log_p, by Newton's method."""
+    y = -mp.sqrt(-2 * log_p)
+    for _ in range(100):
+        value = mp.ncdf(y)
+        step = (mp.log(value) - log_p) * value / mp.npdf(y)
+        y -= step
+        if abs(step) < mp.mpf(10) ** (6 - _DIGITS):
+            return y
+    raise ValueError(f"no inverse of ndtr found at log p = {log_p}")
+
+
+def _ndtri_middle(z: mp.mpf) -> mp.mpf:
+    """y / (p - 1/2) where z is (p - 1/2)**2."""
+    away = mp.sqrt(z)
+    return -_ndtri_of_log(mp.log(mp.mpf(1) / 2 - away)) / away
 
 
 def _far_bessel(order: int, v: mp.mpf) -> mp.mpf:

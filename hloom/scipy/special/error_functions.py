@@ -13,7 +13,7 @@ from ...extend.primitive import Primitive
 from ...lax.elementwise_functions import ElementwiseFunction, first_of
 from ...lax.error_functions import erfc_meaning, exp_of_square, scaled_erfc_positive, split_high
 from ...lax.series import chebyshev, clenshaw, horner, narrow, rounded_to
-from ...lax.special_tables import DAWSON, FRESNEL_F, FRESNEL_G
+from ...lax.special_tables import DAWSON, FRESNEL_F, FRESNEL_G, NDTRI_MIDDLE, NDTRI_TAIL
 from ...numpy.promotion import promote_inexact, strong
 from ...tracer import dtypes
 from ...tracer.arrays.operators import ArrayLike
@@ -429,26 +429,43 @@ def log_ndtr(x: ArrayLike, series_order: int = 3) -> Value:
     return strong(_log_ndtr(value))
 
 
-def _ndtri_meaning(p: Any) -> Any:
+_TAIL_LOGS = (math.log(2.1459), math.log(14.6))
+"""Of sqrt(-2 log p), between 0.1 and the least number of a narrow type."""
+
+
+def _ndtri_narrow(p: Any, q: Any, inner: Any) -> Any:
+    """Between 0.1 and 0.9 a series in (p - 1/2)**2; outside one in log(-log(q)), where q is the smaller of p, 1 - p."""
+    away = lax.select(inner, p - 0.5, lax.full_like(p, 0.25))
+    central = away * chebyshev(NDTRI_MIDDLE, away * away * 12.5 - 1.0)
+    tail = lax.select(inner | ~(q > 0.0), lax.full_like(p, 0.05), q)
+    low, high = _TAIL_LOGS
+    place = 0.5 * lax.log(-2.0 * lax.log(tail))
+    outer = chebyshev(NDTRI_TAIL, (place - low) * (2.0 / (high - low)) - 1.0)
+    return lax.select(inner, central, lax.select(p > 0.5, outer, -outer))
+
+
+def _ndtri_wide(p: Any, q: Any, inner: Any) -> Any:
     """Between 0.1 and 0.9 by erf_inv; outside by Halley's method from a rational guess (AMS 26.2.23, 4.5e-4).
 
     The step is (Phi(y) - p) / phi(y), in which Phi / phi is a scaled erfc and p / phi one exponential.
     """
-    upper = p > 0.5
-    q = lax.select(upper, 1.0 - p, p)
-    inner = q > 0.1
     central = math.sqrt(2.0) * lax.erf_inv(lax.select(inner, 2.0 * p - 1.0, lax.full_like(p, 0.0)))
     tail = lax.select(inner | ~(q > 0.0), lax.full_like(p, 0.05), q)
     log_tail = lax.log(tail)
     t = lax.sqrt(-2.0 * log_tail)
     y = (2.515517 + t * (0.802853 + t * 0.010328)) / (1.0 + t * (1.432788 + t * (0.189269 + t * 0.001308))) - t
-    for _ in range(1 if narrow() else 2):  # the error after one is below 2**-32
+    for _ in range(2):
         scaled = math.sqrt(0.5 * math.pi) * scaled_erfc_positive(-_SQRT_HALF * y)
         r = scaled - math.sqrt(2 * math.pi) * lax.exp(0.5 * y * y + log_tail)
         y = y - r / (1.0 + 0.5 * r * y)
-    outer = lax.select(upper, -y, y)
+    return lax.select(inner, central, lax.select(p > 0.5, -y, y))
+
+
+def _ndtri_meaning(p: Any) -> Any:
+    q = lax.select(p > 0.5, 1.0 - p, p)
+    value = (_ndtri_narrow if narrow() else _ndtri_wide)(p, q, q > 0.1)
     return first_of(
-        (p != p) | (p < 0.0) | (p > 1.0), math.nan, p == 0.0, -math.inf, p == 1.0, math.inf, inner, central, outer
+        (p != p) | (p < 0.0) | (p > 1.0), math.nan, p == 0.0, -math.inf, p == 1.0, math.inf, value
     )
 
 
