@@ -45,6 +45,7 @@ _SHORT: dict[str, Callable[..., Any]] = {
     "i0": special.i0,
     "i1": special.i1,
     "gamma": special.gamma,
+    "factorial": special.factorial,
     "erfcx": special.erfcx,
     "ndtr": special.ndtr,
     "ndtri": special.ndtri,
@@ -153,3 +154,11 @@ def test_the_narrow_inverse_of_ndtr_needs_no_other_function_than_the_logarithm()
     text = hloom.jit(special.ndtri).lower(hloom.ShapeDtypeStruct((8,), "float32")).as_text()
     assert text.count(" log(") == 2
     assert not any(f" {name}(" in text for name in ("exponential", "sqrt", "divide", "erf-inv"))
+
+
+@pytest.mark.usefixtures("x64")
+@pytest.mark.parametrize("name", ["gamma", "factorial"])
+def test_the_narrow_gamma_function_takes_one_exponential(name: str) -> None:
+    text = hloom.jit(getattr(special, name)).lower(hloom.ShapeDtypeStruct((8,), "float32")).as_text()
+    assert text.count(" exponential(") == 1
+    assert " power(" not in text

@@ -21,7 +21,7 @@ from ...lax.elementwise_functions import (
     sin_pi,
 )
 from ...lax.gamma_functions import LogGammaOfPositive, digamma_difference, hurwitz_zeta, log_gamma, stirling_tail
-from ...lax.series import horner, powers_between
+from ...lax.series import horner, narrow, powers_between
 from ...lax.special_tables import LOG_GAMMA, STIRLING
 from ...numpy.promotion import promote_inexact, strong
 from ...tracer import dtypes
@@ -130,14 +130,19 @@ def _gamma_meaning(x: Any) -> Any:
     near = lax.select(size < _FAR, size, lax.full_like(x, 2.0))
     k = lax.max(round_to_even(near - 2.0), lax.full_like(x, -2.0))
     e = near - (2.0 + k)
-    value = lax.exp(e * powers_between(LOG_GAMMA, e, -0.5, 0.5))
+    series = e * powers_between(LOG_GAMMA, e, -0.5, 0.5)
+    far = lax.select(size < _FAR, lax.full_like(x, _FAR), lax.min(size, lax.full_like(x, 400.0)))
+    if narrow():  # the error of an exponent near 100 does not count
+        stirling = (far - 0.5) * lax.log(far) - far + 0.5 * math.log(2 * math.pi) + stirling_tail(far)
+        value = high = lax.exp(lax.select(size < _FAR, series, stirling))
+    else:
+        value = lax.exp(series)
+        half = lax.pow(far, 0.5 * far - 0.25)
+        high = half * lax.exp(-far) * half * (math.sqrt(2 * math.pi) * lax.exp(stirling_tail(far)))
     product = lax.full_like(x, 1.0)
     for j in range(6):
         product = lax.select(k > j, product * (2.0 + e + j), product)
     low = first_of(k < -1.5, value / (near * (1.0 + near)), k < -0.5, value / near, value * product)
-    far = lax.select(size < _FAR, lax.full_like(x, _FAR), lax.min(size, lax.full_like(x, 400.0)))
-    half = lax.pow(far, 0.5 * far - 0.25)
-    high = half * lax.exp(-far) * half * (math.sqrt(2 * math.pi) * lax.exp(stirling_tail(far)))
     positive = lax.select(size < _FAR, low, high)
     reflected = math.pi / sin_pi(size) / (size * positive)  # gamma(1 - size) gamma(size), gamma(1 + size)
     reflected = lax.select(size < 1.0, reflected, math.pi / (size * sin_pi(size)) / positive)
@@ -406,6 +411,7 @@ _factorial: ElementwiseFunction = ElementwiseFunction(
     "factorial",
     lambda n: lax.select(n < 0.0, lax.full_like(n, 0.0), _gamma_meaning(n + 1.0)),
     [lambda y, n: lax.select(n < 0.0, y, y * lax.digamma(lax.select(n < 0.0, lax.full_like(n, 1.0), n + 1.0)))],
+    short=True,
 )
 
 
