@@ -104,6 +104,14 @@ def _dawson(x: Any) -> Any:
         return mp.sqrt(mp.pi) / 2 * mp.exp(-x * x) * mp.erfi(x)
 
 
+def _dawson_slope(x: Any) -> Any:
+    return hloom.grad(lambda v: special.dawsn(v).sum())(x)
+
+
+def _exact_dawson_slope(x: Any) -> Any:
+    return 1 - 2 * x * _dawson(x)
+
+
 _LOW_GAMMA = _each(_powers(-6, 0.3), _powers(-6, 1.3))
 _MIDDLE_GAMMA = _each(_between(0.5, 20), _between(0.5, 30))
 _ROOT = 1.4616321449683622
@@ -122,6 +130,7 @@ CASES = {
     "erfc": Case(lax.erfc, mp.erfc, _each(_between(-7, 26)), 5),
     "dawsn": Case(special.dawsn, _dawson, _each(_between(-12, 12)), 4),
     "dawsn, range": Case(special.dawsn, _dawson, _each(_powers(-30, 30)), 4),
+    "dawsn, slope": Case(_dawson_slope, _exact_dawson_slope, _each(_between(-6, 6)), 400, 0.01),
     "exp1": Case(special.exp1, mp.e1, _each(_between(0, 4)), 5),
     "exp1, range": Case(special.exp1, mp.e1, _each(_powers(-30, 1.9)), 5),
     "expi": Case(special.expi, mp.ei, _each(_between(0.5, 40)), 6),

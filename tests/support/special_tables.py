@@ -88,6 +88,7 @@ def scaled_erfc(t: mp.mpf) -> mp.mpf:
         return (1 + 2 * x) * mp.exp(x * x) * mp.erfc(x)
 
 
+DAWSON_ROOT = "0.9241388730045917670128232715043459756962915599351639175978106336366765"
 DIGAMMA_ROOT = "1.46163214496836234126265954232572132846819620400644629512959840859878644035380181024307499273372559"
 
 
@@ -158,6 +159,14 @@ def tables() -> Iterator[tuple[str, str, list[mp.mpf] | list[list[mp.mpf]]]]:
             "(1 + 2 x**2) F(x) / x of Dawson's integral F, Chebyshev in (x**2 - 12) / (x**2 + 12)",
             chebyshev(_dawson, -1, 1, 52),
         )
+        root = mp.mpf(DAWSON_ROOT)
+        high = mp.mpf(float(root))
+        yield "DAWSON_ROOT", "where F'(x) is 0, as a sum", [high, root - high]
+        yield (
+            "DAWSON_SLOPE",
+            "(1 + 2 x**2)**2 F'(x) / (root**2 - x**2), Chebyshev in (x**2 - 12) / (x**2 + 12)",
+            chebyshev(_dawson_slope, -1, 1, 40),
+        )
         yield "EXP1", "x exp(x) E1(x) for x >= 1, Chebyshev in (x - 4) / (x + 2)", chebyshev(_exp1, -1, 1, 29)
         yield (
             "EI_MIDDLE",
@@ -205,6 +214,16 @@ def _dawson(t: mp.mpf) -> mp.mpf:
     x = mp.sqrt(z)
     with mp.workdps(_DIGITS + int(z / 2)):
         return (1 + 2 * z) / x * mp.sqrt(mp.pi) / 2 * mp.exp(-z) * mp.erfi(x)
+
+
+def _dawson_slope(t: mp.mpf) -> mp.mpf:
+    z = 12 * (1 + t) / (1 - t)
+    if z > 900:
+        slope = -mp.fsum(mp.fac2(2 * k - 1) / (2 * z) ** k for k in range(1, 100))
+    else:
+        with mp.workdps(_DIGITS + int(z / 2)):
+            slope = 1 - mp.sqrt(mp.pi * z) * mp.exp(-z) * mp.erfi(mp.sqrt(z))
+    return (1 + 2 * z) ** 2 * slope / (mp.mpf(DAWSON_ROOT) ** 2 - z)
 
 
 def _exp1(t: mp.mpf) -> mp.mpf:

@@ -13,7 +13,7 @@ from ...extend.primitive import Primitive
 from ...lax.elementwise_functions import ElementwiseFunction, first_of
 from ...lax.error_functions import erfc_meaning, exp_of_square, scaled_erfc_positive, split_high
 from ...lax.series import chebyshev, clenshaw, horner, narrow, rounded_to
-from ...lax.special_tables import DAWSON, FRESNEL_F, FRESNEL_G, NDTRI_MIDDLE, NDTRI_TAIL
+from ...lax.special_tables import DAWSON, DAWSON_ROOT, DAWSON_SLOPE, FRESNEL_F, FRESNEL_G, NDTRI_MIDDLE, NDTRI_TAIL
 from ...numpy.promotion import promote_inexact, strong
 from ...tracer import dtypes
 from ...tracer.arrays.operators import ArrayLike
@@ -146,14 +146,20 @@ def _dawsn_meaning(x: Any) -> Any:
 
 
 def _dawsn_slope_meaning(x: Any) -> Any:
-    """1 - 2 x y, which cancels far out: there by the asymptotic series."""
+    """1 - 2 x y, which cancels far out: there by the asymptotic series. For narrow types a series beside its root."""
+    if narrow():
+        size = lax.min(lax.abs(x), lax.full_like(x, 1e60))
+        z = size * size
+        away = ((DAWSON_ROOT[0] - size) + DAWSON_ROOT[1]) * (DAWSON_ROOT[0] + size)
+        below = 1.0 + 2.0 * z
+        return away * chebyshev(DAWSON_SLOPE, (z - 12.0) / (z + 12.0)) / (below * below)
     far = lax.abs(x) > _FAR
     near = lax.select(far, lax.full_like(x, 1.0), x)
     direct = 1.0 - 2.0 * near * _dawsn_meaning(near)
     return lax.select(far, -_tail(lax.select(far, x, lax.full_like(x, _FAR)), _DOUBLE_FACTORIALS), direct)
 
 
-_dawsn_slope: ElementwiseFunction = ElementwiseFunction("dawsn_slope", _dawsn_slope_meaning, [None])
+_dawsn_slope: ElementwiseFunction = ElementwiseFunction("dawsn_slope", _dawsn_slope_meaning, [None], short=True)
 _dawsn: ElementwiseFunction = ElementwiseFunction("dawsn", _dawsn_meaning, [lambda y, x: _dawsn_slope(x)], short=True)
 
 
