@@ -213,7 +213,7 @@ def test_results_at_many_sizes() -> None:
 def test_a_schedule_for_a_kernel_that_is_known() -> None:
     """`under` writes the kernel for its own sizes, not for those that were observed."""
     function, arguments = PROGRAMS["columns"]
-    for size in (3000, 5000):
+    for size in (700, 1200):  # so few that they are not summed in parts
         bodies = FusedComputations()
         module, _ = pipeline("cpu", bodies).run(hloom.jit(function).lower(*arguments(size)).module)
         (fusion, *_) = [i for i in module.entry.instructions if i.opcode is hloom.hlo.Opcode.FUSION]
