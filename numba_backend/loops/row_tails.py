@@ -21,6 +21,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from .expressions import Call, Expr, Name, minimum
+from .forward import assigned
 from .long_chains import BLOCK, HELD, MOST_HELD, fresh_name, is_over_all
 from .statements import (
     Assign,
@@ -48,22 +49,9 @@ def with_row_tails(program: LoopProgram) -> LoopProgram:
         return program
     if not is_over_all(loop):
         return program
-    taken = {*program.parameters, *names_of(program.body)}
-    taken |= {name for s in walk(program.body) for name in _made(s)}
+    taken = {*program.parameters, *names_of(program.body), *assigned(program.body)}
     made = _split(loop, lambda name: fresh_name(name, taken))
     return program if made is None else replace(program, body=[*before, *made])
-
-
-def _made(statement: Statement) -> list[str]:
-    match statement:
-        case Assign(targets=targets):
-            return [t.name for t in targets]
-        case For(variable=variable):
-            return [variable.name]
-        case LocalArray():
-            return [statement.name.name]
-        case _:
-            return []
 
 
 def _split(loop: For, fresh: Callable[[str], str]) -> Block | None:
@@ -80,9 +68,8 @@ def _split(loop: For, fresh: Callable[[str], str]) -> Block | None:
     if not ended or not any(map(_has_long_call, tail)) or not _are_apart(head, tail):
         return None
     types = {t.name: t.type for s in walk(head) if isinstance(s, Assign) for t in s.targets}
-    made = {name for s in tail for name in _made(s)}
     held = [name for name in dict.fromkeys(names_of(tail)) if name in types]
-    if made & {*types, *names_of(head)}:
+    if {*assigned(tail)} & {*types, *names_of(head)}:
         return None
     if not held or len(held) > MOST_HELD or any(types[name] not in HELD for name in held):
         return None
