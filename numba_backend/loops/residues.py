@@ -61,8 +61,6 @@ def _parts(loop: For, fresh: Callable[[str], str]) -> Block | None:
     if not found or len({period.text for period, _ in found}) > 1:
         return None
     body = [s for s in loop.body if not (isinstance(s, Assign) and s.targets[0].name in counter.sums)]
-    if len(body) + sum(len(s.targets) for s in loop.body if s not in body and isinstance(s, Assign)) != len(loop.body):
-        return None
     period, offset = found[0]
     plain = replace(loop, body=body)
     if isinstance(period, Number) and 2 <= int(period.value) <= MOST_PERIOD:
@@ -74,9 +72,15 @@ def _parts(loop: For, fresh: Callable[[str], str]) -> Block | None:
 
 def _is_short(loop: For) -> bool:
     """True for a loop with few iterations, as before the first element of an array."""
-    ends = [part.value for part in loop.stop.walk() if isinstance(part, Number)]
-    is_end = isinstance(loop.stop, Number) or (isinstance(loop.stop, Call) and loop.stop.function == "minimum")
-    return is_end and bool(ends) and min(map(int, ends)) <= SHORT
+    return any(end <= SHORT for end in _literal_ends(loop.stop))
+
+
+def _literal_ends(e: Expr) -> Iterator[int]:
+    if isinstance(e, Number):
+        yield int(e.value)
+    elif isinstance(e, Call) and e.function == "minimum":
+        for part in e.parts:
+            yield from _literal_ends(part)
 
 
 def _remainders(block: Block, counter: Counter) -> Iterator[tuple[Expr, Expr]]:
@@ -149,7 +153,8 @@ def _one_by_one(loop: For, counter: Counter, period: Expr, offset: Expr, fresh: 
     def is_asked(e: Expr) -> bool:
         if not isinstance(e, Binary) or e.op != "%" or e.right.text != period.text:
             return False
-        return counter.offset(e.left) is not None
+        found = counter.offset(e.left)
+        return found is not None and folded(found).text == offset.text
 
     def without(e: Binary) -> Expr | None:
         return Number(False) if e.op == "==" and is_number(e.right, 0) and is_asked(e.left) else None

@@ -2,16 +2,61 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 
 import numpy as np
 import pytest
 from hloom.hlo import parse
 from hloom.numba_backend.compiler import NumbaCompiler
+from hloom.numba_backend.loops.printer import to_text
+from hloom.numba_backend.loops.reader import read
+from hloom.numba_backend.loops.residues import by_residues
+from hloom.numba_backend.loops.statements import LoopProgram
 
 import hloom
 import hloom.numpy as jnp
 from hloom import lax
+
+
+TYPES = {"lo": "int64", "hi": "int64", "out": "int64*", "n": "int64", "k": "int64"}
+LOOP = """def kernel(lo, hi, out, n, k):
+    for i in range(lo, hi):
+        at = i - 1
+        if {test}:
+            part = at // {period}
+        else:
+            part = -1
+        out[i] = part + {rest}
+"""
+
+
+@pytest.mark.parametrize("period", ["2", "3", "7", "k"])
+@pytest.mark.parametrize("test", ["at % {p} == 0", "at % {p} == 0 and at // {p} < n", "i % {p} == 0"])
+@pytest.mark.parametrize("rest", ["0", "(i + 1) % {p}", "at % {p}", "(i + 2) // {p}", "i % {p} * 10"])
+def test_same_stores(test: str, rest: str, period: str) -> None:
+    """In the same order. Divisions of the counter plus another offset are no less right than that of the test."""
+    text = LOOP.format(test=test.format(p=period), rest=rest.format(p=period), period=period)
+    before = read(text, TYPES)
+    names = itertools.count()
+    body = by_residues(before.body, lambda name: f"{name}_{next(names)}")
+    assert body is not before.body
+    after = LoopProgram(before.name, before.parameters, body)
+    for lo, hi, n, k in itertools.product((-3, 0, 1, 5), (-1, 0, 4, 23, 30), (0, 2, 9), (1, 2, 5)):
+        assert stores(before, lo, hi, n, k) == stores(after, lo, hi, n, k), (lo, hi, n, k)
+
+
+def stores(program: LoopProgram, *arguments: int) -> list[tuple[int, int]]:
+    found: list[tuple[int, int]] = []
+
+    class Out:
+        def __setitem__(self, index: int, value: int) -> None:
+            found.append((index, value))
+
+    scope = {"minimum": min, "maximum": max}
+    exec(to_text(program), scope)
+    scope["kernel"](*arguments[:2], Out(), *arguments[2:])  # type: ignore[operator]
+    return found
 
 
 def padded(x: np.ndarray, low: int, high: int, interior: int) -> np.ndarray:
