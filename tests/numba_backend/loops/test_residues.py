@@ -18,7 +18,6 @@ import hloom
 import hloom.numpy as jnp
 from hloom import lax
 
-
 TYPES = {"lo": "int64", "hi": "int64", "out": "int64*", "n": "int64", "k": "int64"}
 LOOP = """def kernel(lo, hi, out, n, k):
     for i in range(lo, hi):
