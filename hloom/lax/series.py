@@ -59,10 +59,7 @@ def clenshaw(coefficients: Sequence[float], t: Any) -> Any:
 
 def powers_between(coefficients: Sequence[float], t: Any, low: float, high: float) -> Any:
     """`horner` for low <= t <= high, where the polynomial has no root."""
-    if narrow():
-        series = Polynomial(coefficients).convert(domain=(low, high), kind=Chebyshev)
-        coefficients = shortened(tuple(series.coef), _bits.get(), (low, high))
-    return horner(coefficients, t)
+    return horner(_shortened_powers(tuple(coefficients), _bits.get(), (low, high)) if narrow() else coefficients, t)
 
 
 def chebyshev(coefficients: Sequence[float], t: Any) -> Any:
@@ -73,6 +70,15 @@ def chebyshev(coefficients: Sequence[float], t: Any) -> Any:
     if narrow():
         return horner(shortened(tuple(coefficients), _bits.get()), t)
     return clenshaw(coefficients, t)
+
+
+@functools.cache
+def _shortened_powers(
+    coefficients: tuple[float, ...], bits: int, domain: tuple[float, float]
+) -> tuple[float, ...]:
+    """`shortened` for the coefficients of powers: the same polynomial as a Chebyshev series."""
+    series = Polynomial(coefficients).convert(domain=domain, kind=Chebyshev)
+    return shortened(tuple(series.coef), bits, domain)
 
 
 @functools.cache
