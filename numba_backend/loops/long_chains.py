@@ -51,21 +51,27 @@ HELD = frozenset(("float32", "float64"))
 
 def in_stages(program: LoopProgram) -> LoopProgram:
     """The program, in stages if it is one loop over all elements in which a long function waits for another one."""
-    statements = [s for s in program.body if not isinstance(s, Comment)]
-    before, loop = statements[:-1], statements[-1] if statements else None
-    if not isinstance(loop, For) or not all(isinstance(s, Assign) for s in before) or not is_over_all(loop):
+    found = loop_over_all(program)
+    if found is None or any(isinstance(s, LocalArray) for s in found[0]):
         return program
+    before, loop = found
     taken = {*program.parameters, *names_of(program.body), loop.variable.name}
     taken |= {t.name for s in (*before, *loop.body) if isinstance(s, Assign) for t in s.targets}
     stages = _Stages(loop, lambda name: fresh_name(name, taken)).written()
     return program if stages is None else replace(program, body=[*before, *stages])
 
 
-def is_over_all(loop: For) -> bool:
-    """True for the loop over all iterations of a kernel."""
+def loop_over_all(program: LoopProgram) -> tuple[Block, For] | None:
+    """The statements before the loop over all iterations of a kernel, and the loop, if nothing comes after it."""
+    statements: Block = [s for s in program.body if not isinstance(s, Comment)]
+    before, loop = statements[:-1], statements[-1] if statements else None
+    if not isinstance(loop, For) or not all(isinstance(s, (Assign, LocalArray)) for s in before):
+        return None
     ends = loop.start, loop.stop
     is_range = loop.kind in ("range", "independent") and loop.step == 1
-    return is_range and all(isinstance(e, Name) and e.name == name for e, name in zip(ends, ("lo", "hi"), strict=True))
+    if not is_range or [e.name if isinstance(e, Name) else None for e in ends] != ["lo", "hi"]:
+        return None
+    return before, loop
 
 
 def fresh_name(name: str, taken: set[str]) -> str:

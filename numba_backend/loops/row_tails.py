@@ -22,7 +22,7 @@ from dataclasses import replace
 
 from .expressions import Call, Expr, Name, minimum
 from .forward import assigned
-from .long_chains import BLOCK, HELD, MOST_HELD, fresh_name, is_over_all
+from .long_chains import BLOCK, HELD, MOST_HELD, fresh_name, loop_over_all
 from .statements import (
     Assign,
     Block,
@@ -43,12 +43,10 @@ from .vectorized_calls import LONG
 
 def with_row_tails(program: LoopProgram) -> LoopProgram:
     """The program, in two loops if it is one loop over rows with a long function after the last inner loop."""
-    statements = [s for s in program.body if not isinstance(s, Comment)]
-    before, loop = statements[:-1], statements[-1] if statements else None
-    if not isinstance(loop, For) or not all(isinstance(s, (Assign, LocalArray)) for s in before):
+    found = loop_over_all(program)
+    if found is None:
         return program
-    if not is_over_all(loop):
-        return program
+    before, loop = found
     taken = {*program.parameters, *names_of(program.body), *assigned(program.body)}
     made = _split(loop, lambda name: fresh_name(name, taken))
     return program if made is None else replace(program, body=[*before, *made])
