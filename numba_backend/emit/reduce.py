@@ -62,7 +62,7 @@ def _better(
     The reducer itself also compares the indices, and asks which of two NaN is first.
     """
     is_maximum = arg_reducer(reduce.attributes.to_apply) is Opcode.MAXIMUM
-    best, best_index = accumulators
+    best, best_index = (x.at(e.writer.depth) for x in accumulators)  # this step's, not those from before the loop
     value, index = (x if x.is_simple else e.writer.let("v", x) for x in elements)
     if reduce.operands[0].shape.element.is_floating:
         best = best if best.is_simple else e.writer.let("acc", best)

@@ -193,3 +193,21 @@ def test_columns_do_not_compare_indices() -> None:
     x = np.zeros((40, 64), np.float32)
     (text,) = map(str, hloom.jit(lambda x: jnp.argmax(x, 0)).lower(x).compile().kernels().values())
     assert "better" in text and text.count("<") == text.count("<=")
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float16, np.int32, np.bool_])
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("kept", [(), (0,), (1,)])
+@pytest.mark.parametrize("function", [jnp.argmax, jnp.argmin])
+def test_of_elements_that_no_loop_changes(function: Any, kept: tuple[int, ...], axis: int, dtype: Any) -> None:
+    """The first of equal elements, also where the element is read before the loop over all of them."""
+    x = np.ones([n if d in kept else 1 for d, n in enumerate((4, 5))], dtype)
+    found = hloom.jit(lambda x: function(jnp.broadcast_to(x, (4, 5)), axis=axis))(x)
+    np.testing.assert_array_equal(found, np.zeros(5 if axis == 0 else 4))
+
+
+def test_of_a_constant_in_a_loop() -> None:
+    def step(i: Any, found: Any) -> Any:
+        return jnp.argmax(jnp.ones(3)).astype("int32")
+
+    assert hloom.jit(lambda x: lax.fori_loop(0, 2, step, x))(np.int32(1)) == 0
