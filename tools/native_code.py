@@ -8,7 +8,7 @@
     python tools/native_code.py --assembly execute   # prints a function as LLVM translates it; also --machine aarch64
 
 `elementary.txt` has a digest of the LLVM IR of each elementary function: with the same version of LLVM and the same IR
-the code is the same. What LLVM is asked to do (`runtime/llvm_backend.py`) is no part of it: after a change there, run
+the code is the same. The digest does not know LLVM's settings (`runtime/llvm_backend.py`): after a change there, run
 without `--quick`. A quick run says how many functions it did not compile.
 """
 
@@ -79,7 +79,7 @@ FUNCTIONS: tuple[KernelSource, ...] = (
 
 
 class Processor(NamedTuple):
-    """What functions are compiled for."""
+    """A kind of processor that functions are compiled for."""
 
     machine: str
     """Linux' name for it."""
@@ -158,7 +158,7 @@ def _broadcast(operand: HloInstruction, dimensions: tuple[int, ...]) -> HloInstr
 
 
 def lowered(module: HloModule) -> _Recorder:
-    """What the stages make of a module."""
+    """A module after the passes, buffer assignment and lowering."""
     bodies, cpu, builder = FusedComputations(), target_named("cpu"), _Recorder()
     optimized, _ = pipeline(cpu, bodies, schedules_of(module)).run(module)
     lower_into(builder, assign_buffers(optimized, bodies.can_share, fast_memory=cpu.fast_memory), bodies)

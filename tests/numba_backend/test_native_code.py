@@ -130,7 +130,7 @@ def test_what_is_not_in_the_file_is_compiled() -> None:
 @pytest.mark.parametrize("sides", [(1000, 64, 100), (20, 20, 20), (3, 20, 5)])
 @pytest.mark.parametrize("batch", [(), (3,), (3, 2)])
 def test_products_are_not_compiled(tool: ModuleType, batch: tuple[int, ...], sides: tuple[int, int, int]) -> None:
-    """Whatever their sizes are; stored programs know them by their names."""
+    """They have code for all sizes; stored programs know them by their names."""
     m, k, n = sides
     x, y = np.ones((*batch, m, k), np.float32), np.ones((*batch, k, n), np.float32)
     (dot,) = (i for i in hloom.make_hlo(lambda x, y: x @ y)(x, y).entry.instructions if i.opcode is Opcode.DOT)
