@@ -195,6 +195,8 @@ class ElementEmitter:
             real, imag = (self.scalar(element_type.real, part) for part in (array.real, array.imag))
             return call("complex_from", real, imag)
         held = ElementType.F32 if element_type in (ElementType.F16, ElementType.BF16) else element_type
+        if literal and array in _OF_FORMS:
+            return cast(CAST[held], Number(float(array)))
         return self._argument((element_type, array.tobytes()), held, array.astype(held.dtype))
 
     def opaque(self, element_type: ElementType, constant: OpaqueConstant) -> Expr:
@@ -296,15 +298,19 @@ _BITWISE = frozenset(
 
 
 _DIVISIONS = frozenset((Opcode.DIVIDE, Opcode.REMAINDER))
+_OF_FORMS = (0.0, 1.0, -1.0)
+"""Floats that are a part of a form (see `is_ordinary`): kernels may have them as literals."""
 
 
 def _literal_constants(computation: HloComputation) -> set[HloInstruction]:
-    """Masks, shift distances and divisors of integers, with their broadcasts. If they are literals, LLVM can recognise
-    a rotation, say, and multiplies in place of a division: three times as fast as the division of floats that stands
-    for one by an argument."""
+    """Masks, shift distances and divisors of integers, and the 1 of an inverse tangent, with their broadcasts. If they
+    are literals, LLVM can recognise a rotation, say, and multiplies in place of a division: three times as fast as the
+    division of floats that stands for one by an argument."""
     operands = {o for i in computation.instructions if i.opcode in _BITWISE for o in i.operands}
     operands |= {
-        i.operands[1] for i in computation.instructions if i.opcode in _DIVISIONS and i.shape.element.is_integral
+        i.operands[1]
+        for i in computation.instructions
+        if (i.opcode in _DIVISIONS and i.shape.element.is_integral) or i.opcode is Opcode.ATAN2
     }
     sources = {b.operands[0] for b in operands if b.opcode is Opcode.BROADCAST}
     constants = {o for o in operands | sources if o.opcode is Opcode.CONSTANT}

@@ -20,7 +20,6 @@ _FUNCTIONS: dict[Opcode, str] = {
     Opcode.ACOSH: "acosh",
     Opcode.ASIN: "asin",
     Opcode.ASINH: "asinh",
-    Opcode.ATAN2: "atan2",
     Opcode.ATANH: "atanh",
     Opcode.CBRT: "cbrt",
     Opcode.CEIL: "ceil",
@@ -86,6 +85,15 @@ def _of_pred(e: ElementEmitter, instruction: HloInstruction, index: Index) -> Ex
 def _function(e: ElementEmitter, instruction: HloInstruction, index: Index) -> Expr:
     logical = _of_pred(e, instruction, index)
     return logical or _call(instruction, _FUNCTIONS[instruction.opcode], e.operands(instruction, index))
+
+
+@ELEMENT.register(Opcode.ATAN2)
+def _angle(e: ElementEmitter, instruction: HloInstruction, index: Index) -> Expr:
+    """``atan2(y, x)``, or ``atan(y)`` where x is 1."""
+    element = instruction.shape.element
+    y, x = e.operands(instruction, index)
+    is_one = element.is_floating and x.text == e.scalar(element, 1, literal=True).text
+    return _call(instruction, "atan", [y]) if is_one else _call(instruction, "atan2", [y, x])
 
 
 _EXTREMA = {Opcode.MAXIMUM: ("maximum", ">"), Opcode.MINIMUM: ("minimum", "<")}

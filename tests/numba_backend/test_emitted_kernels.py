@@ -161,3 +161,14 @@ def test_divisors_of_integers_are_literals() -> None:
     )
     text = kernel(executable)
     assert text.count("uint32(1000)") == 2 and "c0" not in text
+
+
+@pytest.mark.parametrize(("x", "function"), [("1", "atan("), ("2", "atan2(")])
+@pytest.mark.parametrize("element", ["f32", "bf16", "f64", "c64"])
+def test_an_angle_above_one_is_an_inverse_tangent(element: str, x: str, function: str) -> None:
+    number = f"({x}, 0)" if element == "c64" else x
+    executable = checked(
+        f"""HloModule m ENTRY e {{ y = {element}[40] parameter(0)  one = {element}[] constant({number})
+          x = {element}[40] broadcast(one), dimensions={{}}  ROOT a = {element}[40] atan2(y, x) }}"""
+    )
+    assert (function if element != "c64" else "atan2(") in kernel(executable)

@@ -69,23 +69,34 @@ def atan2(y: Float, x: Float) -> Float:
     large = select(both_infinite | large.equals(0.0), one, large)
     # The sum of both must not overflow; if one is that large, a denormal partner does not matter.
     scale = choose(large > f.largest / 4, 0.25, 1.0, x)
-    small, large = small * scale, large * scale
-
-    upper = small > large * TAN_PI_8
-    t = select(upper, small - large, small) / select(upper, small + large, large)
+    t, c = _moved(small * scale, large * scale)
     negative = x.to_bits() < 0
-    # The quarter turns to the left of each case, in units of pi/4.
-    c = choose(upper, 1.0, 0.0, x)
     c = select(swap, 2.0 - c, c)
     c = select(negative, 4.0 - c, c)
-    t = select(swap ^ negative, -t, t)
-    z = t * t
-    angle = fma(t * z, polynomial(z, _ATAN_TAIL[f]), fma(c, PI_4_LOW[f], t))
-    return copysign(fma(c, PI_4_HIGH[f], angle), y)
+    return copysign(_angle(select(swap ^ negative, -t, t), c), y)
 
 
 def atan(x: Float) -> Float:
-    return atan2(x, x.constant(1.0))
+    """atan2(x, 1): the sum of 1 and the largest number is that number."""
+    one, magnitude = x.constant(1.0), absolute(x)
+    swap = magnitude > 1.0
+    t, c = _moved(select(swap, one, magnitude), select(swap, magnitude, one))
+    return copysign(_angle(select(swap, -t, t), select(swap, 2.0 - c, c)), x)
+
+
+def _moved(small: Float, large: Float) -> tuple[Float, Float]:
+    """t and c with atan(small / large) == c pi/4 + atan(t), |t| <= tan(pi/8), and c 0 or 1."""
+    upper = small > large * TAN_PI_8
+    t = select(upper, small - large, small) / select(upper, small + large, large)
+    return t, choose(upper, 1.0, 0.0, t)
+
+
+def _angle(t: Float, c: Float) -> Float:
+    """c pi/4 + atan(t)."""
+    f = t.format
+    z = t * t
+    rest = fma(t * z, polynomial(z, _ATAN_TAIL[f]), fma(c, PI_4_LOW[f], t))
+    return fma(c, PI_4_HIGH[f], rest)
 
 
 def _asin_parts(x: Float) -> tuple[Float, Float, Float]:

@@ -267,6 +267,18 @@ def test_atan2_special_values(dtype: str) -> None:
 
 
 @pytest.mark.parametrize("dtype", FORMATS)
+def test_atan_is_atan2_above_one(dtype: str) -> None:
+    """The same bits, up to the largest numbers."""
+    info = np.finfo(STORAGE[dtype])
+    edges = [0.0, -0.0, 1.0, -1.0, INF, -INF, NAN, info.max, -info.max, info.max / 2, info.smallest_subnormal]
+    x = np.concatenate([random_bits(STORAGE[dtype], 5_000, 4), np.array(edges, STORAGE[dtype])])
+    atan, atan2 = compiled(["atan(x[i])", "atan2(x[i], y[i])"], [dtype, dtype], dtype)(x, np.ones_like(x))
+    numbers = ~np.isnan(x)
+    np.testing.assert_array_equal(np.isnan(atan), ~numbers)
+    np.testing.assert_array_equal(atan[numbers].view(np.uint8), atan2[numbers].view(np.uint8))
+
+
+@pytest.mark.parametrize("dtype", FORMATS)
 def test_remainder_is_exact(dtype: str) -> None:
     info = np.finfo(STORAGE[dtype])
     numbers = [0.0, -0.0, 1.0, -1.5, 5.3, 1e30, INF, -INF, NAN, float(info.max), float(info.max) / 2]
