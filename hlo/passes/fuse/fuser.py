@@ -388,7 +388,9 @@ class Fuser:
         if not producer.space.domain:
             return True
         reads = sum(math.prod(accessed(e.user, e.operand)) for e in edges)
-        if reads <= producer.space.elements():
+        if reads <= producer.space.elements() and (
+            edge.user.opcode not in _OF_PARTS or _parted(producer) + _parted(consumer) == 1
+        ):
             return True
         limits = self.limits
         if len(producer.members) > (
@@ -428,6 +430,16 @@ class Fuser:
 
 def _size(cluster: Cluster) -> int:
     return len(cluster.members) + len(cluster.before) + len(cluster.after)
+
+
+_OF_PARTS = frozenset((Opcode.CONCATENATE, Opcode.PAD))
+"""Each part of their results has a loop of its own. If a nest has several of them, a part is in several loops, so its
+text would be as long as the loops are many."""
+
+
+def _parted(cluster: Cluster) -> int:
+    """How many members have results of several parts."""
+    return sum(member.opcode in _OF_PARTS for member in cluster.members)
 
 
 def _reads_nothing(cluster: Cluster) -> bool:

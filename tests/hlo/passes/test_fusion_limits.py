@@ -76,3 +76,16 @@ def test_a_part_of_a_larger_array_is_computed_once(whole: Any) -> None:
 
     x = np.linspace(-1, 1, 24, dtype=np.float32).reshape(6, 4)
     assert len(_fusions(lambda x: whole(part, x), x)) == 1
+
+
+def test_a_part_with_parts_of_its_own_has_its_own_kernel() -> None:
+    """Else the loops of one are written in the loops of the other: a program of oscillators took twice as long to
+    compile."""
+
+    def slope(x: Any) -> Any:
+        moved = hloom.numpy.roll(x[0], 1) - x[0]
+        return hloom.numpy.stack([x[1], moved * np.float32(0.3) - moved * moved * moved * x[1]])
+
+    fusions = _fusions(slope, np.ones((2, 30), np.float32))
+    counts = [sum(i.opcode is Opcode.CONCATENATE for i in f.attributes.calls.instructions) for f in fusions]
+    assert sorted(counts)[-2:] == [1, 1]
