@@ -298,18 +298,18 @@ def writes_columns(module: HloModule) -> bool:
 
 def turns_back(module: HloModule) -> bool:
     """True if a transpose undoes an earlier one, and the operations between them treat all dimensions alike: a user has
-    moved a dimension to the front, computed along it, and moved it back."""
+    moved a dimension to the front, computed along it, and moved it back. No size is asked for in other programs."""
     for computation in _reached(module)[0]:
         if Opcode.TRANSPOSE not in computation.opcodes:
             continue
-        before: dict[HloInstruction, frozenset[Order]] = {}  # the transposes that lead to an instruction
+        before: dict[HloInstruction, frozenset[HloInstruction]] = {}  # the transposes that lead to an instruction
         for i in computation.instructions:
             if i.opcode is Opcode.TRANSPOSE:
                 (x,), moved = i.operands, i.attributes.dimensions
-                if inverse(moved) in before.get(x, ()):
+                undone = [t for t in before.get(x, ()) if t.attributes.dimensions == inverse(moved)]
+                if any(t.shape.byte_size >= LEAST_TURNED for t in undone):
                     return True
-                if x.shape.byte_size >= LEAST_TURNED:
-                    before[i] = frozenset((tuple(moved),))
+                before[i] = frozenset((i,))
             elif before and i.opcode not in STRUCTURE and rule_of(i.opcode) in (SAME, ASCENDING):
                 found = [before[x] for x in i.operands if x in before]
                 if found:

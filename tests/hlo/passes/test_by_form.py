@@ -15,6 +15,9 @@ from hloom.hlo.analyses.size_classes import classes_of
 from hloom.hlo.errors import HloError
 from hloom.hlo.ir import HloModule
 from hloom.hlo.literal import Literal
+from hloom.hlo.passes.layout import layout_assignment
+from hloom.hlo.passes.layout.flow import turns_back
+from hloom.hlo.passes.layout.layout_assignment import LayoutAssignment
 from hloom.hlo.passes.manager import ByForm, FixedPoint, Pipeline
 from hloom.hlo.passes.simplify.algebraic_simplifier import AlgebraicSimplifier
 from hloom.hlo.passes.simplify.common_subexpression_elimination import CommonSubexpressionElimination
@@ -195,6 +198,32 @@ def test_integers_that_follow_from_sizes_are_not_observed_each_time(monkeypatch:
         assert _of(OBSERVED, module) == _of(PLAIN, module)
         counts.append(len(observed))
     assert counts == [1] * 5
+
+
+@pytest.mark.parametrize(("end", "is_measured"), [("negate(t)", False), ("transpose(t), dimensions={1,0}", True)])
+def test_a_transpose_is_measured_where_another_one_undoes_it(
+    end: str, is_measured: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether an array is large says nothing of a program that only turns it."""
+    runs: list[HloModule] = []
+
+    def counted(module: HloModule) -> bool:
+        runs.append(module)
+        return turns_back(module)
+
+    monkeypatch.setattr(layout_assignment, "turns_back", counted)
+    run = Pipeline("layouts", (ByForm((LayoutAssignment(),)),))
+    for n in (40, 40_000):
+        shape = f"{n},30" if "transpose" in end else f"30,{n}"
+        run.run(
+            _module(
+                f"""x = f32[{n},30]{{1,0}} parameter(0)
+                turned = f32[30,{n}]{{1,0}} transpose(x), dimensions={{1,0}}
+                t = f32[30,{n}]{{1,0}} exponential(turned)
+                ROOT y = f32[{shape}]{{1,0}} {end}"""
+            )
+        )
+    assert (len(runs) > 1) == is_measured
 
 
 def test_who_looks_at_the_passes_sees_them(monkeypatch: pytest.MonkeyPatch) -> None:
