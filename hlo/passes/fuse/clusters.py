@@ -155,13 +155,17 @@ def space_of(instruction: HloInstruction) -> Space:
     return Space(squeezed(instruction) if instruction.shape.is_array else ())
 
 
+OF_PARTS = frozenset((Opcode.CONCATENATE, Opcode.PAD))
+"""Each part of their results, an operand, has a loop of its own and is read once."""
+
+
 def accessed(user: HloInstruction, operand: int) -> Dimensions:
     """The dimensions over which a user reads an operand."""
     if user.opcode is Opcode.GATHER and operand == 1:
         return user.operands[1].shape.dimensions
     if user.opcode is Opcode.REDUCE:
         return user.operands[0].shape.dimensions
-    if user.opcode in (Opcode.CONCATENATE, Opcode.PAD):
+    if user.opcode in OF_PARTS:
         return user.operands[operand].shape.dimensions
     if user.opcode is Opcode.DYNAMIC_UPDATE_SLICE:
         return user.operands[1].shape.dimensions

@@ -9,7 +9,7 @@ from ...ir import HloComputation, HloInstruction
 from ...opcode import Opcode
 from ...ops import Trait, has_trait
 from .cluster_order import ClusterOrder, Joint
-from .clusters import Cluster, Edge, FusionLimits, Space, accessed, can_run_again, joined_space, space_of
+from .clusters import OF_PARTS, Cluster, Edge, FusionLimits, Space, accessed, can_run_again, joined_space, space_of
 from .fusible import Dimensions, is_free, is_fusible, reads_at_its_own_index, resolve, squeezed
 from .in_place import InPlace
 from .overwriting import Leaf
@@ -389,7 +389,7 @@ class Fuser:
             return True
         reads = sum(math.prod(accessed(e.user, e.operand)) for e in edges)
         if reads <= producer.space.elements() and (
-            edge.user.opcode not in _OF_PARTS or _parted(producer) + _parted(consumer) == 1
+            edge.user.opcode not in OF_PARTS or _parted(producer) + _parted(consumer) == 1
         ):
             return True
         limits = self.limits
@@ -432,14 +432,10 @@ def _size(cluster: Cluster) -> int:
     return len(cluster.members) + len(cluster.before) + len(cluster.after)
 
 
-_OF_PARTS = frozenset((Opcode.CONCATENATE, Opcode.PAD))
-"""Each part of their results has a loop of its own. If a nest has several of them, a part is in several loops, so its
-text would be as long as the loops are many."""
-
-
 def _parted(cluster: Cluster) -> int:
-    """How many members have results of several parts."""
-    return sum(member.opcode in _OF_PARTS for member in cluster.members)
+    """How many members have results of several parts. If a nest has several of them, a part is in several loops, so its
+    text would be as long as the loops are many."""
+    return sum(member.opcode in OF_PARTS for member in cluster.members)
 
 
 def _reads_nothing(cluster: Cluster) -> bool:

@@ -71,13 +71,14 @@ def atan2(y: Float, x: Float) -> Float:
     scale = choose(large > f.largest / 4, 0.25, 1.0, x)
     t, c = _moved(small * scale, large * scale)
     negative = x.to_bits() < 0
+    # The quarter turns to the left of each case, in units of pi/4.
     c = select(swap, 2.0 - c, c)
     c = select(negative, 4.0 - c, c)
     return copysign(_angle(select(swap ^ negative, -t, t), c), y)
 
 
 def atan(x: Float) -> Float:
-    """atan2(x, 1): the sum of 1 and the largest number is that number."""
+    """atan2(x, 1), without a scale: 1 and the largest number add up to that number, so no sum overflows."""
     one, magnitude = x.constant(1.0), absolute(x)
     swap = magnitude > 1.0
     t, c = _moved(select(swap, one, magnitude), select(swap, magnitude, one))
